@@ -1,0 +1,1 @@
+"""Training: contrastive divergence, persistent chains, greedy stacks, mean field."""
