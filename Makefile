@@ -1,0 +1,39 @@
+# Every target sets up what it needs; `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test quick lint format bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meltpoint needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": name another with make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## train a small RBM on handwritten digits and bracket its likelihood
+	$(BIN)/meltpoint demo
+
+test: $(READY)  ## run every test
+	$(BIN)/python -m pytest
+
+quick: $(READY)  ## run the tests that take seconds
+	$(BIN)/python -m pytest -m 'not slow'
+
+lint: $(READY)  ## ruff, basedpyright, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+format: $(READY)  ## rewrite the source the way ruff likes it
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) .venv-bench build dist .pytest_cache .ruff_cache .hypothesis demo

@@ -1,0 +1,177 @@
+"""The loop's front: chains in tiles, tiles on threads, progress, and an interruption that keeps what is done."""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from threading import Event
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.annealing.family import Family
+from meltpoint.annealing.kernels.packing import Packed, padded_columns
+from meltpoint.annealing.precision import Precision, Stretch, Walk, prepare
+from meltpoint.errors import InputError, Progress
+from meltpoint.models.checks import Bits, Floats
+
+TILE = 64
+_CALL_WORK = 4_000_000_000  # unit pairs per kernel call: a fraction of a second
+_PATIENCE = 0.1  # seconds between looks at the progress
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One run through betas, with some even units frozen or none."""
+
+    betas: Floats
+    frozen: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True)
+class Annealed:
+    """Final even states (chain, unit), log weights (chain,), and which chains were finished (chain,)."""
+
+    state: Bits
+    log_weights: Floats
+    finished: NDArray[np.bool_]
+
+
+def anneal(
+    family: Family,
+    legs: Sequence[Leg],
+    state: Bits,
+    generators: NDArray[np.uint32],
+    *,
+    precision: Precision = "mixed",
+    threads: int | None = None,
+    tile: int = TILE,
+    progress: Progress | None = None,
+    task: str = "annealing",
+) -> Annealed:
+    """Take every chain through the legs, one after the other, and add up its log weight.
+
+    `state` (chain, even unit) is where the chains start and `generators` (chain, 4, LANES) their streams, from
+    `chain_generators`. The result does not depend on threads, tile or the order in which chains are run. Ctrl-C
+    ends the run early; the chains that were finished by then are kept, and marked.
+    """
+    threads = check_threads(threads)
+    progress = progress or _silent
+    n_chains = len(state)
+    walk = prepare(family, precision)
+    _compile(walk, progress)
+    steps = sum(leg.betas.size - 1 for leg in legs)
+    n_tiles = threads * -(-n_chains // (threads * tile))  # as many for each thread
+    edges = np.linspace(0, n_chains, min(n_tiles, n_chains) + 1).astype(int)
+    tiles = [slice(low, high) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    result = Annealed(state.copy(), np.zeros(n_chains), np.zeros(n_chains, np.bool_))
+    done = np.zeros(len(tiles), np.int64)  # chain-steps; each tile writes its own entry
+    stop = Event()
+    with ThreadPoolExecutor(threads) as pool:
+        futures: list[Future[None]] = []
+        try:
+            for k, part in enumerate(tiles):
+                job = _Tile(walk, legs, result, part, generators[part].copy(), done[k : k + 1], stop)
+                futures.append(pool.submit(job.run))
+            pending = set(futures)
+            while pending:
+                finished, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    future.result()
+                progress(task, float(done.sum()), float(n_chains * steps))
+        except BaseException as problem:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            if not isinstance(problem, KeyboardInterrupt):
+                raise
+    return result
+
+
+def check_threads(threads: int | None) -> int:
+    """The number of threads: as given, or all cores this process may use."""
+    if threads is None:
+        usable = getattr(os, "sched_getaffinity", None)
+        return len(usable(0)) if usable else os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise InputError(found=f"threads={threads!r}", expected="a whole number from 1 on", remedy="leave it out for all cores")
+    return int(threads)
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """Some of the chains, on their way through all legs on one thread."""
+
+    walk: Walk
+    legs: Sequence[Leg]
+    result: Annealed
+    part: slice
+    generators: NDArray[np.uint32]
+    done: NDArray[np.int64]
+    stop: Event
+
+    def run(self) -> None:
+        even = self.walk.exact_packed.even
+        columns = padded_columns(even.sizes, even.starts)
+        state = np.zeros((self.part.stop - self.part.start, even.starts[-1]), np.uint8)
+        state[:, columns] = self.result.state[self.part]
+        log_weights = np.zeros(len(state))
+        exact = True
+        beta = 0.0
+        for leg in self.legs:
+            frozen = np.zeros(even.starts[-1], np.uint8)
+            if leg.frozen is not None:
+                frozen[columns] = leg.frozen
+            for stretch in self.walk.stretches(leg.betas):
+                if stretch.exact != exact:
+                    log_weights += self.walk.change(stretch.betas[0], state[:, columns], stretch.exact)
+                    exact = stretch.exact
+                if not self._walk(stretch, state, frozen, log_weights):
+                    return
+                beta = stretch.betas[-1]
+        if not exact:
+            log_weights += self.walk.change(beta, state[:, columns], to_exact=True)
+        self.result.state[self.part] = state[:, columns]
+        self.result.log_weights[self.part] = log_weights
+        self.result.finished[self.part] = True
+
+    def _walk(self, stretch: Stretch, state: Bits, frozen: Bits, log_weights: Floats) -> bool:
+        """Walk one stretch in calls that are short enough to stop between; False when stopped."""
+        packed = self.walk.packed(stretch.exact)
+        pairs = int(packed.even.starts[-1] * packed.odd.starts[-1])
+        steps = max(16, _CALL_WORK // (pairs * len(state)))
+        for low in range(0, stretch.betas.size - 1, steps):
+            if self.stop.is_set():
+                return False
+            betas = stretch.betas[low : low + steps + 1]
+            _call(packed, betas, frozen, state, self.generators, log_weights)
+            self.done[0] += (betas.size - 1) * len(state)
+        return True
+
+
+def _call(
+    packed: Packed, betas: Floats, frozen: Bits, state: Bits, generators: NDArray[np.uint32], log_weights: Floats
+) -> None:
+    # Numba takes most of a second to import, so it waits until there is something to run.
+    from meltpoint.annealing.kernels.tile import run_tile
+
+    widest = max(packed.even.starts[-1], packed.odd.starts[-1])
+    uniforms = np.empty(widest, packed.real)
+    run_tile(betas, packed.even, packed.odd, packed.reach, frozen, uniforms, state, generators, log_weights)
+
+
+def _compile(walk: Walk, progress: Progress) -> None:
+    """Compile (or load from the cache) the kernels this walk needs, and say so: it can take some seconds."""
+    progress("preparing the kernels (compiled once per machine)", 0.0, 1.0)
+    for packed in (walk.exact_packed, walk.rounded_packed):
+        if packed is not None:
+            n = packed.even.starts[-1]
+            generators = np.ones((1, 4, 32), np.uint32)
+            _call(packed, np.ones(1), np.zeros(n, np.uint8), np.zeros((1, n), np.uint8), generators, np.zeros(1))
+    progress("preparing the kernels (compiled once per machine)", 1.0, 1.0)
+
+
+def _silent(_task: str, _done: float, _total: float) -> None:
+    """Say nothing."""
+
+

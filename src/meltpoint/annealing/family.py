@@ -1,0 +1,37 @@
+"""The path from the base distribution to the model: parameters linear in beta (paper, Eq. 9)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.models.bipartite import Bipartite, softplus
+from meltpoint.models.checks import Floats
+
+
+@dataclass(frozen=True)
+class Family:
+    """The distributions f_beta(e) = f_0(e)^(1-beta) f_1(e)^beta of a target and a base of independent units."""
+
+    target: Bipartite
+    base_even: Floats
+    base_odd: Floats
+
+    @cached_property
+    def log_z_base(self) -> float:
+        """Log normaliser of the base distribution over both sides, exact."""
+        return float(softplus(self.base_even).sum() + softplus(self.base_odd).sum())
+
+    def even_bias(self, beta: float) -> Floats:
+        """Biases (even unit,) at beta."""
+        return self.base_even + beta * (self.target.even_bias - self.base_even)
+
+    def odd_bias(self, beta: float) -> Floats:
+        """Biases (odd unit,) at beta."""
+        return self.base_odd + beta * (self.target.odd_bias - self.base_odd)
+
+    def log_f(self, beta: float, even: NDArray[np.generic]) -> Floats:
+        """Log unnormalised probability (chain,) of even states at beta, the odd side summed out."""
+        field = beta * self.target.odd_field(even) + self.odd_bias(beta)
+        return even @ self.even_bias(beta) + softplus(field).sum(axis=1)

@@ -1,0 +1,49 @@
+"""Schedules: the betas from 0 to 1 at which the chains stop on their way."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meltpoint.errors import InputError
+from meltpoint.models.checks import Floats
+
+Steps: TypeAlias = int | ArrayLike
+"""A number of equal steps, or the betas themselves: increasing, from 0 to 1."""
+
+
+def as_betas(steps: Steps) -> Floats:
+    """Betas (K + 1,) from a number of steps K or from an increasing array that starts at 0 and ends at 1.
+
+    >>> as_betas(4)
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    if np.ndim(steps) == 0:
+        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
+            raise InputError(
+                found=f"steps={steps!r}",
+                expected="a whole number from 1 on, or an array of betas",
+                remedy="1,000 steps are a quick look, 10,000 a good answer for most models",
+            )
+        return np.linspace(0.0, 1.0, int(steps) + 1)
+    betas = np.array(steps, dtype=np.float64)
+    if betas.ndim != 1 or betas.size < 2 or not np.isfinite(betas).all():
+        raise InputError(
+            found=f"betas of shape {betas.shape}" + ("" if np.isfinite(betas).all() else " with NaN or infinity"),
+            expected="a vector of at least two finite numbers",
+            remedy="for example np.linspace(0, 1, 1001)",
+        )
+    if betas[0] != 0 or betas[-1] != 1:
+        raise InputError(
+            found=f"betas from {betas[0]:g} to {betas[-1]:g}",
+            expected="betas from 0 to 1",
+            remedy="begin at 0 and end at 1: the base distribution and the model are the two ends",
+        )
+    if (np.diff(betas) <= 0).any():
+        at = int(np.argmax(np.diff(betas) <= 0))
+        raise InputError(
+            found=f"betas that do not increase at position {at + 1} ({betas[at]:g}, then {betas[at + 1]:g})",
+            expected="increasing betas",
+            remedy="sort them and drop repetitions: np.unique(betas)",
+        )
+    return betas

@@ -1,0 +1,1 @@
+"""Estimators: a few lines each on top of the annealing loop."""

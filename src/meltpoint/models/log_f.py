@@ -1,0 +1,73 @@
+"""Unnormalised probabilities that must themselves be estimated, by importance sampling (paper, section 5)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.errors import InputError, Progress
+from meltpoint.models.bipartite import softplus
+from meltpoint.models.checks import Bits, Floats
+from meltpoint.randomness import Purpose, generator
+from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
+
+SAMPLES = 500
+_BLOCK_BYTES = 64_000_000
+
+
+@dataclass(frozen=True)
+class LogF:
+    """Estimates of log f (example,), their standard errors, and a lower bound (example,) by Jensen's inequality."""
+
+    values: Floats
+    stderrs: Floats
+    bound: Floats
+
+
+def estimate_log_f(
+    x: Bits,
+    log_weights: Callable[[Bits, list[np.random.Generator], int], Floats],
+    bound: Callable[[Bits, Floats], Floats],
+    units: int,
+    *,
+    samples: int,
+    seed: int,
+    progress: Progress | None,
+) -> LogF:
+    """Estimate log f of every example from `samples` importance weights each.
+
+    `log_weights` gives (example, sample) log weights for a block of examples and their generators: one generator
+    per example, so that blocks can be cut in any way. `bound` turns them (and the examples) into a lower bound.
+    """
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
+        raise InputError(found=f"samples={samples!r}", expected="a whole number from 1 on", remedy="the paper uses 500")
+    block = max(1, _BLOCK_BYTES // (8 * units * int(samples)))
+    values, errors, bounds = np.empty(len(x)), np.empty(len(x)), np.empty(len(x))
+    for low in range(0, len(x), block):
+        part = slice(low, min(low + block, len(x)))
+        generators = [generator(seed, Purpose.LOG_F, i) for i in range(part.start, part.stop)]
+        weights = log_weights(x[part], generators, int(samples))
+        values[part] = log_mean_exp(weights)
+        errors[part] = log_mean_error(weights)
+        bounds[part] = bound(x[part], weights)
+        if progress:
+            progress("unnormalised probabilities", part.stop, len(x))
+    return LogF(values, errors, bounds)
+
+
+def draw(generators: list[np.random.Generator], rates: Floats, samples: int) -> NDArray[np.bool_]:
+    """Independent units (example, sample, unit) that are on with the given rates (example, unit)."""
+    uniforms = np.stack([g.random((samples, rates.shape[1]), dtype=np.float32) for g in generators])
+    return uniforms < rates[:, np.newaxis]
+
+
+def draw_given(generators: list[np.random.Generator], rates: Floats) -> NDArray[np.bool_]:
+    """Units (example, sample, unit) that are on with rates of the same shape."""
+    uniforms = np.stack([g.random(rates.shape[1:], dtype=np.float32) for g in generators])
+    return uniforms < rates
+
+
+def log_bernoulli(bits: NDArray[np.generic], inputs: NDArray[np.floating]) -> Floats:
+    """Log probability, summed over the last axis, of bits whose units are on with probability sigmoid(inputs)."""
+    return np.where(bits, -softplus(-inputs), -softplus(inputs)).sum(axis=-1, dtype=np.float64)

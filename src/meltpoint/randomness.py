@@ -1,0 +1,39 @@
+"""Seeds and what they are for: two purposes never share a stream of random numbers."""
+
+from enum import IntEnum
+
+import numpy as np
+
+from meltpoint.errors import InputError
+
+
+class Purpose(IntEnum):
+    """What randomness is used for. The numbers are part of the method: changing one changes results."""
+
+    AIS = 1
+    RAISE = 2
+    SAMPLE = 3
+    ANNEALING_SAMPLE = 4
+    BASE_RATES = 5
+    EXAMPLES = 6
+    RECOGNITION = 7
+    LOG_F = 8
+
+
+def check_seed(seed: int) -> int:
+    """The seed as an int, or an error."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(
+            found=f"seed {seed!r}", expected="a whole number from 0 on", remedy="seed=0 is as good as any"
+        )
+    return int(seed)
+
+
+def sequence(seed: int, purpose: Purpose, *key: int) -> np.random.SeedSequence:
+    """The seed sequence of one purpose and key."""
+    return np.random.SeedSequence(check_seed(seed), spawn_key=(int(purpose), *key))
+
+
+def generator(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
+    """A NumPy generator of one purpose and key."""
+    return np.random.default_rng(sequence(seed, purpose, *key))

@@ -1,0 +1,1 @@
+"""Statistics of weights and estimates, all in log space."""

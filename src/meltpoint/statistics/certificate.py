@@ -1,0 +1,51 @@
+"""Bounds that hold for any number of chains and steps, with no assumption on the weights.
+
+An estimator with E[p̂] = p satisfies P(p̂ >= p / d) <= d (Markov). The estimates of different examples are
+independent, so their product is unbiased for the product of the probabilities, and the price log(1/d) is paid
+once for all of them together.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from meltpoint.errors import InputError
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """`quantity` > `bound`, with at least the given confidence."""
+
+    bound: float
+    confidence: float
+    quantity: str
+
+    def __str__(self) -> str:
+        return f"{self.quantity} > {self.bound:.2f} with {self.confidence:.0%} confidence"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain numbers and strings."""
+        return {"bound": self.bound, "confidence": self.confidence, "quantity": self.quantity}
+
+
+def certify_mean_log_prob(mean: float, examples: int, confidence: float) -> Certificate:
+    """Lower bound on the mean of log p_ann over the examples RAISE was run for, given the mean estimate.
+
+    >>> print(certify_mean_log_prob(-86.5, examples=100, confidence=0.99))
+    mean log p_ann of 100 examples > -86.55 with 99% confidence
+    """
+    cost = _cost(confidence) / examples
+    return Certificate(mean - cost, confidence, f"mean log p_ann of {examples} examples")
+
+
+def certify_log_z(log_z: float, confidence: float) -> Certificate:
+    """Lower bound on log Z, given the logarithm of an unbiased estimate of Z."""
+    return Certificate(log_z - _cost(confidence), confidence, "log Z")
+
+
+def _cost(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise InputError(
+            found=f"confidence {confidence!r}", expected="a probability between 0 and 1", remedy="0.99 is usual"
+        )
+    return -math.log1p(-confidence)

@@ -1,0 +1,19 @@
+"""Fixtures shared by all tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with the paper's model and data. Its absence skips a test, except in CI, where it fails it."""
+    if not SHARED.is_dir():
+        message = "needs ../shared (the paper's model and MNIST), which is not beside this checkout"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return SHARED
