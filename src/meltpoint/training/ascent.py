@@ -20,27 +20,29 @@ class Ascent:
 
 def at_rest(machine: Machine) -> Ascent:
     """No velocity, nothing averaged yet."""
-    parameters = (*machine.weights, *machine.biases)
-    return Ascent(tuple(map(np.zeros_like, parameters)), tuple(map(np.zeros_like, parameters)))
+    return Ascent(
+        tuple(map(np.zeros_like, machine.parameters)), tuple(map(np.zeros_like, machine.parameters))
+    )
 
 
 def climb(
     machine: Machine, ascent: Ascent, gradient: Gradient, rate: float, momentum: float, weight_decay: float
 ) -> None:
     """Move every parameter of the machine one step, in place. Biases do not decay."""
-    decays = [weight_decay] * len(machine.weights) + [0.0] * len(machine.biases)
-    parameters = (*machine.weights, *machine.biases)
+    decays = [weight_decay] * len(machine.couplings) + [0.0] * len(machine.biases)
     for value, velocity, slope, decay in zip(
-        parameters, ascent.velocity, (*gradient.pairs, *gradient.units), decays, strict=True
+        machine.parameters, ascent.velocity, (*gradient.pairs, *gradient.units), decays, strict=True
     ):
         factors = np.array([rate, momentum, decay], value.dtype)
         _step(value.ravel(), velocity.ravel(), slope.ravel(), factors)
+    for coupling in machine.couplings:
+        coupling.changed()
 
 
 def average(machine: Machine, ascent: Ascent) -> None:
     """Take the machine's present parameters into the average."""
     ascent.n_averaged += 1
-    for value, mean in zip((*machine.weights, *machine.biases), ascent.average, strict=True):
+    for value, mean in zip(machine.parameters, ascent.average, strict=True):
         _approach(mean.ravel(), value.ravel(), np.array([1.0 / ascent.n_averaged], value.dtype))
 
 

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.errors import InputError
 from meltpoint.models import checks
 from meltpoint.training.draws import draw, stream
-from meltpoint.training.machine import Array
 
 _SHUFFLE, _GREY = 0, 1
 
@@ -32,15 +31,16 @@ class Examples:
         """How often each visible unit is on (unit,), smoothed by one example on and one off."""
         return (self.rows.sum(axis=0, dtype=np.float64) + 1.0) / (len(self.rows) + 2.0)
 
-    def batches(self, seed: int, stage: int, epoch: int, size: int) -> Iterator[Array]:
-        """Float32 zeros and ones (example, unit), every example once, in an order fixed by (seed, epoch)."""
+    def batches(self, seed: int, stage: int, epoch: int, size: int) -> Iterator[NDArray[np.uint8]]:
+        """Zeros and ones (example, unit), every example once, in an order fixed by (seed, epoch)."""
         generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stage, epoch, _SHUFFLE)))
         grey_stream = stream(seed, stage, epoch, _GREY)
         order = generator.permutation(len(self.rows))
         for chosen in np.array_split(order, max(1, len(order) // size)):
-            batch = self.rows[chosen].astype(np.float32)
-            if self.rows.dtype != np.uint8:
-                draw(batch.copy(), grey_stream, batch)
+            rows = self.rows[chosen]
+            batch = rows.astype(np.uint8)
+            if rows.dtype != np.uint8:
+                draw(rows, grey_stream, batch)
             yield batch
 
 

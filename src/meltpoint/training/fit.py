@@ -4,19 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meltpoint.errors import Progress
 from meltpoint.training.ascent import Ascent, at_rest, average, climb
 from meltpoint.training.draws import stream
 from meltpoint.training.examples import Examples
-from meltpoint.training.machine import Array, Machine, States
-from meltpoint.training.phases import begin, centred, dream, gradient, infer
+from meltpoint.training.machine import Array, Machine, States, machine_of
+from meltpoint.training.phases import begin, centre, dream, gradient, infer
 from meltpoint.training.settings import Settings
 
 _CHAINS, _MODEL = 2, 3
 _OFFSET_SHARE = 0.01  # of each new batch in the running means that centre the hidden units
 
-Lift = Callable[[Array, np.ndarray], Array]
+Lift = Callable[[NDArray[np.uint8], NDArray[np.uint32]], NDArray[np.uint8]]
 """From visible units (example, unit) to the layer that is being trained, with a stream for draws."""
 
 
@@ -50,9 +51,7 @@ def fit(
                 f"training: epoch {training.epoch} of {settings.epochs}", training.epoch, settings.epochs
             )
     if training.ascent.n_averaged:
-        n = len(training.machine.weights)
-        mean = training.ascent.average
-        return Machine(mean[:n], mean[n:], training.machine.copies)
+        return machine_of(training.ascent.average, training.machine.copies)
     return training.machine
 
 
@@ -84,11 +83,11 @@ def run_epoch(
         if settings.method == "cd" or not training.chains:
             training.chains = begin(machine, data, settings.chains or len(batch), draws)
         model, training.chains = dream(machine, training.chains, settings.k, draws)
-        slope = gradient(data, model)
+        slope = gradient(data, model, machine.biases[0].dtype)
         if settings.centred:
             for offset, states in zip(training.offsets[1:], data[1:], strict=True):
                 offset += _OFFSET_SHARE * (states.mean(axis=0) - offset)
-            slope = centred(slope, training.offsets)
+            centre(slope, training.offsets)
         done = (epoch + i / n_batches) / settings.epochs
         climb(machine, training.ascent, slope, settings.rate(done), settings.momentum, settings.weight_decay)
         if done >= 1.0 - settings.averaged:

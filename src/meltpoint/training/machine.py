@@ -7,6 +7,7 @@ In greedy pretraining of a DBM a layer may stand for two copies of itself with t
 Hinton 2009). Its neighbour receives the sum of both copies, so its state counts from 0 to 2.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -14,18 +15,19 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.training.coupling import Coupling, State
 from meltpoint.training.draws import draw, draw_pairs, switch_on
 
 Array: TypeAlias = NDArray[np.floating]
-States: TypeAlias = list[Array]
+States: TypeAlias = list[State]
 """One array (example, unit) for each layer, visible first."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Weights (lower unit, upper unit) between neighbouring layers; biases and copies of every layer."""
+    """Couplings between neighbouring layers; biases and copies of every layer."""
 
-    weights: tuple[Array, ...]
+    couplings: tuple[Coupling, ...]
     biases: tuple[Array, ...]
     copies: tuple[int, ...]
 
@@ -34,32 +36,42 @@ class Machine:
         """Number of layers, the visible one included."""
         return len(self.biases)
 
-    def field(self, layer: int, states: States) -> Array:
-        """Input (example, unit) to a layer from its neighbours in `states`, which may lack those above."""
-        if layer == 0:
-            return states[1] @ self.weights[0].T
-        below = states[layer - 1] @ self.weights[layer - 1]
-        if layer + 1 < len(states):
-            below += states[layer + 1] @ self.weights[layer].T
-        return below
+    @property
+    def parameters(self) -> tuple[Array, ...]:
+        """All weights, then all biases."""
+        return (*(coupling.weights for coupling in self.couplings), *self.biases)
 
     def probabilities(self, layer: int, states: States) -> Array:
-        """Probability (example, unit) that one copy of a unit is on, given the neighbouring layers."""
-        field = self.field(layer, states)
+        """Probability (example, unit) that one copy of a unit is on, given the neighbours in `states`.
+
+        `states` may end below the layer: then the layers above it are left out.
+        """
+        if layer == 0:
+            field = self.couplings[0].down(states[1])
+        else:
+            field = self.couplings[layer - 1].up(states[layer - 1])
+            if layer + 1 < len(states):
+                field += self.couplings[layer].down(states[layer + 1])
         switch_on(field, self.biases[layer])
         return field
 
-    def draw(self, layer: int, probabilities: Array, stream: NDArray[np.uint32]) -> Array:
+    def draw(self, layer: int, probabilities: Array, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """State (example, unit) of a layer: zeros and ones, or their sum over two copies."""
-        state = np.empty_like(probabilities)
+        state = np.empty(probabilities.shape, np.uint8)
         (draw if self.copies[layer] == 1 else draw_pairs)(probabilities, stream, state)
         return state
 
 
+def machine_of(parameters: Sequence[Array], copies: tuple[int, ...]) -> Machine:
+    """The machine with these parameters: all weights, then all biases."""
+    n = len(copies) - 1
+    return Machine(tuple(map(Coupling, parameters[:n])), tuple(parameters[n:]), copies)
+
+
 def new_machine(
-    sizes: list[int], rates: NDArray[np.floating], generator: np.random.Generator, copies: tuple[int, ...]
+    sizes: Sequence[int], rates: NDArray[np.floating], generator: np.random.Generator, copies: tuple[int, ...]
 ) -> Machine:
     """Small Gaussian weights, and visible biases that give every visible unit its own rate in the data."""
-    weights = tuple(generator.normal(0.0, 0.01, shape).astype(np.float32) for shape in pairwise(sizes))
+    weights = [generator.normal(0.0, 0.01, shape).astype(np.float32) for shape in pairwise(sizes)]
     visible_bias = np.log(rates / (1.0 - rates)).astype(np.float32)
-    return Machine(weights, (visible_bias, *(np.zeros(size, np.float32) for size in sizes[1:])), copies)
+    return machine_of([*weights, visible_bias, *(np.zeros(size, np.float32) for size in sizes[1:])], copies)

@@ -1,10 +1,14 @@
 """The two phases of learning: what the data say about every pair of units, and what the model says."""
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import cast
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
+from meltpoint.training.coupling import State, pair_sums
 from meltpoint.training.machine import Array, Machine, States
 
 
@@ -16,16 +20,16 @@ class Gradient:
     units: tuple[Array, ...]
 
 
-def infer(machine: Machine, visible: Array, sweeps: int) -> States:
+def infer(machine: Machine, visible: NDArray[np.uint8], sweeps: int) -> States:
     """Data phase: the visible layer, and the mean of every hidden layer given it.
 
     With one hidden layer the means are exact and `sweeps` is not used. With more this is mean field: from a
     bottom-up pass that doubles each input to make up for the missing layer above, every hidden layer is
     `sweeps` times replaced by its means given its neighbours' means.
     """
-    states = [visible * machine.copies[0]] if machine.copies[0] > 1 else [visible]
+    states: States = [visible * np.uint8(2) if machine.copies[0] == 2 else visible]
     for layer in range(1, machine.n_layers):
-        below = 2 * states[-1] if layer + 1 < machine.n_layers else states[-1]
+        below = states[-1] + states[-1] if layer + 1 < machine.n_layers else states[-1]
         states.append(_mean(machine, layer, [*states[:-1], below]))
     if machine.n_layers > 2:
         for _ in range(sweeps):
@@ -38,7 +42,10 @@ def begin(machine: Machine, data: States, chains: int, stream: NDArray[np.uint32
     """Odd layers (h1, h3, …) of chains that start at the data, each example serving as often as needed."""
     rows = np.arange(chains) % len(data[0])
     odd = range(1, machine.n_layers, 2)
-    return [machine.draw(layer, data[layer][rows] / machine.copies[layer], stream) for layer in odd]
+    return [
+        machine.draw(layer, data[layer][rows] * np.float32(1 / machine.copies[layer]), stream)
+        for layer in odd
+    ]
 
 
 def dream(machine: Machine, odd: States, k: int, stream: NDArray[np.uint32]) -> tuple[States, States]:
@@ -48,44 +55,52 @@ def dream(machine: Machine, odd: States, k: int, stream: NDArray[np.uint32]) -> 
     the odd layers drawn, from which the chains go on.
     """
     states: States = [odd[0]] * machine.n_layers
-    means: States = []
+    means: list[Array] = []
     for _ in range(k):
         states[1::2] = odd
         for layer in range(0, machine.n_layers, 2):
             states[layer] = machine.draw(layer, machine.probabilities(layer, states), stream)
         means = [machine.probabilities(layer, states) for layer in range(1, machine.n_layers, 2)]
         odd = [machine.draw(2 * i + 1, mean, stream) for i, mean in enumerate(means)]
-    states[1::2] = [mean * machine.copies[2 * i + 1] for i, mean in enumerate(means)]
+    states[1::2] = [_times(mean, machine.copies[2 * i + 1]) for i, mean in enumerate(means)]
     return states, odd
 
 
-def gradient(data: States, model: States) -> Gradient:
+def gradient(data: States, model: States, kind: np.dtype) -> Gradient:
     """Direction that raises the likelihood, if `data` and `model` are what their phases stand for."""
-    signed = [
-        np.concatenate([d / d.dtype.type(len(d)), m / -m.dtype.type(len(m))])
-        for d, m in zip(data, model, strict=True)
-    ]
-    both = [np.concatenate([d, m]) for d, m in zip(data, model, strict=True)]
-    pairs = tuple(lower.T @ upper for lower, upper in zip(both[:-1], signed[1:], strict=True))
-    return Gradient(pairs, tuple(layer.sum(axis=0) for layer in signed))
+    n, m = len(data[0]), len(model[0])
+    share = np.concatenate([np.full(n, 1 / n, kind), np.full(m, -1 / m, kind)])
+    both = [cast(State, np.concatenate(pair)) for pair in zip(data, model, strict=True)]
+    pairs = [pair_sums(lower, np.multiply(upper, share[:, np.newaxis])) for lower, upper in pairwise(both)]
+    return Gradient(tuple(pairs), tuple(np.matmul(share, layer) for layer in both))
 
 
-def centred(plain: Gradient, offsets: list[Array]) -> Gradient:
-    """The gradient of the same machine written with units minus offsets (Montavon and Müller 2012).
+def centre(gradient: Gradient, offsets: list[Array]) -> None:
+    """Make it the gradient of the same machine written with units minus offsets (Montavon and Müller 2012).
 
-    Moving a bias and the weights at it separately fights over the mean activity; with offsets near the mean
-    activities the two directions come apart, and one learning rate suits all parameters.
+    A weight that grows also raises the mean input of the units it joins, which their biases must undo. With
+    offsets near the mean activities the two come apart, and one learning rate suits all parameters.
     """
-    pairs = tuple(
-        pair - np.outer(offsets[k], plain.units[k + 1]) - np.outer(plain.units[k], offsets[k + 1])
-        for k, pair in enumerate(plain.pairs)
-    )
-    units = [unit.copy() for unit in plain.units]
-    for k, pair in enumerate(pairs):
-        units[k] -= pair @ offsets[k + 1]
-        units[k + 1] -= offsets[k] @ pair
-    return Gradient(pairs, tuple(units))
+    for k, pair in enumerate(gradient.pairs):
+        _subtract_means(pair, offsets[k], gradient.units[k], offsets[k + 1], gradient.units[k + 1])
+    for k, pair in enumerate(gradient.pairs):
+        gradient.units[k][:] -= pair @ offsets[k + 1]
+        gradient.units[k + 1][:] -= offsets[k] @ pair
+
+
+@njit(nogil=True, cache=True)
+def _subtract_means(
+    pair: np.ndarray, low_offset: np.ndarray, low: np.ndarray, high_offset: np.ndarray, high: np.ndarray
+) -> None:
+    for i in range(pair.shape[0]):
+        row, a, b = pair[i], low_offset[i], low[i]
+        for j in range(row.size):
+            row[j] -= a * high[j] + b * high_offset[j]
 
 
 def _mean(machine: Machine, layer: int, states: States) -> Array:
-    return machine.probabilities(layer, states) * machine.copies[layer]
+    return _times(machine.probabilities(layer, states), machine.copies[layer])
+
+
+def _times(probabilities: Array, copies: int) -> Array:
+    return probabilities if copies == 1 else probabilities * copies

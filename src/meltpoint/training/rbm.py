@@ -1,14 +1,12 @@
 """Training of restricted Boltzmann machines by contrastive divergence, persistent or not."""
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from meltpoint.errors import Progress
 from meltpoint.models.rbm import RBM
 from meltpoint.training.examples import checked
-from meltpoint.training.fit import fit, started
-from meltpoint.training.machine import new_machine
-from meltpoint.training.settings import Method, Schedule, Settings
+from meltpoint.training.settings import Method, Schedule, Settings, whole
+from meltpoint.training.stack import train_stack
 
 
 def train_rbm(
@@ -19,7 +17,7 @@ def train_rbm(
     k: int = 1,
     epochs: int = 30,
     batch: int = 100,
-    learning_rate: float = 0.05,
+    learning_rate: float = 0.2,
     schedule: Schedule = "linear",
     momentum: float = 0.0,
     weight_decay: float = 1e-4,
@@ -46,8 +44,5 @@ def train_rbm(
         method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred, chains
     )
     examples = checked(data, "data")
-    rates = examples.rates()
-    generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
-    machine = new_machine([examples.width, hidden], rates, generator, copies=(1, 1))
-    machine = fit(started(machine, rates), examples, settings, seed=seed, stage=0, progress=progress)
-    return RBM(machine.weights[0], machine.biases[0], machine.biases[1])
+    (machine,) = train_stack(examples, [whole("hidden", hidden)], [settings], [(1, 1)], seed, progress)
+    return RBM(*machine.parameters)

@@ -1,7 +1,8 @@
 """What a user may choose about a training run, with defaults that need no tuning on MNIST."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from meltpoint.errors import InputError
 
@@ -13,27 +14,24 @@ Schedule: TypeAlias = Literal["linear", "constant"]
 class Settings:
     """The choices of one training stage; every number is checked here."""
 
-    method: Method = "pcd"
-    k: int = 1
-    epochs: int = 30
-    batch: int = 100
-    learning_rate: float = 0.05
-    schedule: Schedule = "linear"
-    momentum: float = 0.0
-    weight_decay: float = 1e-4
-    averaged: float = 0.2
-    centred: bool = True
-    chains: int | None = None
+    method: Method
+    k: int
+    epochs: int
+    batch: int
+    learning_rate: float
+    schedule: Schedule
+    momentum: float
+    weight_decay: float
+    averaged: float
+    centred: bool
+    chains: int | None
 
     def __post_init__(self) -> None:
         _one_of("method", self.method, ("cd", "pcd"))
         _one_of("schedule", self.schedule, ("linear", "constant"))
         for name in ("k", "epochs", "batch", "chains"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise InputError(
-                    found=f"{name} = {value}", expected="a whole number from 1", remedy=f"raise {name}"
-                )
+            if name != "chains" or self.chains is not None:
+                whole(name, getattr(self, name))
         _within("learning_rate", self.learning_rate, 0.0, 10.0)
         _within("momentum", self.momentum, 0.0, 0.999)
         _within("weight_decay", self.weight_decay, 0.0, 1.0)
@@ -48,6 +46,29 @@ class Settings:
     def rate(self, progress: float) -> float:
         """Learning rate after this fraction of the run."""
         return self.learning_rate * (1.0 - progress) if self.schedule == "linear" else self.learning_rate
+
+
+def settings_of_stages(n_stages: int, **options: Any) -> list[Settings]:  # noqa: ANN401
+    """Settings of each stage, from options that are one value for all or a sequence with one for each."""
+    stages: list[dict[str, Any]] = [{} for _ in range(n_stages)]
+    for name, value in options.items():
+        each = value if isinstance(value, Sequence) and not isinstance(value, str) else [value] * n_stages
+        if len(each) != n_stages:
+            raise InputError(
+                found=f"{name} with {len(each)} values",
+                expected=f"one value, or {n_stages}, one for each stage of the training",
+                remedy="the stages are the hidden layers, lowest first",
+            )
+        for stage, one in zip(stages, each, strict=True):
+            stage[name] = one
+    return [Settings(**stage) for stage in stages]
+
+
+def whole(name: str, value: Any) -> int:  # noqa: ANN401
+    """A whole number from 1, or an error that names it."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(found=f"{name} = {value}", expected="a whole number from 1", remedy=f"change {name}")
+    return value
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -1,0 +1,123 @@
+"""Products of zeros and ones with a matrix, by adding up the rows of the ones.
+
+The matrix is cut into strips one cache line wide, so that a strip stays in the first-level cache while all
+lists walk over it. Entries of the
+left side may be small counts: a unit that counts 2 has its row added twice.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from meltpoint.training.rowsum import STRIP_BYTES, sum_rows
+
+
+class Lists(NamedTuple):
+    """Row i of a matrix of counts has its ones in columns[starts[i] : starts[i + 1]]."""
+
+    starts: NDArray[np.int64]
+    columns: NDArray[np.uint32]
+
+
+class Strips(NamedTuple):
+    """A matrix (row, column) as strips of `width` columns, the last one padded, each strip row by row."""
+
+    flat: NDArray[np.floating]
+    n_rows: int
+    n_columns: int
+    width: int
+
+
+def strips_of(matrix: NDArray[np.floating]) -> Strips:
+    """Cut a matrix, or a transposed view of one, into strips."""
+    n_rows, n_columns = matrix.shape
+    width = STRIP_BYTES // matrix.itemsize
+    size = n_rows * (-(-n_columns // width)) * width
+    room = np.empty(size * matrix.itemsize + STRIP_BYTES, np.uint8)
+    skip = -room.ctypes.data % STRIP_BYTES
+    flat = room[skip : skip + size * matrix.itemsize].view(matrix.dtype)
+    _cut(matrix, flat, width)
+    return Strips(flat, n_rows, n_columns, width)
+
+
+def list_rows(counts: NDArray[np.uint8]) -> Lists:
+    """The ones of every row."""
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts.sum(axis=1, dtype=np.int64), out=starts[1:])
+    columns = np.empty(starts[-1] + 2, np.uint32)
+    _list(counts, columns)
+    return Lists(starts, columns)
+
+
+def list_columns(counts: NDArray[np.uint8]) -> Lists:
+    """The ones of every column."""
+    starts = np.zeros(counts.shape[1] + 1, np.int64)
+    np.cumsum(counts.sum(axis=0, dtype=np.int64), out=starts[1:])
+    rows = np.empty(starts[-1], np.uint32)
+    by_row = list_rows(counts)
+    _transpose(by_row.starts, by_row.columns, starts[:-1].copy(), rows)
+    return Lists(starts, rows)
+
+
+def multiply(lists: Lists, strips: Strips) -> NDArray[np.floating]:
+    """Sum (list, column) of the matrix rows in every list."""
+    out = np.empty((len(lists.starts) - 1, strips.n_columns), strips.flat.dtype)
+    _multiply(lists, strips, out)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _cut(matrix: np.ndarray, flat: np.ndarray, width: int) -> None:
+    n_rows, n_columns = matrix.shape
+    at = 0
+    for column in range(0, n_columns, width):
+        whole = column + width <= n_columns
+        for row in range(n_rows):
+            if whole and width == 16:  # a loop of known length is vectorised
+                for k in range(16):
+                    flat[at + k] = matrix[row, column + k]
+            else:
+                for k in range(width):
+                    flat[at + k] = matrix[row, column + k] if column + k < n_columns else 0
+            at += width
+
+
+@njit(nogil=True, cache=True)
+def _list(counts: np.ndarray, columns: np.ndarray) -> None:
+    n = 0
+    for row in range(counts.shape[0]):
+        units = counts[row]
+        for j in range(units.size):
+            # Without a branch: both places are written, and kept as far as the count goes.
+            columns[n] = j
+            columns[n + 1] = j
+            n += units[j]
+
+
+@njit(nogil=True, cache=True)
+def _transpose(starts: np.ndarray, columns: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
+    for row in range(starts.size - 1):
+        for i in range(starts[row], starts[row + 1]):
+            column = columns[i]
+            rows[places[column]] = row
+            places[column] += 1
+
+
+@njit(nogil=True, cache=True)
+def _multiply(lists: Lists, strips: Strips, out: np.ndarray) -> None:
+    width, n_columns = strips.width, strips.n_columns
+    flat_out = out.reshape(-1)
+    last = np.empty(width, out.dtype)
+    for strip in range(-(-n_columns // width)):
+        offset = strip * strips.n_rows * width
+        column = strip * width
+        for i in range(out.shape[0]):
+            first = lists.starts[i]
+            count = lists.starts[i + 1] - first
+            if column + width <= n_columns:
+                sum_rows(strips.flat, offset, lists.columns, first, count, flat_out, i * n_columns + column)
+            else:
+                sum_rows(strips.flat, offset, lists.columns, first, count, last, 0)
+                out[i, column:] = last[: n_columns - column]
