@@ -94,7 +94,11 @@ def check_threads(threads: int | None) -> int:
         usable = getattr(os, "sched_getaffinity", None)
         return len(usable(0)) if usable else os.cpu_count() or 1
     if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-        raise InputError(found=f"threads={threads!r}", expected="a whole number from 1 on", remedy="leave it out for all cores")
+        raise InputError(
+            found=f"threads={threads!r}",
+            expected="a whole number from 1 on",
+            remedy="leave it out for all cores",
+        )
     return int(threads)
 
 
@@ -150,7 +154,12 @@ class _Tile:
 
 
 def _call(
-    packed: Packed, betas: Floats, frozen: Bits, state: Bits, generators: NDArray[np.uint32], log_weights: Floats
+    packed: Packed,
+    betas: Floats,
+    frozen: Bits,
+    state: Bits,
+    generators: NDArray[np.uint32],
+    log_weights: Floats,
 ) -> None:
     # Numba takes most of a second to import, so it waits until there is something to run.
     from meltpoint.annealing.kernels.tile import run_tile
@@ -167,11 +176,11 @@ def _compile(walk: Walk, progress: Progress) -> None:
         if packed is not None:
             n = packed.even.starts[-1]
             generators = np.ones((1, 4, 32), np.uint32)
-            _call(packed, np.ones(1), np.zeros(n, np.uint8), np.zeros((1, n), np.uint8), generators, np.zeros(1))
+            _call(
+                packed, np.ones(1), np.zeros(n, np.uint8), np.zeros((1, n), np.uint8), generators, np.zeros(1)
+            )
     progress("preparing the kernels (compiled once per machine)", 1.0, 1.0)
 
 
 def _silent(_task: str, _done: float, _total: float) -> None:
     """Say nothing."""
-
-

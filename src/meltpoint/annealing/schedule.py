@@ -29,7 +29,8 @@ def as_betas(steps: Steps) -> Floats:
     betas = np.array(steps, dtype=np.float64)
     if betas.ndim != 1 or betas.size < 2 or not np.isfinite(betas).all():
         raise InputError(
-            found=f"betas of shape {betas.shape}" + ("" if np.isfinite(betas).all() else " with NaN or infinity"),
+            found=f"betas of shape {betas.shape}"
+            + ("" if np.isfinite(betas).all() else " with NaN or infinity"),
             expected="a vector of at least two finite numbers",
             remedy="for example np.linspace(0, 1, 1001)",
         )

@@ -22,7 +22,9 @@ def chain_generators(seed: int, purpose: Purpose, chains: NDArray[np.integer]) -
     return states
 
 
-def next_uniforms(states: NDArray[np.uint32], count: int, dtype: DTypeLike = np.float64) -> NDArray[np.floating]:
+def next_uniforms(
+    states: NDArray[np.uint32], count: int, dtype: DTypeLike = np.float64
+) -> NDArray[np.floating]:
     """The next uniforms (chain, count) in (0, 1]; advances `states` in place, in whole rows of LANES."""
     real = np.dtype(dtype).type
     rows = -(-count // LANES)

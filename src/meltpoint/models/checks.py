@@ -87,13 +87,17 @@ def to_bits(array: NDArray[Any], name: str) -> Bits:
         return array.astype(np.uint8)
     if not (np.issubdtype(array.dtype, np.number) and not np.issubdtype(array.dtype, np.complexfloating)):
         raise InputError(
-            found=f"{name} of type {array.dtype}", expected="zeros and ones", remedy="convert it to numbers first"
+            found=f"{name} of type {array.dtype}",
+            expected="zeros and ones",
+            remedy="convert it to numbers first",
         )
     bits = array.astype(np.uint8, copy=True) if np.issubdtype(array.dtype, np.integer) else None
     if bits is None:
         if np.isnan(array).any():
             raise InputError(
-                found=f"NaN in {name}", expected="zeros and ones", remedy="drop or fill the missing values first"
+                found=f"NaN in {name}",
+                expected="zeros and ones",
+                remedy="drop or fill the missing values first",
             )
         bits = (array != 0).astype(np.uint8)
     if array.size and not ((array == 0) | (array == 1)).all():
@@ -108,5 +112,7 @@ def to_bits(array: NDArray[Any], name: str) -> Bits:
             remedy = f"units here are 0 and 1, not spins: ({name} + 1) // 2, and convert the model's parameters too"
         else:
             remedy = "binarise the data first"
-        raise InputError(found=f"{name} with values from {low:g} to {high:g}", expected="only 0 and 1", remedy=remedy)
+        raise InputError(
+            found=f"{name} with values from {low:g} to {high:g}", expected="only 0 and 1", remedy=remedy
+        )
     return bits

@@ -143,16 +143,22 @@ class DBM:
     def log_joint(self, visible: Bits, hidden: NDArray[np.bool_]) -> Floats:
         """log f(v, even hidden layers) (example, sample) with the odd layers summed out, for (example, sample, unit)."""
         two = self.bipartite
-        from_visible = two.odd_field(np.pad(visible, ((0, 0), (0, two.n_even - self.n_visible)))) + two.odd_bias
+        from_visible = (
+            two.odd_field(np.pad(visible, ((0, 0), (0, two.n_even - self.n_visible)))) + two.odd_bias
+        )
         flat = hidden.reshape(-1, hidden.shape[2]).astype(np.float32)
         field = np.zeros((len(flat), two.n_odd), np.float32)
         for block in two.blocks:
             if block.even_layer > 0:
                 rows = two.even_slices[block.even_layer]
                 columns = slice(rows.start - self.n_visible, rows.stop - self.n_visible)
-                field[:, two.odd_slices[block.odd_layer]] += flat[:, columns] @ block.weights.astype(np.float32)
+                field[:, two.odd_slices[block.odd_layer]] += flat[:, columns] @ block.weights.astype(
+                    np.float32
+                )
         field = field.reshape(*hidden.shape[:2], -1) + from_visible[:, np.newaxis]
-        bias = (visible @ two.even_bias[: self.n_visible])[:, np.newaxis] + hidden @ two.even_bias[self.n_visible :]
+        bias = (visible @ two.even_bias[: self.n_visible])[:, np.newaxis] + hidden @ two.even_bias[
+            self.n_visible :
+        ]
         return bias + softplus(field).sum(axis=2)
 
 

@@ -42,7 +42,9 @@ class DBN:
     def __init__(self, directed: Sequence[Sequence[ArrayLike] | Directed], top: RBM) -> None:
         if not isinstance(top, RBM):
             raise InputError(
-                found=f"a top of type {type(top).__name__}", expected="an RBM", remedy="DBN(directed=[…], top=RBM(…))"
+                found=f"a top of type {type(top).__name__}",
+                expected="an RBM",
+                remedy="DBN(directed=[…], top=RBM(…))",
             )
         layers = tuple(_directed(layer, k) for k, layer in enumerate(directed))
         above = [*(layer.weights.shape[0] for layer in layers[1:]), top.n_visible]

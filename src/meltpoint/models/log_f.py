@@ -41,7 +41,9 @@ def estimate_log_f(
     per example, so that blocks can be cut in any way. `bound` turns them (and the examples) into a lower bound.
     """
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
-        raise InputError(found=f"samples={samples!r}", expected="a whole number from 1 on", remedy="the paper uses 500")
+        raise InputError(
+            found=f"samples={samples!r}", expected="a whole number from 1 on", remedy="the paper uses 500"
+        )
     block = max(1, _BLOCK_BYTES // (8 * units * int(samples)))
     values, errors, bounds = np.empty(len(x)), np.empty(len(x)), np.empty(len(x))
     for low in range(0, len(x), block):

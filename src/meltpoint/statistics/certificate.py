@@ -32,10 +32,10 @@ def certify_mean_log_prob(mean: float, examples: int, confidence: float) -> Cert
     """Lower bound on the mean of log p_ann over the examples RAISE was run for, given the mean estimate.
 
     >>> print(certify_mean_log_prob(-86.5, examples=100, confidence=0.99))
-    mean log p_ann of 100 examples > -86.55 with 99% confidence
+    mean log p_ann of these 100 examples > -86.55 with 99% confidence
     """
     cost = _cost(confidence) / examples
-    return Certificate(mean - cost, confidence, f"mean log p_ann of {examples} examples")
+    return Certificate(mean - cost, confidence, f"mean log p_ann of these {examples} examples")
 
 
 def certify_log_z(log_z: float, confidence: float) -> Certificate:
@@ -43,9 +43,16 @@ def certify_log_z(log_z: float, confidence: float) -> Certificate:
     return Certificate(log_z - _cost(confidence), confidence, "log Z")
 
 
-def _cost(confidence: float) -> float:
+def check_confidence(confidence: float) -> float:
+    """A probability between 0 and 1, or an error."""
     if not 0 < confidence < 1:
         raise InputError(
-            found=f"confidence {confidence!r}", expected="a probability between 0 and 1", remedy="0.99 is usual"
+            found=f"confidence {confidence!r}",
+            expected="a probability between 0 and 1",
+            remedy="0.99 is usual",
         )
-    return -math.log1p(-confidence)
+    return confidence
+
+
+def _cost(confidence: float) -> float:
+    return -math.log1p(-check_confidence(confidence))

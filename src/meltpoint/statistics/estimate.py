@@ -21,7 +21,7 @@ class Estimate:
     covers: str
 
     def __str__(self) -> str:
-        return f"{self.value:.{self.digits}f} {self.error_text}"
+        return f"{self.value_text(self.digits)} {self.error_text(self.digits)}"
 
     @property
     def digits(self) -> int:
@@ -30,15 +30,18 @@ class Estimate:
             return 2
         return min(4, max(2, -math.floor(math.log10(self.stderr))))
 
-    @property
-    def error_text(self) -> str:
+    def value_text(self, digits: int) -> str:
+        """The value with that many decimals: never `-0.00`."""
+        return f"{round(self.value, digits) + 0.0:.{digits}f}"
+
+    def error_text(self, digits: int) -> str:
         """The error in words: never `± 0`."""
         if not math.isfinite(self.stderr):
             return "(error unknown)"
         if self.stderr <= 0:
             return "(exact)" if self.direction == "exact" else "(error below rounding)"
-        shown = round(self.stderr, self.digits)
-        return f"± {shown:.{self.digits}f}" if shown > 0 else f"± <{10**-self.digits:g}"
+        shown = round(self.stderr, digits)
+        return f"± {shown:.{digits}f}" if shown > 0 else f"± <{10**-digits:g}"
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain numbers and strings; an unknown error is None."""

@@ -18,7 +18,9 @@ def word_of(_context: Any, on: Any, at: Any) -> Any:  # noqa: ANN401
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         value = builder.load(builder.bitcast(builder.gep(data, [args[1]]), vector.as_pointer()))
         value.align = 1
-        return builder.bitcast(builder.icmp_unsigned("!=", value, ir.Constant(vector, None)), ir.IntType(WORD))
+        return builder.bitcast(
+            builder.icmp_unsigned("!=", value, ir.Constant(vector, None)), ir.IntType(WORD)
+        )
 
     return types.uint32(on, types.int64), codegen
 

@@ -93,7 +93,9 @@ def add_rows(  # noqa: PLR0913
         sign = builder.trunc(args[6], wide.element) if integer else builder.sitofp(args[6], wide.element)
         undefined = ir.Constant(wide, ir.Undefined)
         signs = builder.insert_element(undefined, sign, ir.Constant(ir.IntType(32), 0))
-        signs = builder.shuffle_vector(signs, undefined, ir.Constant(ir.VectorType(ir.IntType(32), lanes), None))
+        signs = builder.shuffle_vector(
+            signs, undefined, ir.Constant(ir.VectorType(ir.IntType(32), lanes), None)
+        )
         target = builder.bitcast(builder.gep(data(7), [args[8]]), wide.as_pointer())
         for k, total in enumerate(totals):
             place = builder.gep(target, [_int(k)])

@@ -1,0 +1,97 @@
+"""meltpoint says how probable a Markov random field makes a test set, from both sides.
+
+    import meltpoint as mp
+    report = mp.evaluate(mp.load("model.npz"), test, train)
+    print(report)
+
+Names are imported when they are first used, so that importing meltpoint costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from meltpoint import datasets
+    from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
+    from meltpoint.errors import InputError
+    from meltpoint.estimators.ais import LogZ, ais_log_z
+    from meltpoint.estimators.exact import exact_log_z
+    from meltpoint.estimators.reverse import LogProb, raise_log_prob
+    from meltpoint.estimators.sampling import sample, sample_annealing_model
+    from meltpoint.evaluation import evaluate
+    from meltpoint.files.models import load, save
+    from meltpoint.models.dbm import DBM
+    from meltpoint.models.dbn import DBN
+    from meltpoint.models.rbm import RBM
+    from meltpoint.report.report import Report
+    from meltpoint.statistics.estimate import Estimate
+    from meltpoint.training.dbm import train_dbm
+    from meltpoint.training.dbn import train_dbn
+    from meltpoint.training.rbm import train_rbm
+
+_HOMES = {
+    "Base": "annealing.base",
+    "data_rates": "annealing.base",
+    "model_rates": "annealing.base",
+    "uniform": "annealing.base",
+    "InputError": "errors",
+    "LogZ": "estimators.ais",
+    "ais_log_z": "estimators.ais",
+    "exact_log_z": "estimators.exact",
+    "LogProb": "estimators.reverse",
+    "raise_log_prob": "estimators.reverse",
+    "sample": "estimators.sampling",
+    "sample_annealing_model": "estimators.sampling",
+    "evaluate": "evaluation",
+    "load": "files.models",
+    "save": "files.models",
+    "DBM": "models.dbm",
+    "DBN": "models.dbn",
+    "RBM": "models.rbm",
+    "Report": "report.report",
+    "Estimate": "statistics.estimate",
+    "train_dbm": "training.dbm",
+    "train_dbn": "training.dbn",
+    "train_rbm": "training.rbm",
+}
+
+__all__ = [
+    "DBM",
+    "DBN",
+    "RBM",
+    "Base",
+    "Estimate",
+    "InputError",
+    "LogProb",
+    "LogZ",
+    "Report",
+    "ais_log_z",
+    "data_rates",
+    "datasets",
+    "evaluate",
+    "exact_log_z",
+    "load",
+    "model_rates",
+    "raise_log_prob",
+    "sample",
+    "sample_annealing_model",
+    "save",
+    "train_dbm",
+    "train_dbn",
+    "train_rbm",
+    "uniform",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name == "datasets":
+        return import_module("meltpoint.datasets")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'meltpoint' has no attribute {name!r}")
+    value = getattr(import_module(f"meltpoint.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

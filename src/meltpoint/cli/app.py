@@ -1,0 +1,40 @@
+"""The command's commands. Heavy imports happen inside them, so that --help answers at once."""
+
+from typing import Annotated
+
+import typer
+
+from meltpoint.cli import data
+from meltpoint.cli.demo import demo
+from meltpoint.cli.evaluate import evaluate
+from meltpoint.cli.sample import sample
+
+app = typer.Typer(
+    help="How probable a Markov random field makes a test set, from both sides.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"meltpoint {version('meltpoint')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+app.command()(demo)
+app.command()(evaluate)
+app.command()(sample)
+app.add_typer(data.app, name="data")

@@ -1,0 +1,147 @@
+"""`meltpoint data`: the data sets there are, their files, and pictures of them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from meltpoint.errors import InputError, Progress
+
+if TYPE_CHECKING:
+    from meltpoint.datasets.catalogue import Entry
+
+app = typer.Typer(help="List, fetch and look at data sets.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `meltpoint data list` shows.")]
+
+
+@app.command("list")
+def list_(json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False) -> None:
+    """List the data sets, and whether their files are here."""
+    from meltpoint.datasets.catalogue import ENTRIES
+
+    with _input_errors():
+        described = [_described(entry) for entry in ENTRIES.values()]
+    if json:
+        import json as encoder
+
+        typer.echo(encoder.dumps(described, indent=2))
+        return
+    layout = "{:<17} {:>7} {:>7}  {:<8} {:<31} {}"
+    typer.echo(layout.format("name", "train", "test", "pixels", "what", "files"))
+    for entry, row in zip(ENTRIES.values(), described, strict=True):
+        pixels = "{} x {}".format(*entry.image_shape)
+        sizes = f"{entry.n_train:,}", f"{entry.n_test:,}"
+        typer.echo(layout.format(entry.name, *sizes, pixels, entry.about, _whereabouts(row["files"])))
+
+
+@app.command()
+def fetch(name: Name) -> None:
+    """Fetch the files of a data set, unless they are here; their paths go to stdout."""
+    from meltpoint.datasets.catalogue import entry_of, paths_of
+
+    with _input_errors():
+        entry = entry_of(name)
+        with _bar() as progress:
+            paths = paths_of(entry, progress)
+            # Reading finds what no checksum can in a file that the user supplied.
+            entry.read(*paths)
+        if not paths:
+            typer.echo(f"{name} is made on the spot: there is nothing to fetch.", err=True)
+        for path in paths:
+            typer.echo(path)
+
+
+@app.command()
+def show(
+    name: Name,
+    out: Annotated[
+        Path | None, typer.Option(help="The picture, a .png file.", show_default="NAME.png")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="How many training examples to show.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the binarisation and of the choice.")] = 0,
+) -> None:
+    """Write a picture of training examples; its path goes to stdout."""
+    import numpy as np
+
+    from meltpoint.datasets.catalogue import load
+    from meltpoint.datasets.picture import mosaic, write_png
+
+    with _input_errors():
+        with _bar() as progress:
+            dataset = load(name, seed=seed, progress=progress)
+        shown = min(count, len(dataset.train))
+        chosen = np.sort(np.random.default_rng(seed).choice(len(dataset.train), shown, replace=False))
+        path = Path(f"{name}.png") if out is None else out
+        write_png(mosaic(dataset.train[chosen], dataset.image_shape), path)
+        typer.echo(dataset, err=True)
+        typer.echo(path)
+
+
+def _described(entry: "Entry") -> dict[str, Any]:
+    """One data set, for machines; the path of a file that is not here is null."""
+    from meltpoint.datasets.fetch import here
+
+    return {
+        "name": entry.name,
+        "what": entry.about,
+        "train": entry.n_train,
+        "test": entry.n_test,
+        "image_shape": entry.image_shape,
+        "files": [
+            {
+                "name": file.name,
+                "bytes": file.size,
+                "checksum": file.checksum,
+                "path": None if (path := here(file)) is None else str(path),
+            }
+            for file in entry.files
+        ],
+    }
+
+
+def _whereabouts(files: list[dict[str, Any]]) -> str:
+    """Where the files are, in a few words."""
+    missing = [file for file in files if file["path"] is None]
+    if not files:
+        return "built in"
+    if not missing:
+        return "here"
+    if any(file["bytes"] is None for file in missing):
+        return "to be downloaded"
+    return f"to be downloaded, {sum(file['bytes'] for file in missing) / 1e6:.1f} MB"
+
+
+@contextmanager
+def _input_errors() -> Iterator[None]:
+    """Exit code 2 and one message on stderr for input that cannot be used."""
+    try:
+        yield
+    except InputError as problem:
+        typer.echo(f"meltpoint: {problem}", err=True)
+        raise typer.Exit(2) from None
+
+
+@contextmanager
+def _bar() -> Iterator[Progress | None]:
+    """A progress callback that draws a line per file on stderr, None where nobody would see it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Bar(*columns, console=console) as bar:
+        tasks = {}
+
+        def progress(what: str, done: float, total: float) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what)
+            bar.update(tasks[what], completed=done, total=total)
+
+        yield progress

@@ -1,0 +1,81 @@
+"""`meltpoint sample`: samples of a model, or of its annealing model, as a picture or an array."""
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from meltpoint.cli.screen import progress_bar, sentences
+from meltpoint.errors import InputError
+
+
+def sample(
+    model: Annotated[Path, typer.Argument(help="The model: .npz of this library, or Salakhutdinov's .mat.")],
+    out: Annotated[Path, typer.Option(help="A .png picture, or .npy zeros and ones.")] = Path("samples.png"),
+    count: Annotated[int, typer.Option(help="How many samples.")] = 100,
+    steps: Annotated[int, typer.Option(help="Annealing steps.")] = 1000,
+    annealing_model: Annotated[
+        bool,
+        typer.Option("--annealing-model", help="Sample the annealing model, whose likelihood RAISE bounds."),
+    ] = False,
+    train: Annotated[
+        str | None,
+        typer.Option(help="Training examples: the annealing model then starts at their base rates."),
+    ] = None,
+    binarize: Annotated[str | None, typer.Option(help="For grey data: stochastic or threshold.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed: the same seed gives the same samples.")] = 0,
+    width: Annotated[
+        int | None, typer.Option(help="Pixels per row of a picture.", show_default="square")
+    ] = None,
+) -> None:
+    """Draw samples; the path of the file goes to stdout."""
+    with sentences():
+        if out.suffix.lower() not in (".png", ".npy"):
+            raise InputError(
+                found=f"--out {out}", expected="a name that ends in .png or .npy", remedy="rename it"
+            )
+        if train is not None and not annealing_model:
+            raise InputError(
+                found="--train without --annealing-model",
+                expected="both or neither",
+                remedy="a model's own samples need no base rates",
+            )
+        import numpy as np
+
+        import meltpoint as mp
+        from meltpoint.cli.inputs import read_data
+        from meltpoint.datasets.picture import mosaic, write_png
+        from meltpoint.files.atomic import atomic_write
+
+        loaded = mp.load(model)
+        shape = (
+            _image_shape(loaded.n_visible, width) if out.suffix.lower() == ".png" else (1, loaded.n_visible)
+        )
+        with progress_bar() as progress:
+            if annealing_model:
+                base = mp.uniform()
+                if train is not None:
+                    base = mp.data_rates(read_data(train, train, binarize, seed, progress).train, loaded)
+                drawn = mp.sample_annealing_model(
+                    loaded, count, base=base, steps=steps, seed=seed, progress=progress
+                )
+            else:
+                drawn = mp.sample(loaded, count, steps=steps, seed=seed, progress=progress)
+        if out.suffix.lower() == ".png":
+            write_png(mosaic(drawn, shape), out)
+        else:
+            with atomic_write(out) as file:
+                np.save(file, drawn, allow_pickle=False)
+        typer.echo(out)
+
+
+def _image_shape(pixels: int, width: int | None) -> tuple[int, int]:
+    across = math.isqrt(pixels) if width is None else width
+    if across < 1 or pixels % across or (width is None and across * across != pixels):
+        raise InputError(
+            found=f"{pixels} visible units and {'no width' if width is None else f'width {width}'}",
+            expected="units that fill a rectangle",
+            remedy="say how many pixels a row has with --width, or write an array with --out samples.npy",
+        )
+    return pixels // across, across

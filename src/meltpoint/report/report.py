@@ -1,0 +1,112 @@
+"""What an evaluation found: both estimates, their gap, a verdict, and everything needed to repeat it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from meltpoint.models.checks import Floats
+from meltpoint.report.verdict import Verdict
+from meltpoint.statistics.certificate import Certificate
+from meltpoint.statistics.estimate import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for."""
+
+    base: str
+    schedule: str
+    steps: int
+    examples: int
+    chains: int
+    ais_chains: int
+    seed: int
+    precision: str
+    tolerance: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class PerExample:
+    """RAISE per example: position in the test set, log p, its error, log f, and log weights (example, chain)."""
+
+    positions: Any
+    log_prob: Floats
+    stderr: Floats
+    log_f: Floats
+    log_weights: Floats
+
+
+@dataclass(frozen=True)
+class Report:
+    """A likelihood from both sides. Print it, plot it, or take `to_dict()`."""
+
+    model: str
+    test_examples: int
+    settings: Settings
+    conservative: Estimate
+    optimistic: Estimate
+    gap: Estimate
+    exact: Estimate | None
+    log_z: Estimate
+    ess: float
+    log_f_error: float
+    control_variate_gain: float
+    certificate: Certificate
+    log_z_certificate: Certificate
+    verdict: Verdict
+    per_example: PerExample
+    ais_log_weights: Floats
+    seconds: dict[str, float]
+    versions: dict[str, str]
+    interrupted: bool = False
+
+    def __str__(self) -> str:
+        from meltpoint.report.text import render
+
+        return render(self)
+
+    def plot(self) -> Figure:
+        """A figure of the estimates per example and of the spread of the log weights."""
+        from meltpoint.report.figures import plot_report
+
+        return plot_report(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers, strings and lists: JSON."""
+        per = self.per_example
+        return {
+            "model": self.model,
+            "test_examples": self.test_examples,
+            "settings": vars(self.settings).copy(),
+            "conservative": self.conservative.to_dict(),
+            "optimistic": self.optimistic.to_dict(),
+            "gap": self.gap.to_dict(),
+            "exact": self.exact.to_dict() if self.exact else None,
+            "verdict": self.verdict.to_dict(),
+            "log_z": self.log_z.to_dict(),
+            "ess": self.ess,
+            "log_f_error": _number(self.log_f_error),
+            "control_variate_gain": _number(self.control_variate_gain),
+            "certificate": self.certificate.to_dict(),
+            "log_z_certificate": self.log_z_certificate.to_dict(),
+            "examples": {
+                "positions": [int(i) for i in per.positions],
+                "log_prob": per.log_prob.tolist(),
+                "stderr": [_number(e) for e in per.stderr.tolist()],
+                "log_f": per.log_f.tolist(),
+            },
+            "seconds": self.seconds,
+            "versions": self.versions,
+            "interrupted": self.interrupted,
+        }
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN: an unknown number is None."""
+    return float(value) if math.isfinite(value) else None
