@@ -1,6 +1,7 @@
 """Training of deep Boltzmann machines: layer by layer, then together (Salakhutdinov and Hinton 2009)."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -8,11 +9,13 @@ from numpy.typing import ArrayLike
 
 from meltpoint.errors import Progress
 from meltpoint.models.dbm import DBM
-from meltpoint.training.examples import checked
-from meltpoint.training.fit import fit, started
+from meltpoint.training.epoch import Epoch
+from meltpoint.training.fit import fit
 from meltpoint.training.machine import Machine, machine_of
+from meltpoint.training.run import prepare
 from meltpoint.training.settings import Method, Schedule, settings_of_stages, whole
 from meltpoint.training.stack import train_stack
+from meltpoint.training.stage import Stage
 
 
 def train_dbm(
@@ -32,7 +35,10 @@ def train_dbm(
     chains: int | None = None,
     sweeps: int = 10,
     seed: int = 0,
+    validation: ArrayLike | None = None,
     progress: Progress | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> DBM:
     """A DBM trained on data (example, visible unit) of zeros and ones, or grey values in [0, 1].
 
@@ -62,21 +68,17 @@ def train_dbm(
         centred=centred,
         chains=chains,
     )
-    examples = checked(data, "data")
+    sweeps = whole("sweeps", sweeps)
+    run = prepare(data, validation, settings, ("dbm", *sizes, sweeps), seed, progress, on_epoch, checkpoint)
     # The input from one side stands in for the other side too, except where there is no other side.
     copies = [(1 if layer == depth - 1 else 2, 1 if layer == 0 else 2) for layer in range(depth)]
-    layers = train_stack(examples, sizes, settings, copies, seed, progress)
-    training = started(composed(layers), examples.rates())
-    machine = fit(
-        training,
-        examples,
-        settings[-1],
-        seed=seed,
-        stage=depth,
-        sweeps=whole("sweeps", sweeps),
-        progress=progress,
-    )
-    return DBM(machine.parameters[:depth], machine.biases)
+    layers = train_stack(run, sizes, copies, None)
+    joint = Stage(depth, "all layers", sweeps=sweeps, model=_dbm)
+    return _dbm(fit(run, joint, lambda: composed(layers)))
+
+
+def _dbm(machine: Machine) -> DBM:
+    return DBM([coupling.weights for coupling in machine.couplings], machine.biases)
 
 
 def composed(layers: Sequence[Machine]) -> Machine:

@@ -1,13 +1,16 @@
 """Training of deep belief networks, one layer at a time (Hinton, Osindero and Teh 2006)."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 
 from numpy.typing import ArrayLike
 
 from meltpoint.errors import Progress
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
-from meltpoint.training.examples import checked
+from meltpoint.training.epoch import Epoch
+from meltpoint.training.machine import Machine
+from meltpoint.training.run import prepare
 from meltpoint.training.settings import Method, Schedule, settings_of_stages, whole
 from meltpoint.training.stack import train_stack
 
@@ -28,7 +31,10 @@ def train_dbn(
     centred: bool | Sequence[bool] = True,
     chains: int | None = None,
     seed: int = 0,
+    validation: ArrayLike | None = None,
     progress: Progress | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> DBN:
     """A DBN trained greedily on data (example, visible unit) of zeros and ones, or grey values in [0, 1].
 
@@ -56,6 +62,9 @@ def train_dbn(
         centred=centred,
         chains=chains,
     )
-    layers = train_stack(checked(data, "data"), sizes, settings, [(1, 1)] * len(sizes), seed, progress)
-    directed = [layer.parameters for layer in layers[:-1]]
-    return DBN(directed, top=RBM(*layers[-1].parameters))
+    run = prepare(data, validation, settings, ("dbn", *sizes), seed, progress, on_epoch, checkpoint)
+    return _dbn(train_stack(run, sizes, [(1, 1)] * len(sizes), _dbn))
+
+
+def _dbn(machines: Sequence[Machine]) -> DBN:
+    return DBN([machine.parameters for machine in machines[:-1]], top=RBM(*machines[-1].parameters))

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.kernels.numerics import LIMIT, exp
 from meltpoint.annealing.kernels.xoshiro import LANES, fill_uniforms
+from meltpoint.randomness import Purpose, sequence
 
 
-def stream(seed: int, *path: int) -> NDArray[np.uint32]:
-    """Generators (1, 4, lane) that depend on the seed and the path (stage, epoch, …) alone."""
-    words = np.random.SeedSequence(seed, spawn_key=path).generate_state(4 * LANES, np.uint32)
+def stream(seed: int, *key: int) -> NDArray[np.uint32]:
+    """Generators (1, 4, lane) of one key (stage, epoch, …) of a training run."""
+    words = sequence(seed, Purpose.TRAINING, *key).generate_state(4 * LANES, np.uint32)
     return words.astype(np.uint32).reshape(1, 4, LANES)
 
 

@@ -1,95 +1,104 @@
 """The training loop, the same for every machine: data phase, model phase, step; again."""
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import nullcontext
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.errors import Progress
-from meltpoint.training.ascent import Ascent, at_rest, average, climb
+from meltpoint.errors import InputError
+from meltpoint.randomness import Purpose, generator
+from meltpoint.training.ascent import average, climb
 from meltpoint.training.draws import stream
-from meltpoint.training.examples import Examples
-from meltpoint.training.machine import Array, Machine, States, machine_of
+from meltpoint.training.examples import shuffled
+from meltpoint.training.interrupts import postponed_interrupts
+from meltpoint.training.machine import Machine
 from meltpoint.training.phases import begin, centre, dream, gradient, infer
+from meltpoint.training.run import Run
 from meltpoint.training.settings import Settings
+from meltpoint.training.stage import Stage
+from meltpoint.training.state import Training, latest, started
+from meltpoint.training.watch import watch
 
-_CHAINS, _MODEL = 2, 3
-_OFFSET_SHARE = 0.01  # of each new batch in the running means that centre the hidden units
-
-Lift = Callable[[NDArray[np.uint8], NDArray[np.uint32]], NDArray[np.uint8]]
-"""From visible units (example, unit) to the layer that is being trained, with a stream for draws."""
-
-
-@dataclass
-class Training:
-    """Everything that changes while a machine is trained."""
-
-    machine: Machine
-    ascent: Ascent
-    offsets: list[Array]
-    chains: States = field(default_factory=list)
-    epoch: int = 0
+_SHUFFLE, _DRAWS = 0, 1
+_OFFSET_SHARE = 0.01  # of each new batch in the running means that centre the units
 
 
-def fit(
-    training: Training,
-    examples: Examples,
-    settings: Settings,
-    *,
-    seed: int,
-    stage: int,
-    sweeps: int = 0,
-    lift: Lift | None = None,
-    progress: Progress | None = None,
-) -> Machine:
-    """Train to the end and return the machine: the average of the last iterates, or the last one."""
-    while training.epoch < settings.epochs:
-        run_epoch(training, examples, settings, seed, stage, sweeps, lift)
-        if progress is not None:
-            progress(
-                f"training: epoch {training.epoch} of {settings.epochs}", training.epoch, settings.epochs
-            )
-    if training.ascent.n_averaged:
-        return machine_of(training.ascent.average, training.machine.copies)
-    return training.machine
+def fit(run: Run, stage: Stage, start: Callable[[], Machine]) -> Machine:
+    """Train a machine from `start`, or from the run's checkpoint, to the end of its stage."""
+    saved = run.checkpoint and run.checkpoint.training_at(stage.number)
+    training = saved or started(start())
+    settings = run.settings[stage.number]
+    seconds = 0.0
+    with postponed_interrupts() if run.checkpoint else nullcontext(lambda: False) as interrupted:
+        while training.epoch < settings.epochs:
+            begun = time.monotonic()
+            _run_epoch(run, stage, settings, training, interrupted)
+            seconds += time.monotonic() - begun
+            if run.on_epoch is not None:
+                run.on_epoch(watch(run, stage, training, seconds))
+        if run.checkpoint:
+            run.checkpoint.save(stage.number, training)
+    return latest(training)
 
 
-def started(machine: Machine, rates: Array) -> Training:
-    """Training at its first epoch."""
-    offsets = [rates.astype(np.float32) * machine.copies[0]]
-    offsets += [
-        np.full(b.size, 0.5 * c, np.float32)
-        for b, c in zip(machine.biases[1:], machine.copies[1:], strict=True)
-    ]
-    return Training(machine, at_rest(machine), offsets)
-
-
-def run_epoch(
-    training: Training,
-    examples: Examples,
-    settings: Settings,
-    seed: int,
-    stage: int,
-    sweeps: int,
-    lift: Lift | None,
+def _run_epoch(
+    run: Run, stage: Stage, settings: Settings, training: Training, interrupted: Callable[[], bool]
 ) -> None:
-    """Show the machine every example once."""
-    machine, epoch = training.machine, training.epoch
-    draws = stream(seed, stage, epoch, _MODEL)
-    n_batches = max(1, len(examples) // settings.batch)
-    for i, batch in enumerate(examples.batches(seed, stage, epoch, settings.batch)):
-        data = infer(machine, lift(batch, draws) if lift else batch, sweeps)
-        if settings.method == "cd" or not training.chains:
-            training.chains = begin(machine, data, settings.chains or len(batch), draws)
-        model, training.chains = dream(machine, training.chains, settings.k, draws)
-        slope = gradient(data, model, machine.biases[0].dtype)
-        if settings.centred:
-            for offset, states in zip(training.offsets[1:], data[1:], strict=True):
-                offset += _OFFSET_SHARE * (states.mean(axis=0) - offset)
-            centre(slope, training.offsets)
-        done = (epoch + i / n_batches) / settings.epochs
-        climb(machine, training.ascent, slope, settings.rate(done), settings.momentum, settings.weight_decay)
-        if done >= 1.0 - settings.averaged:
-            average(machine, training.ascent)
-    training.epoch += 1
+    """Show the machine every example once, or those that are left of an epoch that was interrupted."""
+    order = generator(run.seed, Purpose.TRAINING, stage.number, training.epoch, _SHUFFLE)
+    batches = shuffled(len(run.examples), settings.batch, order)
+    while training.batch < len(batches):
+        draws = stream(run.seed, stage.number, training.epoch, _DRAWS, training.batch)
+        visible = run.examples.bits(batches[training.batch], draws)
+        share = (training.epoch + training.batch / len(batches)) / settings.epochs
+        step(
+            training,
+            settings,
+            stage.lift(visible, draws) if stage.lift else visible,
+            stage.sweeps,
+            share,
+            draws,
+        )
+        training.batch += 1
+        if run.progress is not None:
+            run.progress(stage.name, training.epoch + training.batch / len(batches), settings.epochs)
+        if run.checkpoint and interrupted():
+            run.checkpoint.save(stage.number, training)
+            raise KeyboardInterrupt
+        if run.checkpoint:
+            run.checkpoint.save_if_due(stage.number, training)
+    training.epoch, training.batch = training.epoch + 1, 0
+    if not all(np.isfinite(bias).all() for bias in training.machine.biases):
+        raise InputError(
+            found=f"parameters that are not finite after epoch {training.epoch}",
+            expected="a training that converges",
+            remedy=f"lower the learning rate, which is {settings.learning_rate:g}",
+        )
+
+
+def step(
+    training: Training,
+    settings: Settings,
+    visible: NDArray[np.uint8],
+    sweeps: int,
+    share: float,
+    draws: NDArray[np.uint32],
+) -> None:
+    """Learn from one batch (example, unit); `share` of the stage lies behind."""
+    machine = training.machine
+    data = infer(machine, visible, sweeps)
+    if settings.method == "cd" or not training.chains:
+        training.chains = begin(machine, data, settings.chains or len(visible), draws)
+    model, training.chains = dream(machine, training.chains, settings.k, draws)
+    slope = gradient(data, model, machine.biases[0].dtype)
+    if settings.centred:
+        means = [layer.mean(axis=0, dtype=machine.biases[0].dtype) for layer in data]
+        training.offsets = training.offsets or means
+        for offset, mean in zip(training.offsets, means, strict=True):
+            offset += _OFFSET_SHARE * (mean - offset)
+        centre(slope, training.offsets)
+    climb(machine, training.ascent, slope, settings.rate(share), settings.momentum, settings.weight_decay)
+    if share >= 1.0 - settings.averaged:
+        average(machine, training.ascent)

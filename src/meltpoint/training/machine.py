@@ -41,15 +41,18 @@ class Machine:
         """All weights, then all biases."""
         return (*(coupling.weights for coupling in self.couplings), *self.biases)
 
-    def probabilities(self, layer: int, states: States) -> Array:
+    def probabilities(self, layer: int, states: States, from_below: Array | None = None) -> Array:
         """Probability (example, unit) that one copy of a unit is on, given the neighbours in `states`.
 
-        `states` may end below the layer: then the layers above it are left out.
+        `states` may end below the layer: then the layers above it are left out. The input from below is
+        computed unless it is given.
         """
         if layer == 0:
             field = self.couplings[0].down(states[1])
         else:
-            field = self.couplings[layer - 1].up(states[layer - 1])
+            field = (
+                self.couplings[layer - 1].up(states[layer - 1]) if from_below is None else from_below.copy()
+            )
             if layer + 1 < len(states):
                 field += self.couplings[layer].down(states[layer + 1])
         switch_on(field, self.biases[layer])

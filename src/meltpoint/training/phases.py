@@ -7,6 +7,7 @@ from typing import cast
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from meltpoint.training.coupling import State, pair_sums
 from meltpoint.training.machine import Array, Machine, States
@@ -27,15 +28,30 @@ def infer(machine: Machine, visible: NDArray[np.uint8], sweeps: int) -> States:
     bottom-up pass that doubles each input to make up for the missing layer above, every hidden layer is
     `sweeps` times replaced by its means given its neighbours' means.
     """
-    states: States = [visible * np.uint8(2) if machine.copies[0] == 2 else visible]
+    states: States = [visible * np.uint8(machine.copies[0])]
     for layer in range(1, machine.n_layers):
-        below = states[-1] + states[-1] if layer + 1 < machine.n_layers else states[-1]
+        below = states[-1] if layer + 1 == machine.n_layers else states[-1] * np.uint8(2)
         states.append(_mean(machine, layer, [*states[:-1], below]))
     if machine.n_layers > 2:
+        from_visible = machine.couplings[0].up(states[0])
         for _ in range(sweeps):
             for layer in range(1, machine.n_layers):
-                states[layer] = _mean(machine, layer, states)
+                states[layer] = _mean(machine, layer, states, from_visible if layer == 1 else None)
     return states
+
+
+def log_f_bound(machine: Machine, states: States) -> Array:
+    """Lower bound (example,) on log f of the visible layer, from the hidden means that `infer` gave.
+
+    Expected log f plus the entropy of independent hidden units; exact for one hidden layer.
+    """
+    bound = np.matmul(states[0], machine.biases[0])
+    for layer in range(1, machine.n_layers):
+        field = machine.couplings[layer - 1].up(states[layer - 1]) + machine.biases[layer]
+        rates = states[layer] / machine.copies[layer]
+        entropy = -xlogy(rates, rates) - xlogy(1 - rates, 1 - rates)
+        bound = bound + (states[layer] * field + machine.copies[layer] * entropy).sum(axis=1)
+    return bound
 
 
 def begin(machine: Machine, data: States, chains: int, stream: NDArray[np.uint32]) -> States:
@@ -98,8 +114,8 @@ def _subtract_means(
             row[j] -= a * high[j] + b * high_offset[j]
 
 
-def _mean(machine: Machine, layer: int, states: States) -> Array:
-    return _times(machine.probabilities(layer, states), machine.copies[layer])
+def _mean(machine: Machine, layer: int, states: States, from_below: Array | None = None) -> Array:
+    return _times(machine.probabilities(layer, states, from_below), machine.copies[layer])
 
 
 def _times(probabilities: Array, copies: int) -> Array:

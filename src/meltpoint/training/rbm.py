@@ -1,10 +1,15 @@
 """Training of restricted Boltzmann machines by contrastive divergence, persistent or not."""
 
+import os
+from collections.abc import Callable, Sequence
+
 from numpy.typing import ArrayLike
 
 from meltpoint.errors import Progress
 from meltpoint.models.rbm import RBM
-from meltpoint.training.examples import checked
+from meltpoint.training.epoch import Epoch
+from meltpoint.training.machine import Machine
+from meltpoint.training.run import prepare
 from meltpoint.training.settings import Method, Schedule, Settings, whole
 from meltpoint.training.stack import train_stack
 
@@ -27,6 +32,8 @@ def train_rbm(
     seed: int = 0,
     validation: ArrayLike | None = None,
     progress: Progress | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> RBM:
     """An RBM trained on data (example, visible unit) of zeros and ones, or grey values in [0, 1].
 
@@ -34,6 +41,10 @@ def train_rbm(
     chains start at the data, or "pcd", whose `chains` chains go on from step to step; `k` is the number of
     Gibbs steps. The learning rate falls linearly to zero (or stays "constant"), and the result is the average
     of the iterates of the last `averaged` share of the run.
+
+    `on_epoch` is told after every epoch how it goes, on `validation` data if given. With a `checkpoint` file
+    a run that was interrupted goes on where it was when the same call is made again, and ends with the same
+    bits; Ctrl-C saves it.
 
     >>> import numpy as np
     >>> stripes = np.repeat([[0, 0, 1, 1], [1, 1, 0, 0]], 50, axis=0)
@@ -43,6 +54,11 @@ def train_rbm(
     settings = Settings(
         method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred, chains
     )
-    examples = checked(data, "data")
-    (machine,) = train_stack(examples, [whole("hidden", hidden)], [settings], [(1, 1)], seed, progress)
-    return RBM(*machine.parameters)
+    size = whole("hidden", hidden)
+    run = prepare(data, validation, [settings], ("rbm", size), seed, progress, on_epoch, checkpoint)
+    (machine,) = train_stack(run, [size], [(1, 1)], _rbm)
+    return _rbm([machine])
+
+
+def _rbm(machines: Sequence[Machine]) -> RBM:
+    return RBM(*machines[0].parameters)

@@ -107,6 +107,7 @@ def _transpose(starts: np.ndarray, columns: np.ndarray, places: np.ndarray, rows
 
 @njit(nogil=True, cache=True)
 def _multiply(lists: Lists, strips: Strips, out: np.ndarray) -> None:
+    # The type checker sees the intrinsic's signature, which has a context argument in front.
     width, n_columns = strips.width, strips.n_columns
     flat_out = out.reshape(-1)
     last = np.empty(width, out.dtype)
@@ -117,7 +118,7 @@ def _multiply(lists: Lists, strips: Strips, out: np.ndarray) -> None:
             first = lists.starts[i]
             count = lists.starts[i + 1] - first
             if column + width <= n_columns:
-                sum_rows(strips.flat, offset, lists.columns, first, count, flat_out, i * n_columns + column)
+                sum_rows(strips.flat, offset, lists.columns, first, count, flat_out, i * n_columns + column)  # pyright: ignore[reportCallIssue]
             else:
-                sum_rows(strips.flat, offset, lists.columns, first, count, last, 0)
+                sum_rows(strips.flat, offset, lists.columns, first, count, last, 0)  # pyright: ignore[reportCallIssue]
                 out[i, column:] = last[: n_columns - column]

@@ -1,64 +1,54 @@
 """Greedy stacks: each layer is trained as an RBM on draws from the layers below it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from meltpoint.errors import Progress
-from meltpoint.training.draws import draw, stream
-from meltpoint.training.examples import Examples
-from meltpoint.training.fit import fit, started
+from meltpoint.models import Model
+from meltpoint.randomness import Purpose, generator
+from meltpoint.training.draws import stream
+from meltpoint.training.fit import fit
 from meltpoint.training.machine import Machine, new_machine
-from meltpoint.training.settings import Settings
+from meltpoint.training.run import Run
+from meltpoint.training.stage import Recognition, Stage
 
-_START, _RATES = 4, 5
-
-
-@dataclass(frozen=True)
-class Lift:
-    """Draws of a layer from visible units, through the machines trained below it."""
-
-    machines: tuple[Machine, ...]
-
-    def __call__(self, visible: NDArray[np.uint8], draws: NDArray[np.uint32]) -> NDArray[np.uint8]:
-        """State (example, unit) of the highest machine's hidden layer, one copy of it."""
-        state = visible
-        for machine in self.machines:
-            rates = machine.probabilities(1, [state * np.uint8(machine.copies[0])])
-            state = np.empty(rates.shape, np.uint8)
-            draw(rates, draws, state)
-        return state
+_START, _RATES = 3, 4
+_RATES_EXAMPLES = 10_000
 
 
 def train_stack(
-    examples: Examples,
+    run: Run,
     hidden: Sequence[int],
-    settings: Sequence[Settings],
     copies: Sequence[tuple[int, int]],
-    seed: int,
-    progress: Progress | None,
+    model: Callable[[Sequence[Machine]], Model] | None,
 ) -> list[Machine]:
-    """One machine of two layers for each hidden layer, lowest first, with these copies of its layers."""
+    """One machine for each hidden layer, lowest first, with these copies of its lower and upper layer.
+
+    `model` gives the model that the first few machines make up, None if they do not make one up yet.
+    """
     machines: list[Machine] = []
-    for stage, size in enumerate(hidden):
-        lift = Lift(tuple(machines)) if machines else None
-        rates = _rates(examples, lift, seed, stage)
-        generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stage, _START)))
-        machine = new_machine([rates.size, size], rates, generator, copies[stage])
-        training = started(machine, rates)
-        machines.append(
-            fit(training, examples, settings[stage], seed=seed, stage=stage, lift=lift, progress=progress)
-        )
+    for number, size in enumerate(hidden):
+        name = f"layer {number + 1} of {len(hidden)}" if len(hidden) > 1 else "training"
+        lift = Recognition(tuple(machines)) if machines else None
+        so_far = None if model is None else _with_top(model, list(machines))
+        stage = Stage(number, name, lift, model=so_far)
+        machines.append(fit(run, stage, _new(run, stage, size, copies[number])))
     return machines
 
 
-def _rates(examples: Examples, lift: Lift | None, seed: int, stage: int) -> NDArray[np.float64]:
-    """How often each unit of the layer to be learned is on, smoothed by one example on and one off."""
-    if lift is None:
-        return examples.rates()
-    draws = stream(seed, stage, _RATES)
-    batches = examples.batches(seed, stage, 0, 1000)
-    ones = np.sum([lift(batch, draws).sum(axis=0, dtype=np.float64) for batch in batches], axis=0)
-    return (ones + 1.0) / (len(examples) + 2.0)
+def _with_top(
+    model: Callable[[Sequence[Machine]], Model], below: list[Machine]
+) -> Callable[[Machine], Model]:
+    return lambda top: model([*below, top])
+
+
+def _new(run: Run, stage: Stage, size: int, copies: tuple[int, int]) -> Callable[[], Machine]:
+    def start() -> Machine:
+        rates = run.examples.rates
+        if stage.lift is not None:
+            draws = stream(run.seed, stage.number, _RATES)
+            ones = stage.lift(run.examples.bits(slice(_RATES_EXAMPLES), draws), draws)
+            rates = (ones.sum(axis=0) + 1.0) / (len(ones) + 2.0)
+        return new_machine(
+            [rates.size, size], rates, generator(run.seed, Purpose.TRAINING, stage.number, _START), copies
+        )
+
+    return start
