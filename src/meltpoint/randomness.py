@@ -18,6 +18,7 @@ class Purpose(IntEnum):
     EXAMPLES = 6
     RECOGNITION = 7
     LOG_F = 8
+    TRAINING = 9
 
 
 def check_seed(seed: int) -> int:
