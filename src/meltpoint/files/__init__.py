@@ -1,0 +1,1 @@
+"""Models and arrays on disk: never unpickled, never half-written."""
