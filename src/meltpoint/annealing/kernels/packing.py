@@ -28,7 +28,6 @@ class Side(NamedTuple):
     strips: NDArray[np.int64]  # (strip, 3): offset in weights, source layer, first padded unit it feeds
     totals: NDArray[np.generic]  # (strip, width): sum of all the strip's rows
     scale: float  # weights are multiplied by this
-    group: int  # int16 rows that may be added before the sum is widened
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Packed:
     real: np.dtype
 
 
-def pack(family: Family, weight_type: DTypeLike, scale: float = 1.0, group: int = 1) -> Packed:
+def pack(family: Family, weight_type: DTypeLike, scale: float = 1.0) -> Packed:
     """Lay a family out for kernels whose weights are int16 multiples of scale, float32 or float64."""
     dtype = np.dtype(weight_type)
     target = family.target
@@ -50,21 +49,13 @@ def pack(family: Family, weight_type: DTypeLike, scale: float = 1.0, group: int 
         weights = np.rint(b.weights / scale) if dtype == np.int16 else b.weights
         blocks.append((b.even_layer, b.odd_layer, weights.astype(dtype)))
     to_even = [(odd, even, weights.T) for even, odd, weights in blocks]
-    numbers = _Numbers(dtype, scale, group)
-    even = _side([b.size for b in target.even_biases], target.even_bias, family.base_even, to_even, numbers)
-    odd = _side([b.size for b in target.odd_biases], target.odd_bias, family.base_odd, blocks, numbers)
+    even = _side([b.size for b in target.even_biases], target.even_bias, family.base_even, to_even, dtype, scale)
+    odd = _side([b.size for b in target.odd_biases], target.odd_bias, family.base_odd, blocks, dtype, scale)
     reach = np.abs(target.odd_bias - family.base_odd)
     for b in target.blocks:
         reach[target.odd_slices[b.odd_layer]] += np.abs(b.weights).sum(axis=0)
     real = np.dtype(np.float64 if dtype == np.float64 else np.float32)
     return Packed(even, odd, float(reach.max()), real)
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    dtype: np.dtype
-    scale: float
-    group: int
 
 
 def padded_columns(sizes: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -77,7 +68,8 @@ def _side(
     bias: NDArray[np.float64],
     base_bias: NDArray[np.float64],
     sources: list[tuple[int, int, NDArray[np.generic]]],
-    numbers: _Numbers,
+    dtype: np.dtype,
+    scale: float,
 ) -> Side:
     """Pack one side. `sources` holds (source layer, layer of this side, weights (source unit, unit))."""
     padded = [-(-size // LANES) * LANES for size in sizes]
@@ -88,7 +80,6 @@ def _side(
     full_slope[columns] = bias - base_bias
     real = np.zeros(starts[-1], np.uint8)
     real[columns] = 1
-    dtype = numbers.dtype
     width = strip_width(dtype)
     pieces, strips, totals = [], [], []
     offset = 0
@@ -112,8 +103,7 @@ def _side(
         _aligned(np.concatenate(pieces)),
         np.array(strips, np.int64),
         np.array(totals).astype(sum_type),
-        numbers.scale,
-        numbers.group,
+        scale,
     )
 
 

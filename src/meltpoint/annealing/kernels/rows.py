@@ -1,9 +1,9 @@
 """The inner loop of everything: add up the rows of W that belong to the units that are on.
 
 A strip is one cache line wide (64 bytes: 32 int16, 16 float32 or 8 float64 columns), so that a strip of a
-few hundred rows stays in the first-level cache while a tile of chains walks over it, and the sums stay in two
-vector registers. Written as LLVM vectors because Numba's own vectoriser keeps the sums in memory and checks
-nine pointers for overlap before every row (docs/decisions/kernels.md has the figures).
+few hundred rows stays in the first-level cache while a tile of chains walks over it, and the sums stay in
+registers. Written as LLVM vectors because Numba's own vectoriser keeps the sums in memory and checks nine
+pointers for overlap before every row (docs/decisions/kernels.md has the figures).
 """
 
 from typing import Any
@@ -15,103 +15,116 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 STRIP_BYTES = 64
+GROUP = 16
+"""Rows added in one go: int16 sums are widened to int32 after every group."""
+
 _REGISTER_BYTES = 32
-GROUPS = (16, 8, 4)
-"""How many rows of int16 weights may be added before the sum is widened to int32."""
-
-_I64 = ir.IntType(64)
-
-
-def _int(value: int) -> ir.Constant:
-    return ir.Constant(_I64, value)
+_REGISTERS = STRIP_BYTES // _REGISTER_BYTES
+_I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
 @intrinsic
-def add_rows(  # noqa: PLR0913
+def add_rows(
     _context: Any,  # noqa: ANN401
     weights: Any,  # noqa: ANN401
     strip: Any,  # noqa: ANN401
-    rows: Any,  # noqa: ANN401
+    lines: Any,  # noqa: ANN401
     first: Any,  # noqa: ANN401
     count: Any,  # noqa: ANN401
-    group: Any,  # noqa: ANN401
     sign: Any,  # noqa: ANN401
     out: Any,  # noqa: ANN401
     column: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
-    """out[column:column+width] += sign * sum of strip rows rows[first:first+count].
+    """out[column:column+width] += sign * sum of the strip's rows at lines[first:first+count].
 
-    `weights` is flat and `strip` the element at which the strip's first row starts; `rows` is flat uint32;
-    `group` is how many int16 rows are added before widening (other types ignore it); `out` is flat, int32 for int16 weights and of the weights' own type otherwise.
+    `weights` is flat and starts a cache line, `strip` is the element at which the strip starts; `lines` is flat
+    uint32 and holds row * STRIP_BYTES; `out` is flat, int32 for int16 weights and of their own type otherwise.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-        element = signature.args[0].dtype
-        integer = isinstance(element, types.Integer)
-        lanes = 8 * _REGISTER_BYTES // element.bitwidth
-        registers = STRIP_BYTES // _REGISTER_BYTES
-        vector = ir.VectorType(context.get_value_type(element), lanes)
-
-        def data(k: int) -> Any:  # noqa: ANN401
-            return context.make_array(signature.args[k])(context, builder, args[k]).data
-
-        strip_start = builder.gep(data(0), [args[1]])
-        row_start = builder.gep(data(2), [args[3]])
-        count = args[4]
-        wide = ir.VectorType(ir.IntType(32), lanes) if integer else vector
-        plus = builder.add if integer else builder.fadd
-        # Allocas become registers: `sums` of the weights' type, and for int16 their widened totals.
-        sums = [cgutils.alloca_once(builder, vector) for _ in range(registers)]
-        totals = [cgutils.alloca_once(builder, wide) for _ in range(registers)] if integer else sums
-
-        def clear(places: list[Any]) -> None:
-            for place in places:
-                builder.store(ir.Constant(place.type.pointee, None), place)
-
-        def add(low: Any, high: Any) -> None:  # noqa: ANN401
-            with cgutils.for_range_slice(builder, low, high, _int(1), _I64) as (r, _):
-                row = builder.zext(builder.load(builder.gep(row_start, [r])), _I64)
-                line = builder.gep(strip_start, [builder.mul(row, _int(registers * lanes))])
-                line = builder.bitcast(line, vector.as_pointer())
-                for k, place in enumerate(sums):
-                    value = builder.load(builder.gep(line, [_int(k)]))
-                    value.align = _REGISTER_BYTES
-                    builder.store(plus(builder.load(place), value), place)
-
-        clear(totals)
-        if integer:
-            with cgutils.for_range_slice(builder, _int(0), count, args[5], _I64) as (low, _):
-                end = builder.add(low, args[5])
-                high = builder.select(builder.icmp_signed("<", end, count), end, count)
-                clear(sums)
-                add(low, high)
-                for s, total in zip(sums, totals, strict=True):
-                    builder.store(plus(builder.load(total), builder.sext(builder.load(s), wide)), total)
-        else:
-            add(_int(0), count)
-
-        sign = builder.trunc(args[6], wide.element) if integer else builder.sitofp(args[6], wide.element)
-        undefined = ir.Constant(wide, ir.Undefined)
-        signs = builder.insert_element(undefined, sign, ir.Constant(ir.IntType(32), 0))
-        signs = builder.shuffle_vector(
-            signs, undefined, ir.Constant(ir.VectorType(ir.IntType(32), lanes), None)
+        arrays = {k: context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 6)}
+        _Sum(context, builder, signature.args[0].dtype).emit(
+            strip=builder.gep(arrays[0], [args[1]]),
+            lines=builder.gep(arrays[2], [args[3]]),
+            count=args[4],
+            sign=args[5],
+            out=builder.gep(arrays[6], [args[7]]),
         )
-        target = builder.bitcast(builder.gep(data(7), [args[8]]), wide.as_pointer())
-        for k, total in enumerate(totals):
-            place = builder.gep(target, [_int(k)])
-            old = builder.load(place)
-            old.align = 4
-            times = builder.mul if integer else builder.fmul
-            builder.store(plus(old, times(builder.load(total), signs)), place).align = 4
         return context.get_dummy_value()
 
     i64 = types.int64
-    return types.void(weights, i64, rows, i64, i64, i64, i64, out, i64), codegen
+    return types.void(weights, i64, lines, i64, i64, i64, out, i64), codegen
 
 
-def largest_int16(group: int) -> int:
-    """The largest weight such that the sum of a group of rows fits in int16."""
-    return 32767 // group
+class _Sum:
+    """Emits the instructions of `add_rows` for one type of weights."""
+
+    def __init__(self, context: Any, builder: Any, element: Any) -> None:  # noqa: ANN401
+        self.builder = builder
+        self.integer = isinstance(element, types.Integer)
+        self.lanes = 8 * _REGISTER_BYTES // element.bitwidth
+        self.narrow = ir.VectorType(context.get_value_type(element), self.lanes)
+        self.wide = ir.VectorType(_I32, self.lanes) if self.integer else self.narrow
+        self.plus = builder.add if self.integer else builder.fadd
+        self.totals = [cgutils.alloca_once(builder, self.wide) for _ in range(_REGISTERS)]
+
+    def emit(self, strip: Any, lines: Any, count: Any, sign: Any, out: Any) -> None:  # noqa: ANN401
+        builder = self.builder
+        strip = builder.bitcast(strip, _I8.as_pointer())
+        zero = ir.Constant(self.wide, None)
+        for total in self.totals:
+            builder.store(zero, total)
+        whole = builder.and_(count, ir.Constant(_I64, -GROUP))
+        with self._loop(ir.Constant(_I64, 0), whole, GROUP) as (low, _):
+            self._add_up([self._row(strip, lines, low, k) for k in range(GROUP)])
+        with self._loop(whole, count, 1) as (r, _):
+            self._add_up([self._row(strip, lines, r, 0)])
+        signs = self._splat(sign)
+        out = builder.bitcast(out, self.wide.as_pointer())
+        for k, total in enumerate(self.totals):
+            place = builder.gep(out, [ir.Constant(_I64, k)])
+            old = builder.load(place)
+            old.align = 4
+            times = builder.mul if self.integer else builder.fmul
+            builder.store(self.plus(old, times(builder.load(total), signs)), place).align = 4
+
+    def _loop(self, start: Any, stop: Any, step: int) -> Any:  # noqa: ANN401
+        return cgutils.for_range_slice(self.builder, start, stop, ir.Constant(_I64, step), _I64)
+
+    def _row(self, strip: Any, lines: Any, at: Any, k: int) -> list[Any]:  # noqa: ANN401
+        """The registers of one row."""
+        builder = self.builder
+        line = builder.load(builder.gep(lines, [builder.add(at, ir.Constant(_I64, k))]))
+        start = builder.bitcast(builder.gep(strip, [builder.zext(line, _I64)]), self.narrow.as_pointer())
+        values = [builder.load(builder.gep(start, [ir.Constant(_I64, r)])) for r in range(_REGISTERS)]
+        for value in values:
+            value.align = _REGISTER_BYTES
+        return values
+
+    def _add_up(self, rows: list[list[Any]]) -> None:
+        """Add rows to the totals. Sums of int16 stay int16 within a group; others alternate between two chains."""
+        for r, total in enumerate(self.totals):
+            chains = [row[r] for row in rows[:2]]
+            for k, row in enumerate(rows[2:]):
+                chains[k % 2] = self.plus(chains[k % 2], row[r])
+            group = self.plus(*chains) if len(chains) == 2 else chains[0]
+            if self.integer:
+                group = self.builder.sext(group, self.wide)
+            self.builder.store(self.plus(self.builder.load(total), group), total)
+
+    def _splat(self, sign: Any) -> Any:  # noqa: ANN401
+        builder = self.builder
+        scalar = (builder.trunc if self.integer else builder.sitofp)(sign, self.wide.element)
+        undefined = ir.Constant(self.wide, ir.Undefined)
+        first = builder.insert_element(undefined, scalar, ir.Constant(_I32, 0))
+        return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_I32, self.lanes), None))
+
+
+def largest_group_sum(weights: np.ndarray) -> float:
+    """The largest |sum| over GROUP rows that any column of weights (row, column) can have."""
+    return max(
+        float(np.sort(np.maximum(side, 0.0), axis=0)[-GROUP:].sum(axis=0).max()) for side in (weights, -weights)
+    )
 
 
 def strip_width(dtype: np.dtype) -> int:

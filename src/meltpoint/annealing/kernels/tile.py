@@ -14,7 +14,7 @@ from numba import njit
 from meltpoint.annealing.kernels.bits import WORD, count_ones, trailing_zeros, without_lowest, word_of
 from meltpoint.annealing.kernels.numerics import LIMIT, exp, expm1, multiply_up
 from meltpoint.annealing.kernels.packing import Side
-from meltpoint.annealing.kernels.rows import add_rows
+from meltpoint.annealing.kernels.rows import STRIP_BYTES, add_rows
 from meltpoint.annealing.kernels.xoshiro import fill_uniforms
 
 _LARGEST_STEP = 4.0  # |change of t| up to which 1 + z keeps its digits in float32
@@ -43,8 +43,8 @@ def run_tile(
     n_even, n_odd = even.starts[-1], odd.starts[-1]
     even_field = np.empty((n_chains, n_even), even.totals.dtype)
     odd_field = np.empty((n_chains, n_odd), odd.totals.dtype)
-    even_rows = np.empty((n_chains, n_even), np.uint32)
-    odd_rows = np.empty((n_chains, n_odd), np.uint32)
+    even_lines = np.empty((n_chains, n_even), np.uint32)
+    odd_lines = np.empty((n_chains, n_odd), np.uint32)
     even_counts = np.empty((n_chains, even.sizes.size), np.int64)
     odd_counts = np.empty((n_chains, odd.sizes.size), np.int64)
     even_bias = np.empty(n_even, uniforms.dtype)
@@ -56,8 +56,8 @@ def run_tile(
     on = np.empty(n_odd, np.uint8)
 
     for chain in range(n_chains):
-        _list_rows(state[chain], even, even_rows[chain], even_counts[chain])
-    _gather(odd, even, even_rows, even_counts, odd_field)
+        _list_lines(state[chain], even, even_lines[chain], even_counts[chain])
+    _gather(odd, even, even_lines, even_counts, odd_field)
     previous = betas[0]
     for i in range(betas.size):
         beta = betas[i]
@@ -66,7 +66,7 @@ def run_tile(
         for chain in range(n_chains):
             _decay(beta, odd, odd_bias, odd_field[chain], decay)
             # Before the first move beta equals previous, and this adds exactly nothing.
-            bias_part = _sum_listed(even.slope, even, even_rows[chain], even_counts[chain])
+            bias_part = _sum_listed(even.slope, even, even_lines[chain], even_counts[chain])
             log_weights[chain] += (beta - previous) * bias_part
             log_weights[chain] += _softplus_change(
                 previous, beta, odd, odd_slope, reach, odd_field[chain], decay, ratio, products
@@ -76,10 +76,10 @@ def run_tile(
             fill_uniforms(generators, chain, uniforms, n_odd)
             for j in range(n_odd):
                 on[j] = odd.real[j] & np.uint8(uniforms[j] + uniforms[j] * decay[j] <= 1)
-            _list_rows(on, odd, odd_rows[chain], odd_counts[chain])
+            _list_lines(on, odd, odd_lines[chain], odd_counts[chain])
         if i + 1 == betas.size:
             break
-        _gather(even, odd, odd_rows, odd_counts, even_field)
+        _gather(even, odd, odd_lines, odd_counts, even_field)
         for chain in range(n_chains):
             _decay(beta, even, even_bias, even_field[chain], decay)
             fill_uniforms(generators, chain, uniforms, n_even)
@@ -87,8 +87,8 @@ def run_tile(
             for j in range(n_even):
                 drawn = even.real[j] & np.uint8(uniforms[j] + uniforms[j] * decay[j] <= 1)
                 units[j] = (units[j] & frozen[j]) | (drawn & ~frozen[j])
-            _list_rows(units, even, even_rows[chain], even_counts[chain])
-        _gather(odd, even, even_rows, even_counts, odd_field)
+            _list_lines(units, even, even_lines[chain], even_counts[chain])
+        _gather(odd, even, even_lines, even_counts, odd_field)
         previous = beta
 
 
@@ -111,8 +111,8 @@ def _decay(beta: float, side: Side, bias: np.ndarray, field: np.ndarray, out: np
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _sum_listed(values: np.ndarray, side: Side, rows: np.ndarray, counts: np.ndarray) -> float:
-    """Sum of values over the units that are on, from the lists of `_list_rows`."""
+def _sum_listed(values: np.ndarray, side: Side, lines: np.ndarray, counts: np.ndarray) -> float:
+    """Sum of values over the units that are on, from the lists of `_list_lines`."""
     total = 0.0
     for layer in range(side.sizes.size):
         start, count = side.starts[layer], counts[layer]
@@ -120,13 +120,13 @@ def _sum_listed(values: np.ndarray, side: Side, rows: np.ndarray, counts: np.nda
         a, b, c, d = 0.0, 0.0, 0.0, 0.0  # four sums: additions need not wait for each other
         k = start
         while k + 4 <= start + listed:
-            a += values[start + rows[k]]
-            b += values[start + rows[k + 1]]
-            c += values[start + rows[k + 2]]
-            d += values[start + rows[k + 3]]
+            a += values[start + lines[k] // STRIP_BYTES]
+            b += values[start + lines[k + 1] // STRIP_BYTES]
+            c += values[start + lines[k + 2] // STRIP_BYTES]
+            d += values[start + lines[k + 3] // STRIP_BYTES]
             k += 4
         while k < start + listed:
-            a += values[start + rows[k]]
+            a += values[start + lines[k] // STRIP_BYTES]
             k += 1
         part = (a + b) + (c + d)
         total += part if count >= 0 else side.slope_totals[layer] - part
@@ -173,7 +173,7 @@ def _softplus(x: float) -> float:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _list_rows(on: np.ndarray, side: Side, rows: np.ndarray, counts: np.ndarray) -> None:
+def _list_lines(on: np.ndarray, side: Side, lines: np.ndarray, counts: np.ndarray) -> None:
     """List, layer by layer, the units that are on; where more than half are, those that are off, count negative."""
     for layer in range(side.sizes.size):
         start, size = side.starts[layer], side.sizes[layer]
@@ -189,18 +189,18 @@ def _list_rows(on: np.ndarray, side: Side, rows: np.ndarray, counts: np.ndarray)
                 if size - at < WORD:  # padding units are off, and stay out of the list
                     word &= np.uint32((1 << (size - at)) - 1)
             while word:
-                rows[n] = at + trailing_zeros(word)
+                lines[n] = STRIP_BYTES * (at + trailing_zeros(word))
                 word = without_lowest(word)
                 n += 1
         counts[layer] = start - n - 1 if flip else n - start
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _gather(side: Side, source: Side, rows: np.ndarray, counts: np.ndarray, field: np.ndarray) -> None:
+def _gather(side: Side, source: Side, lines: np.ndarray, counts: np.ndarray, field: np.ndarray) -> None:
     """Field (chain, unit of `side`): the sum of the weights of the source units that are on."""
     n_chains, n_units = field.shape
-    n_source = rows.shape[1]
-    flat_rows = rows.reshape(-1)
+    n_source = lines.shape[1]
+    flat_lines = lines.reshape(-1)
     flat_field = field.reshape(-1)
     flat_field[:] = 0
     for strip in range(side.strips.shape[0]):
@@ -215,4 +215,4 @@ def _gather(side: Side, source: Side, rows: np.ndarray, counts: np.ndarray, fiel
                 for k in range(totals.size):
                     flat_field[at + k] += totals[k]
             first = chain * n_source + source.starts[layer]
-            add_rows(side.weights, offset, flat_rows, first, count, side.group, sign, flat_field, at)
+            add_rows(side.weights, offset, flat_lines, first, count, sign, flat_field, at)
