@@ -1,0 +1,78 @@
+"""What data sets there are, and `load`."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from meltpoint.datasets import builtin, mnist, omniglot
+from meltpoint.datasets.binarize import Binarize
+from meltpoint.datasets.dataset import Dataset, Images, binarized, known_binarize, whole
+from meltpoint.datasets.fetch import RemoteFile, obtain
+from meltpoint.errors import InputError, Progress
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of a data set before it is read; `read` takes the paths of `files`, in their order."""
+
+    name: str
+    about: str
+    image_shape: tuple[int, int]
+    n_train: int
+    n_test: int
+    read: Callable[..., Images]
+    files: tuple[RemoteFile, ...] = ()
+
+
+ENTRIES = {
+    entry.name: entry
+    for entry in (
+        Entry("mnist", "handwritten digits", (28, 28), 60_000, 10_000, mnist.read, mnist.FILES),
+        Entry("omniglot", "letters of 50 alphabets", (28, 28), 24_345, 8_070, omniglot.read, omniglot.FILES),
+        Entry("digits", "small handwritten digits", (8, 8), 1_500, 297, builtin.digits),
+        Entry("bars-and-stripes", "rows or columns, every pattern", (4, 4), 30, 30, builtin.bars_and_stripes),
+    )
+}
+
+
+def names() -> tuple[str, ...]:
+    """Names that `load` takes.
+
+    >>> names()
+    ('mnist', 'omniglot', 'digits', 'bars-and-stripes')
+    """
+    return tuple(ENTRIES)
+
+
+def entry_of(name: str) -> Entry:
+    """The entry of that name, or an error that says which names there are."""
+    if name not in ENTRIES:
+        near = difflib.get_close_matches(str(name), names(), n=1)
+        raise InputError(
+            found=f"a data set named {name!r}",
+            expected=f"one of {', '.join(names())}",
+            remedy=f"did you mean {near[0]}?" if near else "choose one of these",
+        )
+    return ENTRIES[name]
+
+
+def paths_of(entry: Entry, progress: Progress | None = None) -> list[Path]:
+    """Paths of the data set's files, downloaded if they are not here yet."""
+    return [obtain(file, progress) for file in entry.files]
+
+
+def load(
+    name: str, *, binarize: Binarize = "stochastic", seed: int = 0, progress: Progress | None = None
+) -> Dataset:
+    """The data set of that name, as zeros and ones; downloads what is not here yet.
+
+    `binarize="stochastic"` switches each pixel on with a probability of its grey value, one fixed draw per
+    `seed`; `"threshold"` switches it on where the grey value is above one half. `Dataset.epoch` gives a new
+    draw for each training epoch.
+
+    >>> load("digits").train.shape
+    (1500, 64)
+    """
+    entry, binarize, seed = entry_of(name), known_binarize(binarize), whole(seed, "seed")
+    return binarized(entry.name, entry.read(*paths_of(entry, progress)), binarize, seed)

@@ -1,0 +1,119 @@
+"""A data set: binary images, and the grey images they were made from."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.datasets.binarize import Binarize, Levels, stochastic, threshold
+from meltpoint.errors import InputError
+from meltpoint.models.checks import Bits
+
+# The first number of a stream: draws for different purposes never share random numbers.
+TRAIN, TEST, EPOCH = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """Grey images of both splits, (example, pixel) row by row, with levels from 0 to `white`."""
+
+    train: Levels
+    test: Levels
+    white: float
+    image_shape: tuple[int, int]
+
+    @property
+    def binary(self) -> bool:
+        """Whether there is nothing between off and on, so that binarisation changes nothing."""
+        return self.white == 1 and np.issubdtype(self.train.dtype, np.integer)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Binary images: `train` and `test` are uint8 zeros and ones (example, pixel), pixels row by row.
+
+    >>> from meltpoint import datasets
+    >>> print(datasets.load("bars-and-stripes"))
+    bars-and-stripes: 30 training and 30 test examples of 4 x 4 pixels
+    50.0% of the training pixels are on; binary from the start
+    """
+
+    name: str
+    train: Bits = field(repr=False)
+    test: Bits = field(repr=False)
+    image_shape: tuple[int, int]
+    binarize: Binarize
+    seed: int
+    images: Images = field(repr=False)
+
+    def __str__(self) -> str:
+        rows, columns = self.image_shape
+        if self.images.binary:
+            how = "binary from the start"
+        elif self.binarize == "threshold":
+            how = "on where the grey value is above one half"
+        else:
+            how = f"stochastic binarisation, seed {self.seed}"
+        return (
+            f"{self.name}: {len(self.train):,} training and {len(self.test):,} test examples"
+            f" of {rows} x {columns} pixels\n{self.train.mean():.1%} of the training pixels are on; {how}"
+        )
+
+    @property
+    def grey_train(self) -> NDArray[np.float32]:
+        """Grey training images (example, pixel), from 0 to 1. Made anew at each call."""
+        return _unit_interval(self.images.train, self.images.white)
+
+    @property
+    def grey_test(self) -> NDArray[np.float32]:
+        """Grey test images (example, pixel), from 0 to 1. Made anew at each call."""
+        return _unit_interval(self.images.test, self.images.white)
+
+    def epoch(self, seed: int, number: int) -> Bits:
+        """Training images (example, pixel) for one epoch: a stochastic draw that belongs to (seed, number).
+
+        Whichever way the data set was loaded, these are draws from the grey values, independent of `train`.
+
+        >>> from meltpoint import datasets
+        >>> digits = datasets.load("digits")
+        >>> bool((digits.epoch(0, 1) == digits.epoch(0, 2)).all())
+        False
+        """
+        stream = (EPOCH, whole(number, "epoch number"))
+        return stochastic(self.images.train, self.images.white, whole(seed, "seed"), stream)
+
+
+def binarized(name: str, images: Images, binarize: Binarize, seed: int) -> Dataset:
+    """The data set of these grey images under one binarisation; its arrays are read-only."""
+    if binarize == "threshold":
+        train, test = threshold(images.train, images.white), threshold(images.test, images.white)
+    else:
+        train = stochastic(images.train, images.white, seed, (TRAIN, 0))
+        test = stochastic(images.test, images.white, seed, (TEST, 0))
+    for array in (train, test, images.train, images.test):
+        array.flags.writeable = False
+    return Dataset(name, train, test, images.image_shape, binarize, seed, images)
+
+
+def known_binarize(binarize: str) -> Binarize:
+    """A way to binarise, or an error that says which there are."""
+    if binarize == "stochastic" or binarize == "threshold":
+        return binarize
+    raise InputError(
+        found=f"binarize={binarize!r}",
+        expected="'stochastic' or 'threshold'",
+        remedy="for a new draw in each epoch load it either way and call .epoch(seed, number)",
+    )
+
+
+def whole(value: int, name: str) -> int:
+    """A whole number that is not negative, or an error that names it."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise InputError(
+            found=f"{name} {value!r}", expected="a whole number from 0 up", remedy=f"choose another {name}"
+        )
+    return int(value)
+
+
+def _unit_interval(levels: Levels, white: float) -> NDArray[np.float32]:
+    return levels.astype(np.float32) / np.float32(white)

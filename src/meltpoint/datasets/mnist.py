@@ -1,0 +1,38 @@
+"""MNIST: 60,000 + 10,000 handwritten digits, 28 x 28, levels 0 to 255."""
+
+from pathlib import Path
+
+from meltpoint.datasets.dataset import Images
+from meltpoint.datasets.fetch import RemoteFile
+from meltpoint.files.arrays import read_array
+
+# All three have the files as they were first published; which one answers does not matter, the checksums do.
+MIRRORS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    "https://raw.githubusercontent.com/fgnt/mnist/master/",
+)
+
+
+# Name, size, SHA256. A likelihood has no use for the two files with the labels.
+PUBLISHED = (
+    (
+        "train-images-idx3-ubyte.gz",
+        9_912_422,
+        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    ),
+    (
+        "t10k-images-idx3-ubyte.gz",
+        1_648_877,
+        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    ),
+)
+FILES = tuple(
+    RemoteFile(name, "mnist", size, f"sha256:{digest}", tuple(mirror + name for mirror in MIRRORS))
+    for name, size, digest in PUBLISHED
+)
+
+
+def read(train: Path, test: Path) -> Images:
+    """Grey images from the two idx files."""
+    return Images(read_array(train), read_array(test), white=255, image_shape=(28, 28))

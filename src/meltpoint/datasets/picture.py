@@ -1,0 +1,46 @@
+"""Pictures of examples."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.errors import InputError
+from meltpoint.files.atomic import atomic_write
+from meltpoint.models.checks import Bits
+
+INK, PAPER, LINE = 0, 255, 190
+TARGET_PIXELS = 900
+
+
+def mosaic(examples: Bits, image_shape: tuple[int, int]) -> NDArray[np.uint8]:
+    """Grey picture (row, column) of binary examples in a near-square grid: ink on paper, lines between them.
+
+    >>> mosaic(np.array([[1, 0]], np.uint8), (1, 2))
+    array([[190, 190, 190, 190],
+           [190,   0, 255, 190],
+           [190, 190, 190, 190]], dtype=uint8)
+    """
+    rows, columns = image_shape
+    across = math.ceil(math.sqrt(len(examples) * rows / columns))
+    down = math.ceil(len(examples) / across)
+    picture = np.full((down * (rows + 1) + 1, across * (columns + 1) + 1), LINE, np.uint8)
+    for i, example in enumerate(examples):
+        top, left = 1 + i // across * (rows + 1), 1 + i % across * (columns + 1)
+        tile = np.where(example, INK, PAPER).reshape(image_shape)
+        picture[top : top + rows, left : left + columns] = tile
+    return picture
+
+
+def write_png(picture: NDArray[np.uint8], path: Path) -> None:
+    """Write a grey picture (row, column), each pixel enlarged to a square that the eye can see."""
+    from matplotlib.image import imsave
+
+    if path.suffix.lower() != ".png":
+        raise InputError(
+            found=f"{path} to write a picture to", expected="a name that ends in .png", remedy="rename it"
+        )
+    enlarged = np.kron(picture, np.ones((max(1, TARGET_PIXELS // max(picture.shape)),) * 2, np.uint8))
+    with atomic_write(path) as file:
+        imsave(file, enlarged, format="png", cmap="gray", vmin=0, vmax=255)
