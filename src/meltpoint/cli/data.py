@@ -1,13 +1,11 @@
 """`meltpoint data`: the data sets there are, their files, and pictures of them."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from meltpoint.errors import InputError, Progress
+from meltpoint.cli.screen import progress_bar, say, sentences
 
 if TYPE_CHECKING:
     from meltpoint.datasets.catalogue import Entry
@@ -22,7 +20,7 @@ def list_(json: Annotated[bool, typer.Option("--json", help="Write JSON to stdou
     """List the data sets, and whether their files are here."""
     from meltpoint.datasets.catalogue import ENTRIES
 
-    with _input_errors():
+    with sentences():
         described = [_described(entry) for entry in ENTRIES.values()]
     if json:
         import json as encoder
@@ -42,14 +40,14 @@ def fetch(name: Name) -> None:
     """Fetch the files of a data set, unless they are here; their paths go to stdout."""
     from meltpoint.datasets.catalogue import entry_of, paths_of
 
-    with _input_errors():
+    with sentences():
         entry = entry_of(name)
-        with _bar() as progress:
+        with progress_bar() as progress:
             paths = paths_of(entry, progress)
             # Reading finds what no checksum can in a file that the user supplied.
             entry.read(*paths)
         if not paths:
-            typer.echo(f"{name} is made on the spot: there is nothing to fetch.", err=True)
+            say(f"{name} is made on the spot: there is nothing to fetch.")
         for path in paths:
             typer.echo(path)
 
@@ -69,14 +67,14 @@ def show(
     from meltpoint.datasets.catalogue import load
     from meltpoint.datasets.picture import mosaic, write_png
 
-    with _input_errors():
-        with _bar() as progress:
+    with sentences():
+        with progress_bar() as progress:
             dataset = load(name, seed=seed, progress=progress)
         shown = min(count, len(dataset.train))
         chosen = np.sort(np.random.default_rng(seed).choice(len(dataset.train), shown, replace=False))
         path = Path(f"{name}.png") if out is None else out
         write_png(mosaic(dataset.train[chosen], dataset.image_shape), path)
-        typer.echo(dataset, err=True)
+        say(str(dataset))
         typer.echo(path)
 
 
@@ -112,36 +110,3 @@ def _whereabouts(files: list[dict[str, Any]]) -> str:
     if any(file["bytes"] is None for file in missing):
         return "to be downloaded"
     return f"to be downloaded, {sum(file['bytes'] for file in missing) / 1e6:.1f} MB"
-
-
-@contextmanager
-def _input_errors() -> Iterator[None]:
-    """Exit code 2 and one message on stderr for input that cannot be used."""
-    try:
-        yield
-    except InputError as problem:
-        typer.echo(f"meltpoint: {problem}", err=True)
-        raise typer.Exit(2) from None
-
-
-@contextmanager
-def _bar() -> Iterator[Progress | None]:
-    """A progress callback that draws a line per file on stderr, None where nobody would see it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Bar(*columns, console=console) as bar:
-        tasks = {}
-
-        def progress(what: str, done: float, total: float) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what)
-            bar.update(tasks[what], completed=done, total=total)
-
-        yield progress
