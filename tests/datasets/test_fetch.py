@@ -99,9 +99,12 @@ def test_the_next_address_helps_out(web, tmp_path, kind):
     assert list(tmp_path.iterdir()) == [tmp_path / "data.bin"]
 
 
-def test_a_server_that_never_stops_is_stopped(web, tmp_path):
+@pytest.mark.parametrize("size", [512_000, None])
+def test_a_server_that_never_stops_is_stopped(web, tmp_path, monkeypatch, size):
+    monkeypatch.setattr(fetch, "LIMIT_BYTES", 512_000)
+    file = dataclasses.replace(web.file(web.never_ends()), size=size)
     with pytest.raises(InputError, match="sent more than 512,000 bytes"):
-        download(web.file(web.never_ends()), tmp_path, pause=0)
+        download(file, tmp_path, pause=0)
     assert list(tmp_path.iterdir()) == []
 
 

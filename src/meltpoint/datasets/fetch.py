@@ -14,6 +14,8 @@ ROUNDS = 2
 TIMEOUT_SECONDS = (10, 30)
 """For the connection, and for each silence after it."""
 CHUNK_BYTES = 1 << 16
+LIMIT_BYTES = 1 << 30
+"""What a file of unknown size can have at most."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class RemoteFile:
     @property
     def expectation(self) -> str:
         """What the file should be, in words."""
-        return f"{self.checksum}" if self.size is None else f"{self.size:,} bytes with {self.checksum}"
+        return self.checksum if self.size is None else f"{self.size:,} bytes with {self.checksum}"
 
 
 def obtain(file: RemoteFile, progress: Progress | None = None) -> Path:
@@ -159,8 +161,9 @@ class _Sink:
 
     def write(self, chunk: bytes) -> None:
         self._done += len(chunk)
-        if self._file.size is not None and self._done > self._file.size:
-            raise _MirrorError(f"sent more than {self._file.size:,} bytes")
+        limit = LIMIT_BYTES if self._file.size is None else self._file.size
+        if self._done > limit:
+            raise _MirrorError(f"sent more than {limit:,} bytes")
         self._part.write(chunk)
         if self._progress is not None:
             self._progress(
