@@ -119,13 +119,15 @@ class DBM:
         even[:, : self.n_visible] = visible
         even[:, hidden] = expit(two.even_bias[hidden])
         odd = two.odd_given_even(even)
-        for _ in range(sweeps if two.n_even > self.n_visible else 0):
-            new = expit(two.even_field(odd) + two.even_bias)[:, hidden]
-            change = np.abs(new - even[:, hidden]).max()
-            even[:, hidden] = new
-            odd = two.odd_given_even(even)
-            if change < tolerance:
+        moving = np.arange(len(visible) if two.n_even > self.n_visible else 0)
+        for _ in range(sweeps):
+            if moving.size == 0:
                 break
+            new = expit(two.even_field(odd[moving]) + two.even_bias)[:, hidden]
+            change = np.abs(new - even[moving, hidden]).max(axis=1)
+            even[moving, hidden] = new
+            odd[moving] = two.odd_given_even(even[moving])
+            moving = moving[change >= tolerance]  # each example stops by itself, whatever its neighbours do
         return even, odd
 
     def mean_field_bound(self, visible: Bits, even: Floats, odd: Floats) -> Floats:

@@ -60,13 +60,14 @@ def estimate_log_f(
 
 def draw(generators: list[np.random.Generator], rates: Floats, samples: int) -> NDArray[np.bool_]:
     """Independent units (example, sample, unit) that are on with the given rates (example, unit)."""
-    uniforms = np.stack([g.random((samples, rates.shape[1]), dtype=np.float32) for g in generators])
+    uniforms = np.stack([g.random((samples, rates.shape[1])) for g in generators])
     return uniforms < rates[:, np.newaxis]
 
 
 def draw_given(generators: list[np.random.Generator], rates: Floats) -> NDArray[np.bool_]:
     """Units (example, sample, unit) that are on with rates of the same shape."""
-    uniforms = np.stack([g.random(rates.shape[1:], dtype=np.float32) for g in generators])
+    # In float64: 24 bits would draw a unit of rate 1e-15 with probability 6e-8, and its weight is huge.
+    uniforms = np.stack([g.random(rates.shape[1:]) for g in generators])
     return uniforms < rates
 
 
