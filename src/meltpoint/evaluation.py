@@ -1,36 +1,55 @@
 """evaluate(): from a model and a test set to a report. Orchestration, no mathematics."""
 
-import platform
+import math
 import time
-from importlib.metadata import version
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
+from meltpoint.annealing.anneal import check_threads
+from meltpoint.annealing.base import Base, data_rates, family_of, model_rates, uniform
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.errors import InputError, Progress
-from meltpoint.estimators.ais import ais_log_z
+from meltpoint.estimators.ais import LogZ, ais_log_z
 from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.reverse import raise_log_prob
 from meltpoint.models import Model, mrf_of
 from meltpoint.models.checks import Bits, binary
+from meltpoint.models.dbm import DBM
 from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose, generator
-from meltpoint.report.report import PerExample, Report, Settings
-from meltpoint.report.verdict import judge
-from meltpoint.statistics.certificate import certify_log_z, certify_mean_log_prob, check_confidence
-from meltpoint.statistics.control_variate import control_variate_mean, subset_error
+from meltpoint.report.compose import compose, mean_error, optimistic_of
+from meltpoint.report.report import Report, Settings
+from meltpoint.statistics.certificate import check_confidence
 from meltpoint.statistics.estimate import Estimate
 
 BaseName: TypeAlias = Literal["data", "model", "uniform"]
 
 _EXACT_UNITS = 20
 _ROWS = 4096
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C when AIS had an answer and RAISE had none: one side of the bracket, so no report.
+
+    `log_z` is what AIS found with the chains that were finished, `optimistic` the likelihood that follows.
+    """
+
+    def __init__(self, optimistic: Estimate, log_z: LogZ, ais_chains: int) -> None:
+        done = len(log_z.log_weights)
+        stage = (
+            f"of {ais_chains:,} AIS chains, {done:,} were finished" if done < ais_chains else "AIS was done"
+        )
+        super().__init__(
+            f"{stage}, RAISE had finished no example: optimistic {optimistic}, conservative unknown "
+            f"(log Z {log_z})"
+        )
+        self.optimistic = optimistic
+        self.log_z = log_z
 
 
 def evaluate(
@@ -53,19 +72,23 @@ def evaluate(
 ) -> Report:
     """Bracket the mean test log-probability of a model between RAISE and AIS.
 
-    `train` gives the data base rates to anneal from (base "data", the default when it is given; "model" takes the
-    rates from the model's own chains). RAISE is run for `examples` random test examples (100, or all if there are
-    fewer) with `chains` chains each, and a control variate extends it to the whole test set; AIS is run with
-    `ais_chains` chains (as many as RAISE has in all). A gap up to `tolerance` nats counts as agreement. `exact`
-    adds the exact value by enumeration (by itself where the smaller side has at most 20 units). Ctrl-C gives a
-    report of what is done.
+    `train` gives the data base rates to anneal from (base "data", the default when it is given; "model" takes
+    the rates from the model's own chains). RAISE is run for `examples` random test examples (100, or all if
+    there are fewer) with `chains` chains each, and a control variate extends it to the whole test set; AIS is
+    run with `ais_chains` chains (as many as RAISE has in all). A gap up to `tolerance` nats counts as
+    agreement. `exact` adds the exact value by enumeration (by itself where the smaller side has at most 20
+    units).
+
+    `progress(task, done, total)` is called several times a second from the caller's own thread. Ctrl-C (or a
+    KeyboardInterrupt raised by `progress`, say at a deadline) gives a report from the examples finished by
+    then; before the first is finished it raises `Interrupted` with what AIS has found, or KeyboardInterrupt.
 
     >>> rbm = RBM(np.zeros((3, 2)), np.zeros(3), np.zeros(2))
     >>> report = evaluate(rbm, [[0, 1, 0], [1, 1, 1]], base="uniform", steps=10, chains=2, ais_chains=2)
     >>> print(f"{report.conservative.value:.4f}")  # log 1/8
     -2.0794
     """
-    bits = binary(test, "test", model.n_visible)
+    bits = binary(test, "test", _checked(model).n_visible)
     chains = check_count(
         chains, "chains", "chains per example: 1 is enough with many steps, the paper uses 50"
     )
@@ -74,106 +97,60 @@ def evaluate(
         n * chains if ais_chains is None else ais_chains, "ais_chains", "1,000 are usual"
     )
     betas = as_betas(steps)
-    if not tolerance > 0:
-        raise InputError(
-            found=f"tolerance={tolerance!r}", expected="a number of nats above 0", remedy="1 is usual"
-        )
+    threads = check_threads(threads)
     check_confidence(confidence)
+    chosen = generator(seed, Purpose.EXAMPLES).choice(len(bits), size=n, replace=False)
     clock = _Clock()
 
     origin = _base(base, model, train, seed, threads, progress)
+    family_of(model, origin)  # a base that does not fit is found now, not after log f
     clock.lap("base")
+    settings = Settings(
+        base=origin.name,
+        schedule="linear" if np.ndim(steps) == 0 else "given",
+        steps=betas.size - 1,
+        examples=n,
+        chains=chains,
+        ais_chains=ais_chains,
+        seed=int(seed),
+        precision=precision,
+        tolerance=_tolerance(tolerance),
+        confidence=float(confidence),
+    )
     log_f = _log_f(model, bits, seed, progress)
     clock.lap("log f")
-    chosen = generator(seed, Purpose.EXAMPLES).choice(len(bits), size=n, replace=False)
-    log_z = ais_log_z(
-        model,
-        base=origin,
-        steps=betas,
-        chains=ais_chains,
-        seed=seed,
-        precision=precision,
-        threads=threads,
-        progress=progress,
-    )
-    clock.lap("AIS")
-    prob = raise_log_prob(
-        model,
-        bits[chosen],
-        base=origin,
-        steps=betas,
-        chains=chains,
-        seed=seed,
-        precision=precision,
-        threads=threads,
-        progress=progress,
-    )
-    clock.lap("RAISE")
-    done = chosen[: len(prob.values)]
-    interrupted = len(done) < n or len(log_z.log_weights) < ais_chains
-    truth = None if interrupted else _exact(model, exact, log_f, threads, progress)
+    truth = _exact(model, exact, log_f, threads, progress)
     clock.lap("exact")
-
-    mean, error = control_variate_mean(prob.values, log_f.values[done], log_f.values, prob.stderrs)
-    conservative = Estimate(
-        mean,
-        error,
-        "conservative",
-        "the choice of examples and the noise of their chains, not the bias of few steps",
-    )
-    log_f_error = float(np.sqrt(np.mean(np.square(log_f.stderrs)) / len(bits)))
-    optimistic = Estimate(
-        float(np.mean(log_f.values)) - log_z.value,
-        float(np.hypot(log_z.stderr, log_f_error)),
-        "optimistic",
-        log_z.covers,
-    )
-    gap = Estimate(
-        optimistic.value - conservative.value,
-        float(np.hypot(optimistic.stderr, conservative.stderr)),
-        "difference",
-        "both errors",
-    )
-    return Report(
-        model=repr(model),
-        test_examples=len(bits),
-        settings=Settings(
-            base=origin.name,
-            schedule="linear" if np.ndim(steps) == 0 else "given",
-            steps=betas.size - 1,
-            examples=len(done),
-            chains=chains,
-            ais_chains=len(log_z.log_weights),
-            seed=seed,
-            precision=precision,
-            tolerance=tolerance,
-            confidence=confidence,
-        ),
-        conservative=conservative,
-        optimistic=optimistic,
-        gap=gap,
-        exact=truth,
-        log_z=log_z,
-        ess=log_z.ess,
-        log_f_error=log_f_error,
-        control_variate_gain=subset_error(prob.values, prob.stderrs, len(bits)) / error
-        if error > 0
-        else np.nan,
-        certificate=certify_mean_log_prob(float(np.mean(prob.values)), len(done), confidence),
-        log_z_certificate=certify_log_z(log_z.value, confidence),
-        verdict=judge(gap, log_z.ess, len(log_z.log_weights), tolerance),
-        per_example=PerExample(done, prob.values, prob.stderrs, log_f.values[done], prob.log_weights),
-        ais_log_weights=log_z.log_weights,
-        seconds=clock.seconds(),
-        versions=versions(),
-        interrupted=interrupted,
-    )
+    annealing: dict[str, Any] = {
+        "base": origin,
+        "steps": betas,
+        "seed": seed,
+        "precision": precision,
+        "threads": threads,
+        "progress": progress and _whole(progress, model, settings),
+    }
+    log_z = ais_log_z(model, chains=ais_chains, **annealing)
+    clock.lap("AIS")
+    optimistic = optimistic_of(log_z, log_f)
+    if len(log_z.log_weights) < ais_chains:
+        raise Interrupted(optimistic, log_z, ais_chains)
+    try:
+        prob = raise_log_prob(model, bits[chosen], chains=chains, **annealing)
+    except KeyboardInterrupt:
+        raise Interrupted(optimistic, log_z, ais_chains) from None
+    clock.lap("RAISE")
+    return compose(model, settings, log_f, truth, log_z, prob, chosen[: len(prob.values)], clock.seconds())
 
 
-def versions() -> dict[str, str]:
-    """Versions of what the numbers depend on."""
-    packages = {name: version(name) for name in ("meltpoint", "numpy", "numba")}
-    return {**packages, "Python": platform.python_version()}
+def _checked(model: Model) -> Model:
+    if not isinstance(model, Model):
+        raise InputError(
+            found=f"a model of type {type(model).__name__}",
+            expected="an RBM, a DBM or a DBN",
+            remedy="make one from its parameters, meltpoint.RBM(weights, visible_bias, hidden_bias), or load "
+            "it, meltpoint.load(path)",
+        )
+    return model
 
 
 def _examples(examples: int | None, available: int) -> int:
@@ -189,12 +166,20 @@ def _examples(examples: int | None, available: int) -> int:
     return n
 
 
+def _tolerance(tolerance: float) -> float:
+    if not 0 < tolerance < math.inf:
+        raise InputError(
+            found=f"tolerance={tolerance!r}", expected="a number of nats above 0", remedy="1 is usual"
+        )
+    return float(tolerance)
+
+
 def _base(
     base: BaseName | Base | None,
     model: Model,
     train: ArrayLike | None,
     seed: int,
-    threads: int | None,
+    threads: int,
     progress: Progress | None,
 ) -> Base:
     if isinstance(base, Base):
@@ -214,7 +199,7 @@ def _base(
         raise InputError(
             found="base='data' without training data",
             expected="train, to take the base rates from",
-            remedy="pass train=… (never the test set: that would leak it), or use base='model'",
+            remedy="pass train (never the test set: that would leak it), or use base='model'",
         )
     return data_rates(train, model)
 
@@ -227,17 +212,33 @@ def _log_f(model: Model, bits: Bits, seed: int, progress: Progress | None) -> Lo
 
 
 def _exact(
-    model: Model, exact: bool | None, log_f: LogF, threads: int | None, progress: Progress | None
+    model: Model, exact: bool | None, log_f: LogF, threads: int, progress: Progress | None
 ) -> Estimate | None:
     two = mrf_of(model).bipartite
     wanted = min(two.n_even, two.n_odd) <= _EXACT_UNITS if exact is None else exact
     if not wanted:
         return None
     value = float(np.mean(log_f.values)) - exact_log_z(model, threads=threads, progress=progress)
-    error = float(np.sqrt(np.mean(np.square(log_f.stderrs)) / len(log_f.values)))
+    error = mean_error(log_f)
     return Estimate(
         value, error, "exact", "nothing to cover: log Z by enumeration" if error == 0 else "log f"
     )
+
+
+def _whole(progress: Progress, model: Model, settings: Settings) -> Progress:
+    """The two annealing stages as one task, in chain-steps, so that the remaining time is that of both."""
+    legs = 2 if isinstance(model, DBM) and len(model.weights) > 1 else 1  # RAISE heats before it melts
+    ais = settings.ais_chains * settings.steps
+    both = ais + settings.examples * settings.chains * settings.steps * legs
+    before = {"AIS": 0, "RAISE": ais}
+
+    def pass_on(task: str, done: float, total: float) -> None:
+        if task in before:
+            progress("AIS and RAISE", before[task] + done, both)
+        else:
+            progress(task, done, total)
+
+    return pass_on
 
 
 class _Clock:

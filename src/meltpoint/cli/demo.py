@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
+from meltpoint.cli.inputs import SEED_HELP
 from meltpoint.cli.screen import progress_bar, say, sentences
+from meltpoint.errors import Progress
 
 _HIDDEN = 20
 _EPOCHS = 100
@@ -14,7 +16,7 @@ _STEPS = (1, 3, 10, 30, 100, 300, 1000)
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the model and the figure.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Seed: the same seed gives the same answer.")] = 0,
+    seed: Annotated[int, typer.Option(help=SEED_HELP)] = 0,
 ) -> None:
     """Train a small RBM on handwritten digits and bracket its likelihood between AIS and RAISE."""
     with sentences():
@@ -23,33 +25,45 @@ def demo(
         from meltpoint.report.figures import plot_closing_in, save_figure
 
         make_folder(out)
+        model_file, figure_file = out / "model.npz", out / "closing-in.png"
+        digits = mp.datasets.load("digits", seed=seed)
         with progress_bar() as progress:
-            digits = mp.datasets.load("digits", seed=seed)
-            say(
-                f"Training an RBM with {_HIDDEN} hidden units on {len(digits.train):,} handwritten digits (8 x 8) …"
-            )
+            say(f"Training an RBM with {_HIDDEN} hidden units on {len(digits.train):,} handwritten digits …")
             model = mp.train_rbm(digits.train, hidden=_HIDDEN, epochs=_EPOCHS, seed=seed, progress=progress)
-            mp.save(model, out / "model.npz")
-            say(f"Evaluating it on {len(digits.test)} others, with few annealing steps and with many …")
+            mp.save(model, model_file)
+            say(f"Evaluating it on {len(digits.test)} others, with {_STEPS[0]} to {_STEPS[-1]:,} steps …")
             reports = []
-            for number, steps in enumerate(_STEPS):
-                progress("evaluations", number, len(_STEPS))
-                reports.append(
-                    mp.evaluate(
-                        model,
-                        digits.test,
-                        digits.train,
-                        steps=steps,
-                        chains=5,
-                        examples=len(digits.test),
-                        ais_chains=1000,
-                        seed=seed,
-                    )
+            for steps in _STEPS:
+                report = mp.evaluate(
+                    model,
+                    digits.test,
+                    digits.train,
+                    steps=steps,
+                    chains=5,
+                    examples=len(digits.test),
+                    ais_chains=1000,
+                    seed=seed,
+                    progress=_part(progress, steps),
                 )
-        figure = out / "closing-in.png"
-        save_figure(plot_closing_in(reports), figure)
+                if report.interrupted:
+                    raise KeyboardInterrupt
+                reports.append(report)
+        save_figure(plot_closing_in(reports), figure_file)
         say("")
         typer.echo(reports[-1])
         say("")
-        say(f"The figure of both estimates closing in on the exact value: {figure}")
-        say(f"The model: {out / 'model.npz'}. Next: meltpoint evaluate {out / 'model.npz'} digits")
+        say(f"Both estimates closing in on the exact value: {figure_file}")
+        say(f"Next: meltpoint evaluate {model_file} digits")
+
+
+def _part(progress: Progress, steps: int) -> Progress:
+    """Progress of one of the evaluations as progress of all of them, whose cost is their steps."""
+    before, all_steps = sum(s for s in _STEPS if s < steps), sum(_STEPS)
+
+    def pass_on(task: str, done: float, total: float) -> None:
+        if task == "AIS and RAISE":
+            progress("evaluating", before + steps * done / total, all_steps)
+        elif task.startswith("preparing"):
+            progress(task, done, total)
+
+    return pass_on

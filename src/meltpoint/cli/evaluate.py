@@ -5,21 +5,26 @@ from typing import Annotated
 
 import typer
 
-from meltpoint.cli.screen import progress_bar, say, sentences
-
-NOT_TO_BE_TRUSTED = 1
+from meltpoint.cli.inputs import (
+    BINARIZE_HELP,
+    DATA_HELP,
+    MODEL_HELP,
+    SEED_HELP,
+    check_output,
+    read_test_and_train,
+)
+from meltpoint.cli.screen import NOT_TO_BE_TRUSTED, progress_bar, say, sentences
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="The model: .npz of this library, or Salakhutdinov's .mat.")],
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="Test examples: .npy, .npz, .mat, .csv or idx file (FILE:NAME for one array), or a data set's name."
-        ),
-    ],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)],
+    data: Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP)],
     train: Annotated[
-        str | None, typer.Option(help="Training examples, for base rates. Never the test set.")
+        str | None,
+        typer.Option(
+            help="Training examples, for base rates; never the test set.",
+            show_default="those of the data set, if DATA is one",
+        ),
     ] = None,
     base: Annotated[
         str | None, typer.Option(help="data, model or uniform.", show_default="data with --train, else model")
@@ -32,8 +37,8 @@ def evaluate(
     ais_chains: Annotated[
         int | None, typer.Option(help="AIS chains.", show_default="as many as RAISE has in all")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed: the same seed gives the same answer.")] = 0,
-    binarize: Annotated[str | None, typer.Option(help="For grey data: stochastic or threshold.")] = None,
+    seed: Annotated[int, typer.Option(help=SEED_HELP)] = 0,
+    binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
     tolerance: Annotated[float, typer.Option(help="Gap, in nats, that still counts as agreement.")] = 1.0,
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
     json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
@@ -41,22 +46,22 @@ def evaluate(
 ) -> None:
     """Bracket a model's mean test log-probability between RAISE and AIS.
 
-    Exit code 0: the two agree. 1: they do not, and the verdict says why. 2: wrong input.
+    Exit code 0: the two agree. 1: they do not, and the verdict says why, or Ctrl-C made the report partial.
+    2: wrong input. 130: Ctrl-C before there was a report.
     """
     with sentences():
-        import meltpoint as mp
-        from meltpoint.cli.inputs import read_data
-        from meltpoint.report.figures import check_figure_path, save_figure
-
         if plot is not None:
-            check_figure_path(plot)
+            check_output(plot, ".png", ".pdf", ".svg")
+        import meltpoint as mp
+        from meltpoint.report.figures import save_figure
+
         loaded = mp.load(model)
         with progress_bar() as progress:
-            examples_read = read_data(data, train, binarize, seed, progress)
+            test_examples, train_examples = read_test_and_train(data, train, binarize, seed, progress)
             report = mp.evaluate(
                 loaded,
-                examples_read.test,
-                examples_read.train,
+                test_examples,
+                train_examples,
                 base=base,  # pyright: ignore[reportArgumentType]
                 steps=steps,
                 chains=chains,
@@ -70,11 +75,14 @@ def evaluate(
         if json:
             from json import dumps
 
-            typer.echo(dumps(report.to_dict(), indent=2))
+            typer.echo(dumps(report.to_dict(), indent=2, allow_nan=False))
         else:
             typer.echo(report)
         if plot is not None:
             save_figure(report.plot(), plot)
             say(f"figure: {plot}")
-    if not report.verdict.trusted:
+        if report.interrupted:
+            done, asked = len(report.per_example.log_prob), report.settings.examples
+            say(f"meltpoint: interrupted: a partial report, from {done:,} of {asked:,} examples")
+    if report.interrupted or not report.verdict.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)

@@ -1,57 +1,126 @@
-"""Test and training data as the command takes them: a file, a named array in a file, or a data set's name."""
+"""What the command's arguments name: examples in a file or a data set, and files to be written."""
 
-from dataclasses import dataclass
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from meltpoint.errors import InputError, Progress
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-BINARIZE = ("stochastic", "threshold")
+    from meltpoint.datasets.binarize import Binarize
+    from meltpoint.datasets.dataset import Dataset
+
+    Examples: TypeAlias = NDArray[Any]
+
+Split: TypeAlias = Literal["train", "test"]
+
+MODEL_HELP = "The model: .npz of this library, or Salakhutdinov's .mat."
+DATA_HELP = (
+    "Test examples: a .npy, .npz, .mat, .csv or idx file (FILE:NAME for one array of several), or the name "
+    "of a data set, such as digits."
+)
+BINARIZE_HELP = "For grey values in a file: stochastic or threshold."
+SEED_HELP = "The same seed gives the same answer."
+
+_STREAMS: dict[Split, tuple[int, int]] = {"test": (9, 0), "train": (9, 1)}
+"""Streams of the stochastic binarisation, apart from those of the named data sets."""
 
 
-@dataclass(frozen=True)
-class Data:
-    """Test examples and, where they are known, training examples."""
+def read_test_and_train(
+    test: str, train: str | None, binarize: str | None, seed: int, progress: Progress
+) -> "tuple[Examples, Examples | None]":
+    """Test examples, and training examples if they are named or belong to the same data set."""
+    if _is_data_set(test) and train in (None, test):
+        dataset = _load(test, binarize, seed, progress)
+        return dataset.test, dataset.train
+    examples = _read(test, "test", binarize, seed, progress)
+    return examples, None if train is None else read_train(train, binarize, seed, progress)
 
-    test: "NDArray[np.generic]"
-    train: "NDArray[np.generic] | None"
+
+def read_train(source: str, binarize: str | None, seed: int, progress: Progress) -> "Examples":
+    """Training examples (example, pixel) from a file, or those of the data set of this name."""
+    return _read(source, "train", binarize, seed, progress)
 
 
-def read_data(test: str, train: str | None, binarize: str | None, seed: int, progress: Progress) -> Data:
-    """Read what the command's arguments name."""
-    if binarize not in (None, *BINARIZE):
+def check_output(path: Path, *suffixes: str) -> None:
+    """Refuse a file that cannot be written there, before the work is done."""
+    if path.suffix.lower() not in suffixes:
         raise InputError(
-            found=f"--binarize {binarize}",
-            expected="stochastic or threshold",
-            remedy="leave it out for binary data",
+            found=f"{path} as an output file",
+            expected=f"a name that ends in {' or '.join(suffixes)}",
+            remedy="rename it",
         )
-    from meltpoint.datasets.catalogue import load, names
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise InputError(
+            found=f"no folder {folder} for {path.name}",
+            expected="an existing folder",
+            remedy="create it, or choose another",
+        )
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(
+            found=f"{path}, which {'is a folder' if path.is_dir() else 'must not be written'}",
+            expected="a path that can be written to",
+            remedy="choose another path, or change the permissions",
+        )
 
-    if test in names() and not Path(test).exists():
-        dataset: Any = load(test, binarize=binarize or "stochastic", seed=seed, progress=progress)
-        return Data(dataset.test, dataset.train if train is None else _read(train, binarize, seed, 1))
-    return Data(_read(test, binarize, seed, 0), None if train is None else _read(train, binarize, seed, 1))
 
-
-def _read(path: str, binarize: str | None, seed: int, stream: int) -> "NDArray[np.generic]":
-    from meltpoint.datasets.binarize import stochastic, threshold
+def _read(source: str, split: Split, binarize: str | None, seed: int, progress: Progress) -> "Examples":
+    if _is_data_set(source):
+        dataset = _load(source, binarize, seed, progress)
+        return dataset.train if split == "train" else dataset.test
     from meltpoint.files.arrays import read_array
 
-    array = read_array(path)
-    high = array.max(initial=0)
-    grey = array.ndim == 2 and array.min(initial=0) >= 0 and ((array != 0) & (array != 1)).any()
-    if not grey:
+    return _binarized(read_array(source), source, _known(binarize), seed, _STREAMS[split])
+
+
+def _is_data_set(source: str) -> bool:
+    """Whether this is the name of a data set; a file of the same name comes first."""
+    from meltpoint.datasets.catalogue import names
+
+    return source in names() and not Path(source).exists()
+
+
+def _load(name: str, binarize: str | None, seed: int, progress: Progress) -> "Dataset":
+    from meltpoint.datasets.catalogue import load
+
+    return load(name, binarize=_known(binarize) or "stochastic", seed=seed, progress=progress)
+
+
+def _known(binarize: str | None) -> "Binarize | None":
+    if binarize is None or binarize == "stochastic" or binarize == "threshold":
+        return binarize
+    raise InputError(
+        found=f"--binarize {binarize}",
+        expected="stochastic or threshold",
+        remedy="leave it out for binary data",
+    )
+
+
+def _binarized(
+    array: "Examples", source: str, binarize: "Binarize | None", seed: int, stream: tuple[int, int]
+) -> "Examples":
+    low, high = array.min(initial=0), array.max(initial=0)
+    # What is not grey goes on as it is: the model's own check says what is wrong with it, if anything.
+    if not low >= 0 or array.ndim != 2 or ((array == 0) | (array == 1)).all():
         return array
+    found = f"{source} with values from {low:g} to {high:g}"
     if binarize is None:
         raise InputError(
-            found=f"{path} with values from {array.min():g} to {high:g}",
+            found=found,
             expected="only 0 and 1",
             remedy="these are grey values: add --binarize stochastic (a seeded draw, the usual choice) or "
             "--binarize threshold",
         )
+    if 1 < high < 128 or high > 255:
+        raise InputError(
+            found=found,
+            expected="grey values from 0 to 1, or from 0 to 255",
+            remedy="divide by the value of white first",
+        )
+    from meltpoint.datasets.binarize import stochastic, threshold
+
     white = 255.0 if high > 1 else 1.0
-    return threshold(array, white) if binarize == "threshold" else stochastic(array, white, seed, (9, stream))
+    return threshold(array, white) if binarize == "threshold" else stochastic(array, white, seed, stream)

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
+from meltpoint.cli.inputs import BINARIZE_HELP, MODEL_HELP, SEED_HELP, check_output, read_train
 from meltpoint.cli.screen import progress_bar, sentences
 from meltpoint.errors import InputError
 
 
 def sample(
-    model: Annotated[Path, typer.Argument(help="The model: .npz of this library, or Salakhutdinov's .mat.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)],
     out: Annotated[Path, typer.Option(help="A .png picture, or .npy zeros and ones.")] = Path("samples.png"),
     count: Annotated[int, typer.Option(help="How many samples.")] = 100,
     steps: Annotated[int, typer.Option(help="Annealing steps.")] = 1000,
@@ -23,18 +24,15 @@ def sample(
         str | None,
         typer.Option(help="Training examples: the annealing model then starts at their base rates."),
     ] = None,
-    binarize: Annotated[str | None, typer.Option(help="For grey data: stochastic or threshold.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed: the same seed gives the same samples.")] = 0,
+    binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
+    seed: Annotated[int, typer.Option(help=SEED_HELP)] = 0,
     width: Annotated[
         int | None, typer.Option(help="Pixels per row of a picture.", show_default="square")
     ] = None,
 ) -> None:
     """Draw samples; the path of the file goes to stdout."""
     with sentences():
-        if out.suffix.lower() not in (".png", ".npy"):
-            raise InputError(
-                found=f"--out {out}", expected="a name that ends in .png or .npy", remedy="rename it"
-            )
+        check_output(out, ".png", ".npy")
         if train is not None and not annealing_model:
             raise InputError(
                 found="--train without --annealing-model",
@@ -44,7 +42,6 @@ def sample(
         import numpy as np
 
         import meltpoint as mp
-        from meltpoint.cli.inputs import read_data
         from meltpoint.datasets.picture import mosaic, write_png
         from meltpoint.files.atomic import atomic_write
 
@@ -56,7 +53,7 @@ def sample(
             if annealing_model:
                 base = mp.uniform()
                 if train is not None:
-                    base = mp.data_rates(read_data(train, train, binarize, seed, progress).train, loaded)
+                    base = mp.data_rates(read_train(train, binarize, seed, progress), loaded)
                 drawn = mp.sample_annealing_model(
                     loaded, count, base=base, steps=steps, seed=seed, progress=progress
                 )

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
+NOT_TO_BE_TRUSTED = 1
 WRONG_INPUT = 2
 INTERRUPTED = 130
-_QUIET_SECONDS = 1.0  # work that is done by then needs no bar
 _LINE_SECONDS = 30.0  # between lines where there is no terminal
+_WARM_SECONDS = 3.0  # before which a task's remaining time is a guess
 
 
 def say(text: str) -> None:
@@ -26,14 +27,14 @@ def say(text: str) -> None:
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Turn wrong input into one sentence and exit code 2, and Ctrl-C into exit code 130."""
+    """Turn wrong input into one sentence and exit code 2, and Ctrl-C into one and exit code 130."""
     try:
         yield
     except InputError as problem:
         say(f"meltpoint: {problem}")
         raise typer.Exit(WRONG_INPUT) from None
-    except KeyboardInterrupt:
-        say("meltpoint: interrupted before anything was finished")
+    except KeyboardInterrupt as stop:
+        say(f"meltpoint: interrupted: {str(stop) or 'nothing was finished by then'}")
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -43,53 +44,45 @@ def progress_bar() -> Iterator[Progress]:
     from rich.console import Console
 
     console = Console(stderr=True)
-    if console.is_terminal:
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeRemainingColumn(elapsed_when_finished=True),
-        )
-        bars = _Bars(Progress(*columns, console=console, transient=True))
-        try:
-            yield bars
-        finally:
-            bars.bar.stop()
-    else:
+    if not console.is_terminal:
         yield _Lines()
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        yield _Bars(bar)
 
 
 class _Bars:
-    """One bar per task, shown once the work has lasted a moment."""
+    """One bar at a time, for the task that is being done."""
 
     def __init__(self, bar: "Bar") -> None:
-        self.bar = bar
+        self._bar = bar
         self._tasks: dict[str, TaskID] = {}
-        self._start = time.monotonic()
 
     def __call__(self, task: str, done: float, total: float) -> None:
         if task not in self._tasks:
-            self._tasks[task] = self.bar.add_task(task, total=total)
-        self.bar.update(self._tasks[task], completed=done, total=total)
-        if not self.bar.live.is_started and time.monotonic() - self._start > _QUIET_SECONDS:
-            self.bar.start()
+            self._tasks[task] = self._bar.add_task(task, total=total)
+        self._bar.update(self._tasks[task], completed=done, total=total, visible=done < total)
 
 
 class _Lines:
     """A line of text every half minute, for logs."""
 
     def __init__(self) -> None:
-        self._task = ""
-        self._begun = self._last = time.monotonic()
+        self._last = time.monotonic()
+        self._begun: dict[
+            str, tuple[float, float]
+        ] = {}  # when each task was first heard of, and how far it was
 
     def __call__(self, task: str, done: float, total: float) -> None:
         now = time.monotonic()
-        if task != self._task:
-            self._task, self._begun = task, now
-        if now - self._last < _LINE_SECONDS or not 0 < done < total:
+        begun, done_then = self._begun.setdefault(task, (now, done))
+        if now - self._last < _LINE_SECONDS or now - begun < _WARM_SECONDS or not done_then < done < total:
             return
+        from meltpoint.report.duration import duration
+
         self._last = now
-        remaining = (now - self._begun) * (total - done) / done
-        say(f"{task}: {done / total:.0%}, {remaining:.0f} s remain")
+        remaining = (now - begun) * (total - done) / (done - done_then)
+        say(f"{task}: {done / total:.0%}, {duration(remaining)} remain")

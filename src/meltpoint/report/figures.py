@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.files.atomic import atomic_write
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 
     from meltpoint.report.report import Report
 
-CONSERVATIVE = {"color": "#0b6fa4", "marker": "o", "linestyle": "-"}
-OPTIMISTIC = {"color": "#d1550f", "marker": "^", "linestyle": "--"}
-EXACT = {"color": "#222222", "linestyle": ":"}
-_FORMATS = (".png", ".pdf", ".svg")
-_STYLE = {
+FORMATS = (".png", ".pdf", ".svg")
+
+_CONSERVATIVE: dict[str, Any] = {"color": "#0b6fa4", "marker": "o", "linestyle": "-"}
+_OPTIMISTIC: dict[str, Any] = {"color": "#d1550f", "marker": "^", "linestyle": "--"}
+_EXACT: dict[str, Any] = {"color": "#222222", "linestyle": ":"}
+_HEADROOM = 1.35  # of the tallest bar, for the legend
+_STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -34,87 +37,42 @@ _STYLE = {
 }
 
 
-@contextmanager
-def panels(columns: int, width: float = 7.0, height: float = 3.0) -> Iterator[tuple[Figure, list[Axes]]]:
-    """A figure with panels side by side in this library's style; pyplot and its settings stay untouched."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(_STYLE):  # pyright: ignore[reportArgumentType]
-        figure = Figure(figsize=(width, height))
-        yield figure, list(figure.subplots(1, columns, squeeze=False)[0])
-
-
 def plot_report(report: Report) -> Figure:
     """Left: RAISE per example against AIS. Right: spread of the log weights of both."""
-    with panels(2) as (figure, (left, right)):
+    with _panels(2) as (figure, (left, right)):
         _plot_examples(report, left)
         _plot_spread(report, right)
-        return figure
+    return figure
 
 
 def plot_closing_in(reports: Sequence[Report]) -> Figure:
     """Both estimates over the number of steps, closing in on the exact value where it is known."""
-    with panels(1, width=5.0, height=3.4) as (figure, (axes,)):
-        reports = sorted(reports, key=lambda r: r.settings.steps)
-        steps = [r.settings.steps for r in reports]
+    reports = sorted(reports, key=lambda report: report.settings.steps)
+    steps = [report.settings.steps for report in reports]
+    with _panels(1, width=5.0, height=3.2) as (figure, (axes,)):
         for label, style, estimates in (
-            ("AIS, optimistic", OPTIMISTIC, [r.optimistic for r in reports]),
-            ("RAISE, conservative", CONSERVATIVE, [r.conservative for r in reports]),
+            ("AIS, optimistic", _OPTIMISTIC, [report.optimistic for report in reports]),
+            ("RAISE, conservative", _CONSERVATIVE, [report.conservative for report in reports]),
         ):
-            values = [e.value for e in estimates]
-            errors = 2 * np.nan_to_num([e.stderr for e in estimates])
+            values = [estimate.value for estimate in estimates]
+            errors = 2 * np.nan_to_num([estimate.stderr for estimate in estimates])
             axes.errorbar(steps, values, yerr=errors, capsize=2.5, lw=1.4, label=label, **style)
-        exact = next((r.exact for r in reports if r.exact), None)
+        exact = next((report.exact for report in reports if report.exact), None)
         if exact:
-            axes.axhline(exact.value, **EXACT, lw=1.4, label=f"exact, {exact.value:.2f}")
+            shown = f"{exact.value:.2f}".replace("-", "\N{MINUS SIGN}")
+            axes.axhline(exact.value, **_EXACT, lw=1.4, label=f"exact, {shown}")
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.set_xlabel("annealing steps")
         axes.set_ylabel("mean test log-probability, nats")
-        axes.set_title(f"{reports[0].model}, base {reports[0].settings.base} (bars: ± 2 standard errors)")
+        axes.set_title(f"{reports[0].model}, base {reports[0].settings.base}; bars: ± 2 standard errors")
         axes.legend(loc="best")
-        return figure
-
-
-def _plot_examples(report: Report, axes: Axes) -> None:
-    per = report.per_example
-    optimistic = per.log_f - report.log_z.value
-    errors = np.nan_to_num(per.stderr)
-    axes.errorbar(optimistic, per.log_prob, yerr=errors, fmt="o", ms=3, lw=0.7, color=CONSERVATIVE["color"])
-    ends = [min(optimistic.min(), per.log_prob.min()), max(optimistic.max(), per.log_prob.max())]
-    axes.plot(ends, ends, **EXACT, lw=1, label="equal")
-    axes.set_xlabel("AIS log p(v), nats")
-    axes.set_ylabel("RAISE log p(v), nats")
-    axes.set_title(f"{len(per.log_prob):,} test example{'' if len(per.log_prob) == 1 else 's'}")
-    axes.legend(loc="upper left")
-
-
-def _plot_spread(report: Report, axes: Axes) -> None:
-    ais = report.ais_log_weights - report.ais_log_weights.mean()
-    per = report.per_example.log_weights
-    within = (per - per.mean(axis=1, keepdims=True)).ravel()
-    drawn = [
-        (values, label, style, hatch)
-        for values, label, style, hatch in (
-            (ais, "AIS", OPTIMISTIC, None),
-            (within, "RAISE, within examples", CONSERVATIVE, "////"),
-        )
-        if np.ptp(values) > 0
-    ]
-    if drawn:
-        edges = np.histogram_bin_edges(np.concatenate([entry[0] for entry in drawn]), bins=40).tolist()
-    for values, label, style, hatch in drawn:
-        fill = {"alpha": 0.45, "facecolor": style["color"], "edgecolor": style["color"], "hatch": hatch}
-        axes.hist(values, bins=edges, density=True, histtype="stepfilled", label=label, **fill)
-        axes.legend(loc="upper left")
-    axes.set_xlabel("log weight minus its mean, nats")
-    axes.set_ylabel("density")
-    axes.set_title("Spread of the log weights")
+    return figure
 
 
 def check_figure_path(path: Path) -> None:
     """Refuse a figure's path whose format is not known, before the work is done."""
-    if path.suffix.lower() not in _FORMATS:
+    if path.suffix.lower() not in FORMATS:
         raise InputError(
             found=f"{path} for a figure",
             expected="a name that ends in .png, .pdf or .svg",
@@ -127,3 +85,51 @@ def save_figure(figure: Figure, path: Path) -> None:
     check_figure_path(path)
     with atomic_write(path) as file:
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=200)
+
+
+@contextmanager
+def _panels(columns: int, width: float = 7.0, height: float = 3.0) -> Iterator[tuple[Figure, list[Axes]]]:
+    """A figure with panels side by side in this library's style; pyplot and its settings stay untouched."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height))
+        yield figure, list(figure.subplots(1, columns, squeeze=False)[0])
+        # Ticks are made when they are first drawn, in the style that holds then.
+        figure.draw_without_rendering()
+
+
+def _plot_examples(report: Report, axes: Axes) -> None:
+    per = report.per_example
+    optimistic = per.log_f - report.log_z.value
+    errors = np.nan_to_num(per.stderr)
+    axes.errorbar(optimistic, per.log_prob, yerr=errors, fmt="o", ms=3, lw=0.7, color=_CONSERVATIVE["color"])
+    ends = [min(optimistic.min(), per.log_prob.min()), max(optimistic.max(), per.log_prob.max())]
+    axes.plot(ends, ends, **_EXACT, lw=1, label="equal")
+    axes.set_xlabel("AIS log p(v), nats")
+    axes.set_ylabel("RAISE log p(v), nats")
+    axes.set_title(f"{len(per.log_prob):,} test example{'' if len(per.log_prob) == 1 else 's'}")
+    axes.legend(loc="upper left")
+
+
+def _plot_spread(report: Report, axes: Axes) -> None:
+    axes.set_xlabel("log weight minus its mean, nats")
+    axes.set_ylabel("density")
+    axes.set_title("Spread of the log weights")
+    ais, per = report.ais_log_weights, report.per_example.log_weights
+    spreads: list[tuple[str, dict[str, Any], str, NDArray[np.floating]]] = [
+        ("AIS", _OPTIMISTIC, "", ais - ais.mean()),
+        ("RAISE, within examples", _CONSERVATIVE, "////", (per - per.mean(axis=1, keepdims=True)).ravel()),
+    ]
+    # A single chain, or weights that are all equal, have no spread to show.
+    spreads = [spread for spread in spreads if np.ptp(spread[-1]) > 0]
+    if not spreads:
+        axes.text(0.5, 0.5, "none: all weights are equal", ha="center", transform=axes.transAxes)
+        return
+    edges = np.histogram_bin_edges(np.concatenate([values for *_, values in spreads]), bins=40).tolist()
+    for label, style, hatch, values in spreads:
+        fill = {"alpha": 0.45, "facecolor": style["color"], "edgecolor": style["color"], "hatch": hatch}
+        axes.hist(values, bins=edges, density=True, histtype="stepfilled", label=label, **fill)
+    axes.set_ylim(top=_HEADROOM * axes.get_ylim()[1])
+    axes.legend(loc="upper left")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from meltpoint.models.checks import Floats
 from meltpoint.report.verdict import Verdict
 from meltpoint.statistics.certificate import Certificate
-from meltpoint.statistics.estimate import Estimate
+from meltpoint.statistics.estimate import Estimate, finite_or_none
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,9 +35,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class PerExample:
-    """RAISE per example: position in the test set, log p, its error, log f, and log weights (example, chain)."""
+    """RAISE per example: position in the test set, log p, its error, log f, log weights (example, chain)."""
 
-    positions: Any
+    positions: NDArray[np.integer]
     log_prob: Floats
     stderr: Floats
     log_f: Floats
@@ -44,7 +46,11 @@ class PerExample:
 
 @dataclass(frozen=True)
 class Report:
-    """A likelihood from both sides. Print it, plot it, or take `to_dict()`."""
+    """A likelihood from both sides, in nats per example. Print it, plot it, or take `to_dict()`.
+
+    `conservative` (RAISE) and `optimistic` (AIS) are the bracket, `gap` their difference, `verdict` what to
+    make of it. `settings` is what was asked for; after Ctrl-C `per_example` has fewer examples than that.
+    """
 
     model: str
     test_examples: int
@@ -64,15 +70,19 @@ class Report:
     ais_log_weights: Floats
     seconds: dict[str, float]
     versions: dict[str, str]
-    interrupted: bool = False
 
     def __str__(self) -> str:
         from meltpoint.report.text import render
 
         return render(self)
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the run before RAISE had finished all examples."""
+        return len(self.per_example.log_prob) < self.settings.examples
+
     def plot(self) -> Figure:
-        """A figure of the estimates per example and of the spread of the log weights."""
+        """A figure of the estimates per example and the spread of the log weights; save it with savefig."""
         from meltpoint.report.figures import plot_report
 
         return plot_report(self)
@@ -90,23 +100,18 @@ class Report:
             "exact": self.exact.to_dict() if self.exact else None,
             "verdict": self.verdict.to_dict(),
             "log_z": self.log_z.to_dict(),
-            "ess": self.ess,
-            "log_f_error": _number(self.log_f_error),
-            "control_variate_gain": _number(self.control_variate_gain),
+            "ess": finite_or_none(self.ess),
+            "log_f_error": finite_or_none(self.log_f_error),
+            "control_variate_gain": finite_or_none(self.control_variate_gain),
             "certificate": self.certificate.to_dict(),
             "log_z_certificate": self.log_z_certificate.to_dict(),
             "examples": {
                 "positions": [int(i) for i in per.positions],
-                "log_prob": per.log_prob.tolist(),
-                "stderr": [_number(e) for e in per.stderr.tolist()],
-                "log_f": per.log_f.tolist(),
+                "log_prob": [finite_or_none(p) for p in per.log_prob.tolist()],
+                "stderr": [finite_or_none(e) for e in per.stderr.tolist()],
+                "log_f": [finite_or_none(f) for f in per.log_f.tolist()],
             },
             "seconds": self.seconds,
             "versions": self.versions,
             "interrupted": self.interrupted,
         }
-
-
-def _number(value: float) -> float | None:
-    """JSON has no NaN: an unknown number is None."""
-    return float(value) if math.isfinite(value) else None

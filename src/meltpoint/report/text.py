@@ -3,50 +3,67 @@
 import math
 import textwrap
 
+import numpy as np
+
+from meltpoint.report.duration import duration
 from meltpoint.report.report import Report
-from meltpoint.statistics.estimate import Estimate
+from meltpoint.statistics.estimate import Estimate, decimals
 
 _WIDTH = 79
 _LABEL = 22
+_GLUE = "\N{NO-BREAK SPACE}"  # where a line must not end; printed as a space
 
 
 def render(report: Report) -> str:
     """The report as lines of text."""
-    s = report.settings
     bracket = [("conservative (RAISE)", report.conservative), ("optimistic (AIS)", report.optimistic)]
     if report.exact:
         bracket.insert(1, ("exact", report.exact))
     digits = report.gap.digits
     lines = [
-        f"{report.model} on {_count(report.test_examples, 'test example')}, nats per example",
+        *_wrapped(f"{report.model} on {_count(report.test_examples, 'test example')}, nats per example"),
         "─" * _WIDTH,
-        *(_estimate(label, estimate, digits) for label, estimate in bracket),
-        _estimate("gap", report.gap, digits),
+        *(_estimate(label, estimate, digits) for label, estimate in [*bracket, ("gap", report.gap)]),
         "",
-        *textwrap.wrap(str(report.verdict), _WIDTH),
+        *_wrapped(str(report.verdict)),
         "",
-        *_row(
-            "certificate", f"{report.certificate}; no assumption, p_ann: the annealing model of these steps"
-        ),
-        *_row("log Z", f"{report.log_z}; effective sample size {report.ess:,.0f} of {s.ais_chains:,} chains"),
-        *_row("path", f"base {s.base}, {s.steps:,} {s.schedule} steps, {s.precision} precision"),
-        *_row("RAISE", f"{_count(s.examples, 'example')} × {_count(s.chains, 'chain')}{_gain(report)}"),
     ]
-    if report.log_f_error > 0:
-        lines += _row("log f", f"estimated too, ± {report.log_f_error:.3f}: AIS rests on two estimates")
-    if report.interrupted:
-        lines += _row("interrupted", "from the chains that were finished by then; run again for the rest")
-    spent = ", ".join(f"{name} {_time(t)}" for name, t in report.seconds.items() if name != "total")
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    lines += _row(
-        "run", f"seed {s.seed}, {_time(report.seconds['total'])}" + (f" ({spent})" if spent else "")
-    )
-    lines += _row("with", versions)
+    for label, text in _details(report).items():
+        lines += _wrapped(text, label)
     return "\n".join(lines)
 
 
-def _row(label: str, text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent=f"{label:<{_LABEL}}", subsequent_indent=" " * _LABEL)
+def _details(report: Report) -> dict[str, str]:
+    """What is needed to judge and to repeat the run, by label."""
+    s, per = report.settings, report.per_example
+    estimate = decimals(float(np.mean(per.log_prob)), 2)
+    details = {
+        "certificate": f"{report.certificate} (estimated: {estimate}), whatever the number of steps and "
+        "chains; p_ann is the annealing model",
+        "log Z": f"{report.log_z}; effective sample size {report.ess:,.0f} of "
+        f"{_count(s.ais_chains, 'chain')}",
+        "path": f"base {s.base}, {_count(s.steps, f'{s.schedule} step')}, {s.precision} precision",
+        "RAISE": f"{_count(len(per.log_prob), 'example')} × {_count(s.chains, 'chain')}{_gain(report)}",
+    }
+    if report.log_f_error > 0:
+        details["log f"] = f"estimated too, ± {report.log_f_error:.3f}: AIS rests on two estimates"
+    if report.interrupted:
+        details["interrupted"] = f"after {len(per.log_prob):,} of {_count(s.examples, 'example')}"
+    spent = ", ".join(f"{name} {duration(t)}" for name, t in report.seconds.items() if name != "total")
+    details["run"] = f"seed {s.seed}, {duration(report.seconds['total'])}" + (f" ({spent})" if spent else "")
+    details["with"] = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    # "15 s" and "Python 3.11" stay together at the end of a line.
+    for label in ("run", "with"):
+        details[label] = (
+            details[label].replace(" ", _GLUE).replace(f",{_GLUE}", ", ").replace(f"{_GLUE}(", " (")
+        )
+    return details
+
+
+def _wrapped(text: str, label: str = "") -> list[str]:
+    begin = f"{label:<{_LABEL}}" if label else ""
+    lines = textwrap.wrap(text, _WIDTH, initial_indent=begin, subsequent_indent=" " * len(begin))
+    return [line.replace(_GLUE, " ") for line in lines]
 
 
 def _estimate(label: str, estimate: Estimate, digits: int) -> str:
@@ -55,19 +72,11 @@ def _estimate(label: str, estimate: Estimate, digits: int) -> str:
 
 def _gain(report: Report) -> str:
     gain = report.control_variate_gain
-    shown = math.isfinite(gain) and report.settings.examples < report.test_examples
-    return f"; control variate: error {gain:.1f} × smaller" if shown else ""
+    if not 0 < gain < math.inf or len(report.per_example.log_prob) == report.test_examples:
+        return ""
+    times, what = (gain, "smaller") if gain >= 1 else (1 / gain, "larger")
+    return f"; with the control variate the error is {times:.1f} × {what}"
 
 
 def _count(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def _time(seconds: float) -> str:
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

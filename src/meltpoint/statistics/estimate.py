@@ -6,6 +6,8 @@ from typing import Any, Literal, TypeAlias
 
 Direction: TypeAlias = Literal["optimistic", "conservative", "lower bound", "exact", "difference"]
 
+_LARGE = 1e7  # from here on decimals say nothing and digits would not end
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -32,7 +34,7 @@ class Estimate:
 
     def value_text(self, digits: int) -> str:
         """The value with that many decimals: never `-0.00`."""
-        return f"{round(self.value, digits) + 0.0:.{digits}f}"
+        return decimals(round(self.value, digits) + 0.0, digits)
 
     def error_text(self, digits: int) -> str:
         """The error in words: never `± 0`."""
@@ -41,13 +43,23 @@ class Estimate:
         if self.stderr <= 0:
             return "(exact)" if self.direction == "exact" else "(error below rounding)"
         shown = round(self.stderr, digits)
-        return f"± {shown:.{digits}f}" if shown > 0 else f"± <{10**-digits:g}"
+        return f"± {decimals(shown, digits)}" if shown > 0 else f"± <{10**-digits:g}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain numbers and strings; an unknown error is None."""
+        """The same as plain numbers and strings; what is not a number, such as an unknown error, is None."""
         return {
-            "value": self.value,
-            "stderr": self.stderr if math.isfinite(self.stderr) else None,
+            "value": finite_or_none(self.value),
+            "stderr": finite_or_none(self.stderr),
             "direction": self.direction,
             "covers": self.covers,
         }
+
+
+def finite_or_none(value: float) -> float | None:
+    """JSON has neither NaN nor infinity: None stands for both."""
+    return float(value) if math.isfinite(value) else None
+
+
+def decimals(value: float, digits: int) -> str:
+    """A number with that many decimals, or five digits in all where it is large."""
+    return f"{value:.{digits}f}" if abs(value) < _LARGE else f"{value:.5g}"

@@ -1,0 +1,119 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from meltpoint.report.verdict import judge
+from meltpoint.statistics.estimate import Estimate
+
+
+def verdict(gap, error, *, ess=100.0, chains=400, tolerance=1.0, base="data"):
+    return judge(Estimate(gap, error, "difference", ""), ess, chains, tolerance, base)
+
+
+@pytest.mark.parametrize(
+    ("gap", "error", "ess", "reason"),
+    [
+        (0.0, 0.0, 400.0, "agree"),  # all weights equal
+        (0.3, 0.1, 100.0, "agree"),
+        (1.0, 0.1, 100.0, "agree"),  # the tolerance itself is tolerated
+        (-0.05, 0.001, 100.0, "agree"),  # inverted for sure, by too little to matter
+        (-0.29, 0.1, 100.0, "agree"),  # noise reaches this far once in a hundred runs
+        (1.05, 0.1, 100.0, "gap"),
+        (20.0, 3.0, 100.0, "gap"),  # larger than its noise, however large that is
+        (20.0, 3.0, 1.1, "gap"),
+        (1.5, 0.8, 100.0, "noisy"),  # more noise than gap
+        (0.1, 0.6, 100.0, "noisy"),
+        (-0.5, 0.6, 100.0, "noisy"),
+        (-0.31, 0.1, 100.0, "inverted"),
+        (-6.38, 0.5, 1.5, "inverted"),  # the paper's Omniglot DBM: few chains do not explain six nats
+        (-0.9, 0.1, 1.5, "degenerate"),
+        (0.1, 0.1, 4.9, "degenerate"),
+        (0.1, 0.1, math.nan, "degenerate"),
+        (0.3, math.nan, 100.0, "noisy"),
+        (1.5, math.nan, 100.0, "gap"),
+        (-1.5, math.nan, 100.0, "inverted"),
+        (math.nan, 0.1, 100.0, "degenerate"),
+        (math.inf, math.nan, 100.0, "degenerate"),
+        (-math.inf, math.nan, math.nan, "degenerate"),
+    ],
+)
+def test_reason(gap, error, ess, reason):
+    judged = verdict(gap, error, ess=ess)
+    assert judged.reason == reason
+    assert judged.trusted == (reason == "agree")
+    assert judged.to_dict() == {"reason": reason, "trusted": judged.trusted, "sentence": str(judged)}
+
+
+@pytest.mark.parametrize(
+    ("chains", "ess", "reason"), [(4, 1.9, "degenerate"), (4, 2.1, "agree"), (2, 1.0, "agree")]
+)
+def test_few_chains_are_not_asked_for_more_than_they_are(chains, ess, reason):
+    assert verdict(0.1, 0.1, ess=ess, chains=chains).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("judged", "sentence"),
+    [
+        (verdict(0.042, 0.01), "Agree: the two estimates are 0.04 nats apart (tolerance 1)."),
+        (verdict(-0.003, 0.01), "Agree: the two estimates are less than 0.01 nats apart (tolerance 1)."),
+        (
+            verdict(4.29, 0.4),
+            "Gap too large: the two estimates are 4.29 nats apart, and the truth may lie anywhere between them. "
+            "Raise steps.",
+        ),
+        (
+            verdict(-0.39, 0.02),
+            "Inverted: RAISE lies 0.39 nats above AIS. RAISE bounds the annealing model's likelihood, and with "
+            "these steps that seems to be a better model than the one evaluated (or AIS is off by noise). Raise "
+            "steps: the annealing model turns into the model.",
+        ),
+        (
+            verdict(0.2, 0.3, ess=1.3),
+            "Degenerate weights: of 400 AIS chains as few as 1.3 carry the estimate, so its error is not known. "
+            "Raise steps, or ais_chains.",
+        ),
+        (
+            verdict(0.2, 0.73),
+            "Too noisy: the gap is only known to ± 0.73 nats. Raise examples, chains or ais_chains.",
+        ),
+        (
+            verdict(0.2, math.nan),
+            "Noise unknown: a single chain or a single example has no standard error, so agreement would mean "
+            "nothing. Use at least two of each.",
+        ),
+        (
+            verdict(math.nan, math.nan),
+            "Degenerate weights: the gap is nan, because some log weights are not finite. Are the model's "
+            "parameters of a sensible size?",
+        ),
+    ],
+)
+def test_sentence(judged, sentence):
+    assert str(judged) == sentence
+
+
+@pytest.mark.parametrize("base", ["uniform", "model"])
+def test_a_large_gap_from_another_base_recommends_the_data_base(base):
+    assert verdict(9.0, 0.1, base=base).sentence.endswith(
+        "Raise steps, or anneal from data base rates (train)."
+    )
+
+
+gaps = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@given(gaps, gaps.map(abs), gaps, st.integers(1, 10**6), st.floats(1e-3, 1e3))
+def test_trust_needs_every_number_to_be_known_and_small(gap, error, ess, chains, tolerance):
+    judged = verdict(gap, error, ess=ess, chains=chains, tolerance=tolerance)
+    if judged.trusted:
+        assert abs(gap) <= tolerance
+        assert 2 * error <= tolerance
+        assert ess >= min(5, chains / 2)
+
+
+@given(st.floats(0, 0.5), st.floats(0.01, 0.5))
+def test_a_larger_tolerance_never_takes_trust_away_from_a_bracket(error, gap):
+    trusted = [verdict(gap, error, tolerance=tolerance).trusted for tolerance in (0.1, 0.3, 1.0, 3.0)]
+    assert trusted == sorted(trusted)
