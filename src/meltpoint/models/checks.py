@@ -14,10 +14,12 @@ Bits: TypeAlias = NDArray[np.uint8]
 def parameter(value: ArrayLike, name: str, ndim: int) -> Floats:
     """A read-only float64 copy of a parameter array with `ndim` axes and finite entries."""
     try:
+        if np.iscomplexobj(value):  # NumPy would drop the imaginary parts
+            raise TypeError("they are complex")
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as problem:
         raise InputError(
-            found=f"{name} that is not an array of numbers",
+            found=f"{name} that cannot be read as an array of real numbers",
             expected="real numbers",
             remedy=f"convert it first ({problem})",
         ) from problem
