@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.family import Family
+from meltpoint.annealing.kernels.blocks import to_bits, to_words
 from meltpoint.annealing.kernels.packing import Packed, padded_columns
+from meltpoint.annealing.kernels.tile import run_tile
 from meltpoint.annealing.precision import Precision, Stretch, Walk, prepare
+from meltpoint.annealing.streams import LANES
 from meltpoint.errors import InputError, Progress
 from meltpoint.models.checks import Bits, Floats
 
@@ -117,29 +120,37 @@ class _Tile:
     def run(self) -> None:
         even = self.walk.exact_packed.even
         columns = padded_columns(even.sizes, even.starts)
-        state = np.zeros((self.part.stop - self.part.start, even.starts[-1]), np.uint8)
-        state[:, columns] = self.result.state[self.part]
+
+        def units() -> Bits:
+            return to_bits(state)[:, columns]
+
+        def words(bits: NDArray[np.generic]) -> NDArray[np.uint32]:
+            spread = np.zeros((*bits.shape[:-1], even.starts[-1]), np.uint8)
+            spread[..., columns] = bits
+            return to_words(spread)
+
+        state = words(self.result.state[self.part])
         log_weights = np.zeros(len(state))
         exact = True
         beta = 0.0
         for leg in self.legs:
-            frozen = np.zeros(even.starts[-1], np.uint8)
-            if leg.frozen is not None:
-                frozen[columns] = leg.frozen
+            frozen = words(np.zeros(len(columns)) if leg.frozen is None else leg.frozen)
             for stretch in self.walk.stretches(leg.betas):
                 if stretch.exact != exact:
-                    log_weights += self.walk.change(stretch.betas[0], state[:, columns], stretch.exact)
+                    log_weights += self.walk.change(stretch.betas[0], units(), stretch.exact)
                     exact = stretch.exact
                 if not self._walk(stretch, state, frozen, log_weights):
                     return
                 beta = stretch.betas[-1]
         if not exact:
-            log_weights += self.walk.change(beta, state[:, columns], to_exact=True)
-        self.result.state[self.part] = state[:, columns]
+            log_weights += self.walk.change(beta, units(), to_exact=True)
+        self.result.state[self.part] = units()
         self.result.log_weights[self.part] = log_weights
         self.result.finished[self.part] = True
 
-    def _walk(self, stretch: Stretch, state: Bits, frozen: Bits, log_weights: Floats) -> bool:
+    def _walk(
+        self, stretch: Stretch, state: NDArray[np.uint32], frozen: NDArray[np.uint32], log_weights: Floats
+    ) -> bool:
         """Walk one stretch in calls that are short enough to stop between; False when stopped."""
         packed = self.walk.packed(stretch.exact)
         pairs = int(packed.even.starts[-1] * packed.odd.starts[-1])
@@ -156,17 +167,13 @@ class _Tile:
 def _call(
     packed: Packed,
     betas: Floats,
-    frozen: Bits,
-    state: Bits,
+    frozen: NDArray[np.uint32],
+    state: NDArray[np.uint32],
     generators: NDArray[np.uint32],
     log_weights: Floats,
 ) -> None:
-    # Numba takes most of a second to import, so it waits until there is something to run.
-    from meltpoint.annealing.kernels.tile import run_tile
-
-    widest = max(packed.even.starts[-1], packed.odd.starts[-1])
-    uniforms = np.empty(widest, packed.real)
-    run_tile(betas, packed.even, packed.odd, packed.reach, frozen, uniforms, state, generators, log_weights)
+    real = np.empty(0, packed.real)
+    run_tile(betas, packed.even, packed.odd, packed.reach, real, frozen, state, generators, log_weights)
 
 
 def _compile(walk: Walk, progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""Sets of units as machine words: from bytes that are 0 or 1 to the positions of the ones."""
+"""Sets of units as the bits of words."""
 
 from typing import Any
 
@@ -7,22 +7,6 @@ from numba import types
 from numba.extending import intrinsic
 
 WORD = 32
-
-
-@intrinsic
-def word_of(_context: Any, on: Any, at: Any) -> Any:  # noqa: ANN401
-    """The bytes on[at:at+32], each 0 or 1, as the bits of a uint32."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-        vector = ir.VectorType(ir.IntType(8), WORD)
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        value = builder.load(builder.bitcast(builder.gep(data, [args[1]]), vector.as_pointer()))
-        value.align = 1
-        return builder.bitcast(
-            builder.icmp_unsigned("!=", value, ir.Constant(vector, None)), ir.IntType(WORD)
-        )
-
-    return types.uint32(on, types.int64), codegen
 
 
 @intrinsic

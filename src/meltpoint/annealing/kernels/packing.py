@@ -1,7 +1,11 @@
 """A family of distributions laid out for the kernels: padded layers, and weights cut into strips.
 
-Every layer is padded to a multiple of LANES units, so that a layer's uniforms are whole rows of the chain's
-generators. Padding units have no weights and no biases and are never on.
+Every layer is padded to whole blocks of LANES units, so that a block's uniforms are one step of the chain's
+generators and its units one word. Padding units have no weights and no biases and are never on.
+
+For int16 weights there are also tables: for every four neighbouring units of a source layer (a quad) the sums of
+their rows for all 16 states, so that a quarter as many rows are added whatever the state. The sums are integers,
+so rows and tables give the same bits.
 """
 
 from dataclasses import dataclass
@@ -11,8 +15,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.annealing.family import Family
-from meltpoint.annealing.kernels.rows import STRIP_BYTES, strip_width
+from meltpoint.annealing.kernels.blocks import to_words
+from meltpoint.annealing.kernels.rows import QUAD, STRIP_BYTES, strip_width
 from meltpoint.annealing.streams import LANES
+
+STATES = 2**QUAD
+_TABLE_BYTES = 4 * 2**20
+"""Tables beyond this are slower than rows: every tile of chains streams them through the second-level cache."""
 
 
 class Side(NamedTuple):
@@ -22,17 +31,17 @@ class Side(NamedTuple):
     slope: NDArray[np.float64]  # bias - base bias: the bias at beta is base_bias + beta * slope
     starts: NDArray[np.int64]  # first padded unit of each layer, and the total at the end
     sizes: NDArray[np.int64]  # real units of each layer
-    real: NDArray[np.uint8]  # 1 for real units, 0 for padding
-    slope_totals: NDArray[np.float64]  # sum of slope over each layer
+    real: NDArray[np.uint32]  # (block,) bits of the real units
     weights: NDArray[np.generic]  # flat strips
-    strips: NDArray[np.int64]  # (strip, 3): offset in weights, source layer, first padded unit it feeds
+    quads: NDArray[np.generic]  # flat tables, strip by strip
+    strips: NDArray[np.int64]  # (strip, 4): offset in weights, source layer, first unit it feeds, offset in quads or -1
     totals: NDArray[np.generic]  # (strip, width): sum of all the strip's rows
     scale: float  # weights are multiplied by this
 
 
 @dataclass(frozen=True)
 class Packed:
-    """Both sides, and the largest |d t / d beta| any odd unit's input t can have."""
+    """Both sides, the largest |d t / d beta| an odd unit's input t can have, and the type of the inputs."""
 
     even: Side
     odd: Side
@@ -49,13 +58,19 @@ def pack(family: Family, weight_type: DTypeLike, scale: float = 1.0) -> Packed:
         weights = np.rint(b.weights / scale) if dtype == np.int16 else b.weights
         blocks.append((b.even_layer, b.odd_layer, weights.astype(dtype)))
     to_even = [(odd, even, weights.T) for even, odd, weights in blocks]
-    even = _side([b.size for b in target.even_biases], target.even_bias, family.base_even, to_even, dtype, scale)
-    odd = _side([b.size for b in target.odd_biases], target.odd_bias, family.base_odd, blocks, dtype, scale)
+    even_sizes, odd_sizes = [b.size for b in target.even_biases], [b.size for b in target.odd_biases]
+    even = _side(even_sizes, target.even_bias, family.base_even, to_even, dtype, scale)
+    odd = _side(odd_sizes, target.odd_bias, family.base_odd, blocks, dtype, scale)
     reach = np.abs(target.odd_bias - family.base_odd)
     for b in target.blocks:
         reach[target.odd_slices[b.odd_layer]] += np.abs(b.weights).sum(axis=0)
     real = np.dtype(np.float64 if dtype == np.float64 else np.float32)
     return Packed(even, odd, float(reach.max()), real)
+
+
+def padded(size: int) -> int:
+    """Units of a layer, padding included."""
+    return -(-size // LANES) * LANES
 
 
 def padded_columns(sizes: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -72,43 +87,55 @@ def _side(
     scale: float,
 ) -> Side:
     """Pack one side. `sources` holds (source layer, layer of this side, weights (source unit, unit))."""
-    padded = [-(-size // LANES) * LANES for size in sizes]
-    starts = np.cumsum([0, *padded]).astype(np.int64)
+    starts = np.cumsum([0, *map(padded, sizes)]).astype(np.int64)
     columns = padded_columns(np.array(sizes), starts)
-    full_base, full_slope = np.zeros(starts[-1]), np.zeros(starts[-1])
-    full_base[columns] = base_bias
-    full_slope[columns] = bias - base_bias
-    real = np.zeros(starts[-1], np.uint8)
-    real[columns] = 1
-    width = strip_width(dtype)
-    pieces, strips, totals = [], [], []
-    offset = 0
-    sum_type = np.int32 if dtype == np.int16 else dtype
+
+    def spread(values: NDArray[np.generic]) -> NDArray[np.generic]:
+        full = np.zeros(starts[-1], values.dtype)
+        full[columns] = values
+        return full
+
+    slope = spread(bias - base_bias)
+    sum_type = np.dtype(np.int32) if dtype == np.int16 else dtype
+    rows, tables, strips, totals = [], [np.zeros(0, dtype)], [], []
+    row_offset = table_offset = 0
     for source, layer, weights in sources:
-        wide = np.zeros((weights.shape[0], padded[layer]), dtype)
-        wide[:, : weights.shape[1]] = weights
-        for column in range(0, padded[layer], width):
-            piece = wide[:, column : column + width]
-            pieces.append(piece.ravel())
-            strips.append((offset, source, starts[layer] + column))
-            totals.append(piece.sum(axis=0, dtype=np.float64 if sum_type != np.int32 else np.int64))
-            offset += piece.size
+        height = padded(weights.shape[0])
+        tabled = dtype == np.int16 and height * padded(weights.shape[1]) * STATES // QUAD * 2 <= _TABLE_BYTES
+        for column in range(0, padded(weights.shape[1]), strip_width(dtype)):
+            strip = np.zeros((height, strip_width(dtype)), dtype)
+            part = weights[:, column : column + strip.shape[1]]
+            strip[: part.shape[0], : part.shape[1]] = part
+            strips.append((row_offset, source, starts[layer] + column, table_offset if tabled else -1))
+            rows.append(strip.ravel())
+            row_offset += strip.size
+            totals.append(strip.sum(axis=0, dtype=np.int64 if sum_type == np.int32 else np.float64))
+            if tabled:
+                tables.append(_tables(strip).ravel())
+                table_offset += tables[-1].size
     return Side(
-        full_base,
-        full_slope,
+        spread(base_bias),
+        slope,
         starts,
         np.array(sizes, np.int64),
-        real,
-        np.add.reduceat(full_slope, starts[:-1]),
-        _aligned(np.concatenate(pieces)),
+        to_words(spread(np.ones(len(columns), np.uint8))),
+        _aligned(np.concatenate(rows)),
+        _aligned(np.concatenate(tables)),
         np.array(strips, np.int64),
         np.array(totals).astype(sum_type),
         scale,
     )
 
 
+def _tables(rows: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Sums (quad, state, column) of the rows (unit, column) that are on in each state of each quad."""
+    states = (np.arange(STATES)[:, np.newaxis] >> np.arange(QUAD)) & 1
+    quads = rows.reshape(-1, QUAD, rows.shape[1])
+    return np.einsum("sk,qkc->qsc", states.astype(rows.dtype), quads)
+
+
 def _aligned(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """A copy whose first element starts a cache line: `add_rows` relies on it."""
+    """A copy whose first element starts a cache line: the adders rely on it."""
     room = np.empty(array.nbytes + STRIP_BYTES, np.uint8)
     skip = -room.ctypes.data % STRIP_BYTES
     out = room[skip : skip + array.nbytes].view(array.dtype)

@@ -16,51 +16,61 @@ from numba.extending import intrinsic
 
 STRIP_BYTES = 64
 GROUP = 16
-"""Rows added in one go: int16 sums are widened to int32 after every group."""
+"""Units whose int16 weights may be added up before the sum is widened to int32."""
+QUAD = 4
+"""Units whose 16 partial sums make up one table of `add_quads`."""
 
 _REGISTER_BYTES = 32
 _REGISTERS = STRIP_BYTES // _REGISTER_BYTES
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
-@intrinsic
-def add_rows(
-    _context: Any,  # noqa: ANN401
-    weights: Any,  # noqa: ANN401
-    strip: Any,  # noqa: ANN401
-    lines: Any,  # noqa: ANN401
-    first: Any,  # noqa: ANN401
-    count: Any,  # noqa: ANN401
-    sign: Any,  # noqa: ANN401
-    out: Any,  # noqa: ANN401
-    column: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
-    """out[column:column+width] += sign * sum of the strip's rows at lines[first:first+count].
+def _adder(group: int) -> Any:  # noqa: ANN401
+    """An intrinsic that adds rows of a strip and widens int16 sums after every group of rows."""
 
-    `weights` is flat and starts a cache line, `strip` is the element at which the strip starts; `lines` is flat
-    uint32 and holds row * STRIP_BYTES; `out` is flat, int32 for int16 weights and of their own type otherwise.
-    """
+    def add(
+        _context: Any,  # noqa: ANN401
+        weights: Any,  # noqa: ANN401
+        strip: Any,  # noqa: ANN401
+        lines: Any,  # noqa: ANN401
+        first: Any,  # noqa: ANN401
+        count: Any,  # noqa: ANN401
+        sign: Any,  # noqa: ANN401
+        out: Any,  # noqa: ANN401
+        column: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """out[column:column+width] += sign * sum of the strip's rows at lines[first:first+count].
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-        arrays = {k: context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 6)}
-        _Sum(context, builder, signature.args[0].dtype).emit(
-            strip=builder.gep(arrays[0], [args[1]]),
-            lines=builder.gep(arrays[2], [args[3]]),
-            count=args[4],
-            sign=args[5],
-            out=builder.gep(arrays[6], [args[7]]),
-        )
-        return context.get_dummy_value()
+        `weights` is flat and starts a cache line, `strip` is the element at which the strip starts; `lines` is
+        flat uint32 and holds row * STRIP_BYTES; `out` is flat, int32 for int16 weights and else of their type.
+        """
 
-    i64 = types.int64
-    return types.void(weights, i64, lines, i64, i64, i64, out, i64), codegen
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+            data = {k: context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 6)}
+            _Sum(context, builder, signature.args[0].dtype, group).emit(
+                strip=builder.gep(data[0], [args[1]]),
+                lines=builder.gep(data[2], [args[3]]),
+                count=args[4],
+                sign=args[5],
+                out=builder.gep(data[6], [args[7]]),
+            )
+            return context.get_dummy_value()
+
+        i64 = types.int64
+        return types.void(weights, i64, lines, i64, i64, i64, out, i64), codegen
+
+    return intrinsic(add)
+
+
+add_rows = _adder(GROUP)
+add_quads = _adder(GROUP // QUAD)
 
 
 class _Sum:
-    """Emits the instructions of `add_rows` for one type of weights."""
+    """Emits the instructions of an adder for one type of weights."""
 
-    def __init__(self, context: Any, builder: Any, element: Any) -> None:  # noqa: ANN401
-        self.builder = builder
+    def __init__(self, context: Any, builder: Any, element: Any, group: int) -> None:  # noqa: ANN401
+        self.builder, self.group = builder, group
         self.integer = isinstance(element, types.Integer)
         self.lanes = 8 * _REGISTER_BYTES // element.bitwidth
         self.narrow = ir.VectorType(context.get_value_type(element), self.lanes)
@@ -74,9 +84,9 @@ class _Sum:
         zero = ir.Constant(self.wide, None)
         for total in self.totals:
             builder.store(zero, total)
-        whole = builder.and_(count, ir.Constant(_I64, -GROUP))
-        with self._loop(ir.Constant(_I64, 0), whole, GROUP) as (low, _):
-            self._add_up([self._row(strip, lines, low, k) for k in range(GROUP)])
+        whole = builder.and_(count, ir.Constant(_I64, -self.group))
+        with self._loop(ir.Constant(_I64, 0), whole, self.group) as (low, _):
+            self._add_up([self._row(strip, lines, low, k) for k in range(self.group)])
         with self._loop(whole, count, 1) as (r, _):
             self._add_up([self._row(strip, lines, r, 0)])
         signs = self._splat(sign)

@@ -1,0 +1,211 @@
+"""Thirty-two units at a time: their inputs, their exponentials, their draws, their share of the weight.
+
+The loop spends as long here as on the row sums, so a block is emitted as LLVM vectors: constants are loaded once
+for four registers, the generators' outputs never touch memory, and the drawn units come out as the bits of one
+word. A unit with input t is on when u (1 + exp(-t)) <= 1 for its uniform u.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from meltpoint.annealing.kernels.polynomials import Reals
+from meltpoint.annealing.kernels.rows import QUAD, STRIP_BYTES
+from meltpoint.annealing.kernels.xoshiro import emit_uniforms
+from meltpoint.annealing.streams import LANES
+
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+PRODUCTS = 16
+
+
+class _Block:
+    """Emits the instructions for one block of units."""
+
+    def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:  # noqa: ANN401
+        self.context, self.builder, self.signature, self.args = context, builder, signature, args
+
+    def data(self, k: int) -> Any:  # noqa: ANN401
+        """Pointer to argument k's elements."""
+        return self.context.make_array(self.signature.args[k])(self.context, self.builder, self.args[k]).data
+
+    def load(self, k: int, at: Any) -> Any:  # noqa: ANN401
+        """LANES elements of argument k."""
+        vector = ir.VectorType(self.context.get_value_type(self.signature.args[k].dtype), LANES)
+        place = self.builder.bitcast(self.builder.gep(self.data(k), [at]), vector.as_pointer())
+        value = self.builder.load(place)
+        value.align = 4
+        return value
+
+    def reals(self, k: int) -> Reals:
+        """Arithmetic in the type of argument k's elements."""
+        return Reals(self.builder, self.context.get_value_type(self.signature.args[k].dtype), LANES)
+
+    def word(self, on: Any) -> Any:  # noqa: ANN401
+        """The comparisons' outcomes as the bits of a uint32."""
+        return self.builder.bitcast(on, _I32)
+
+
+@intrinsic
+def draw_even(
+    _context: Any,  # noqa: ANN401
+    generators: Any,  # noqa: ANN401
+    chain: Any,  # noqa: ANN401
+    field: Any,  # noqa: ANN401
+    at: Any,  # noqa: ANN401
+    bias: Any,  # noqa: ANN401
+    unit: Any,  # noqa: ANN401
+    factor: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Draw the units `unit` … `unit + 31` with input factor * field[at + k] + bias[unit + k]: bits of a uint32."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+        block = _Block(context, builder, signature, args)
+        reals = block.reals(4)
+        decay = reals.decay(block.load(2, args[3]), block.load(4, args[5]), args[6])
+        return block.word(reals.is_on(emit_uniforms(builder, block.data(0), args[1], reals.vector), decay))
+
+    real = bias.dtype
+    return types.uint32(generators, types.int64, field, types.int64, bias, types.int64, real), codegen
+
+
+def _weigh(block: _Block, reals: Reals) -> Any:  # noqa: ANN401
+    """Multiply the block's factors 1 + z into the products; gives exp(-t) at the new beta."""
+    builder, args = block.builder, block.args
+    field = reals.convert(block.load(2, args[3]))
+    decay = reals.decay(field, block.load(4, args[6]), args[7])
+    d = reals.fma(field, reals.splat(args[8]), builder.fmul(block.load(5, args[6]), reals.splat(args[9])))
+    ratio = builder.fdiv(reals.expm1(d), builder.fadd(decay, reals.constant(1.0)))
+    double = ir.VectorType(ir.DoubleType(), LANES)
+    wide = ratio if ratio.type == double else builder.fpext(ratio, double)
+    factors = builder.fadd(wide, ir.Constant(double, [1.0] * LANES))
+    halves = [
+        builder.shuffle_vector(factors, factors, ir.Constant(ir.VectorType(_I32, PRODUCTS), list(half)))
+        for half in (range(PRODUCTS), range(PRODUCTS, LANES))
+    ]
+    place = builder.bitcast(block.data(10), halves[0].type.as_pointer())
+    old = builder.load(place)
+    old.align = 8
+    builder.store(builder.fmul(builder.fmul(old, halves[0]), halves[1]), place).align = 8
+    return decay
+
+
+@intrinsic
+def weigh_and_draw_odd(
+    _context: Any,  # noqa: ANN401
+    generators: Any,  # noqa: ANN401
+    chain: Any,  # noqa: ANN401
+    field: Any,  # noqa: ANN401
+    at: Any,  # noqa: ANN401
+    bias: Any,  # noqa: ANN401
+    slope: Any,  # noqa: ANN401
+    unit: Any,  # noqa: ANN401
+    factor: Any,  # noqa: ANN401
+    minus_change: Any,  # noqa: ANN401
+    minus_delta: Any,  # noqa: ANN401
+    products: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """Weigh the units' step to a new beta, then draw them there: bits of a uint32.
+
+    t = factor * x + bias at the new beta, -d = minus_change * x + minus_delta * slope, and the products
+    (PRODUCTS,) are multiplied by 1 + sigmoid(t) * expm1(-d).
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+        block = _Block(context, builder, signature, args)
+        reals = block.reals(4)
+        decay = _weigh(block, reals)
+        return block.word(reals.is_on(emit_uniforms(builder, block.data(0), args[1], reals.vector), decay))
+
+    return _odd_signature(types.uint32, generators, field, bias, slope, products), codegen
+
+
+@intrinsic
+def weigh_odd(
+    _context: Any,  # noqa: ANN401
+    generators: Any,  # noqa: ANN401
+    chain: Any,  # noqa: ANN401
+    field: Any,  # noqa: ANN401
+    at: Any,  # noqa: ANN401
+    bias: Any,  # noqa: ANN401
+    slope: Any,  # noqa: ANN401
+    unit: Any,  # noqa: ANN401
+    factor: Any,  # noqa: ANN401
+    minus_change: Any,  # noqa: ANN401
+    minus_delta: Any,  # noqa: ANN401
+    products: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """As `weigh_and_draw_odd`, without the draw: for the end of a run."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+        block = _Block(context, builder, signature, args)
+        _weigh(block, block.reals(4))
+        return context.get_dummy_value()
+
+    return _odd_signature(types.void, generators, field, bias, slope, products), codegen
+
+
+@intrinsic
+def add_where_on(_context: Any, values: Any, unit: Any, word: Any, sums: Any) -> Any:  # noqa: ANN401
+    """sums[k] += values[unit + k] for the LANES units k that are on in the word."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+        block = _Block(context, builder, signature, args)
+        words = ir.VectorType(_I32, LANES)
+        undefined = ir.Constant(words, ir.Undefined)
+        first = builder.insert_element(undefined, args[2], ir.Constant(_I32, 0))
+        copies = builder.shuffle_vector(first, undefined, ir.Constant(words, None))
+        bits = ir.Constant(words, [1 << k for k in range(LANES)])
+        on = builder.icmp_unsigned("!=", builder.and_(copies, bits), ir.Constant(words, None))
+        values = block.load(0, args[1])
+        kept = builder.select(on, values, ir.Constant(values.type, None))
+        place = builder.bitcast(block.data(3), values.type.as_pointer())
+        old = builder.load(place)
+        old.align = 4
+        builder.store(builder.fadd(old, kept), place).align = 4
+        return context.get_dummy_value()
+
+    return types.void(values, types.int64, types.uint32, sums), codegen
+
+
+@intrinsic
+def list_quads(_context: Any, word: Any, quad: Any, lines: Any, at: Any) -> Any:  # noqa: ANN401
+    """lines[at:at+8] = the table rows of a word's eight quads, the first of which is number `quad`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+        block = _Block(context, builder, signature, args)
+        count = LANES // QUAD
+        words = ir.VectorType(_I32, count)
+        undefined = ir.Constant(words, ir.Undefined)
+
+        def splat(scalar: Any) -> Any:  # noqa: ANN401
+            first = builder.insert_element(undefined, scalar, ir.Constant(_I32, 0))
+            return builder.shuffle_vector(first, undefined, ir.Constant(words, None))
+
+        shifts = ir.Constant(words, [QUAD * k for k in range(count)])
+        states = builder.and_(builder.lshr(splat(args[0]), shifts), ir.Constant(words, [2**QUAD - 1] * count))
+        quads = builder.add(splat(builder.trunc(args[1], _I32)), ir.Constant(words, list(range(count))))
+        rows = builder.add(builder.mul(quads, ir.Constant(words, [2**QUAD] * count)), states)
+        offsets = builder.mul(rows, ir.Constant(words, [STRIP_BYTES] * count))
+        place = builder.bitcast(builder.gep(block.data(2), [args[3]]), words.as_pointer())
+        builder.store(offsets, place).align = 4
+        return context.get_dummy_value()
+
+    return types.void(types.uint32, types.int64, lines, types.int64), codegen
+
+
+def _odd_signature(result: Any, generators: Any, field: Any, bias: Any, slope: Any, products: Any) -> Any:  # noqa: ANN401
+    i64, real = types.int64, bias.dtype
+    return result(generators, i64, field, i64, bias, slope, i64, real, real, real, products)
+
+
+def to_words(bits: np.ndarray) -> np.ndarray:
+    """Zeros and ones (…, padded unit) as words (…, block)."""
+    return np.packbits(bits, axis=-1, bitorder="little").view("<u4").astype(np.uint32, copy=False)
+
+
+def to_bits(words: np.ndarray) -> np.ndarray:
+    """Words (…, block) as zeros and ones (…, padded unit)."""
+    return np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), axis=-1, bitorder="little")

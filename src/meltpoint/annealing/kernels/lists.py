@@ -1,0 +1,55 @@
+"""Which rows to add: of the units that are on, of those that are off, or of the quads' tables.
+
+Adding costs a cache line per row and strip, so the shortest list wins; tables lie in the second-level cache and
+their sums are widened four times as often, so a table's row counts as one and a half. The choice depends on the
+state alone, never on a clock, and does not change the sums.
+"""
+
+import numpy as np
+from numba import njit
+
+from meltpoint.annealing.kernels.bits import WORD, count_ones, trailing_zeros, without_lowest
+from meltpoint.annealing.kernels.blocks import list_quads
+from meltpoint.annealing.kernels.packing import Side
+from meltpoint.annealing.kernels.rows import QUAD, STRIP_BYTES
+
+ON, OFF, QUADS = 0, 1, 2
+
+
+@njit(nogil=True, cache=True)
+def list_lines(
+    words: np.ndarray, side: Side, tabled: np.ndarray, lines: np.ndarray, counts: np.ndarray, kinds: np.ndarray
+) -> None:
+    """List, chain by chain and layer by layer, the lines to add for units (chain, block).
+
+    A line is row * STRIP_BYTES; `counts` and `kinds` (chain, layer) say how many there are and of which kind, and
+    `tabled` (layer,) which layers have tables.
+    """
+    flat = lines.reshape(-1)
+    for layer in range(side.sizes.size):
+        start, size = side.starts[layer], side.sizes[layer]
+        first, last = start // WORD, side.starts[layer + 1] // WORD
+        n_quads = (last - first) * (WORD // QUAD)
+        for chain in range(words.shape[0]):
+            begin = chain * lines.shape[1] + start
+            n_on = 0
+            for k in range(first, last):
+                n_on += count_ones(words[chain, k])
+            if tabled[layer] and 3 * n_quads < 2 * min(n_on, size - n_on):
+                for k in range(last - first):
+                    list_quads(words[chain, first + k], k * (WORD // QUAD), flat, begin + k * (WORD // QUAD))
+                kinds[chain, layer] = QUADS
+                counts[chain, layer] = n_quads
+                continue
+            off = 2 * n_on > size
+            n = begin
+            for k in range(first, last):
+                word = words[chain, k]
+                if off:
+                    word = np.uint32(~word & side.real[k])
+                while word:
+                    flat[n] = STRIP_BYTES * (WORD * (k - first) + trailing_zeros(word))
+                    word = without_lowest(word)
+                    n += 1
+            kinds[chain, layer] = OFF if off else ON
+            counts[chain, layer] = n - begin
