@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
@@ -41,14 +41,12 @@ def random_rbm(n_visible: int, n_hidden: int, scale: float, seed: int = 0) -> RB
     return rbm_of(zoo.layers(np.random.default_rng(seed), [n_visible, n_hidden], scale))
 
 
-@settings(deadline=None)
 @given(n_visible=sizes, n_hidden=sizes, scale=scales, seed=seeds)
 def test_equals_the_sum_over_the_joint_state(n_visible, n_hidden, scale, seed) -> None:
     layers = zoo.layers(np.random.default_rng(seed), [n_visible, n_hidden], scale)
     assert exact_log_z(rbm_of(layers), threads=1) == close(by_joint_states(layers))
 
 
-@settings(deadline=None)
 @given(n_layers=st.integers(2, 5), scale=scales, data=st.data(), seed=seeds)
 def test_deep_machines_equal_the_sum_over_the_joint_state(n_layers, scale, data, seed) -> None:
     widths = data.draw(st.lists(st.integers(1, 3), min_size=n_layers, max_size=n_layers))

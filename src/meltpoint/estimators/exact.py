@@ -1,6 +1,7 @@
 """log Z by enumeration: the answer the estimators are checked against, for models with one small side."""
 
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -60,7 +61,8 @@ def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress 
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    return float(logsumexp(log_sums))
+    log_z: Any = logsumexp(log_sums)
+    return float(log_z)
 
 
 def _silent(_task: str, _done: float, _total: float) -> None:

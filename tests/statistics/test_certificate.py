@@ -1,0 +1,94 @@
+"""Certificates hold for every unbiased estimator: enumerated, with the extremal one beside them."""
+
+import itertools
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from meltpoint.errors import InputError
+from meltpoint.statistics.certificate import Certificate, certify_log_z, certify_mean_log_prob
+
+confidences = st.floats(0.01, 0.999)
+two_points = st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 100), st.floats(0.01, 100))
+
+
+def violation(estimators: list[tuple[float, float, float]], confidence: float) -> float:
+    """Probability of claiming too much, for estimates that are x with probability q and y otherwise."""
+    log_p = np.log([q * x + (1 - q) * y for q, x, y in estimators])
+    total = 0.0
+    for outcome in itertools.product((0, 1), repeat=len(estimators)):
+        chosen = [((1 - q), y) if k else (q, x) for k, (q, x, y) in zip(outcome, estimators, strict=True)]
+        estimates = np.log([value for _, value in chosen])
+        certificate = certify_mean_log_prob(float(np.mean(estimates)), len(estimates), confidence)
+        if certificate.bound > log_p.mean() + 1e-12:
+            total += math.prod(p for p, _ in chosen)
+    return total
+
+
+@given(st.lists(two_points, min_size=1, max_size=5), confidences)
+def test_claims_too_much_no_more_often_than_said(estimators, confidence) -> None:
+    assert violation(estimators, confidence) <= 1 - confidence + 1e-12
+
+
+@given(confidences)
+def test_no_smaller_price_would_do(confidence) -> None:
+    """An estimate that is p / d with probability d and almost nothing otherwise is at the edge."""
+    d = 1 - confidence
+    extremal = (d * 0.999, 1 / d, 1e-9)
+    assert violation([extremal], confidence) <= d
+    assert violation([extremal], confidence - 0.009) >= d * 0.999
+
+
+@given(st.floats(-1e4, 1e4), confidences)
+def test_one_example_costs_as_much_as_log_z(value, confidence) -> None:
+    assert certify_mean_log_prob(value, 1, confidence).bound == certify_log_z(value, confidence).bound
+
+
+@given(st.floats(-1e4, 1e4), st.integers(1, 10_000), confidences)
+def test_price(value, examples, confidence) -> None:
+    certificate = certify_mean_log_prob(value, examples, confidence)
+    assert certificate.bound == pytest.approx(
+        value - math.log(1 / (1 - confidence)) / examples, rel=1e-12, abs=1e-12
+    )
+    assert certificate.confidence == confidence
+    assert str(examples) in certificate.quantity
+
+
+def test_the_price_of_a_hundred_examples() -> None:
+    assert certify_mean_log_prob(0.0, 100, 0.99).bound == pytest.approx(-0.04605170185988091, rel=1e-12)
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0.5, 1 - 1e-9))
+def test_prints_no_more_than_it_certifies(bound, confidence) -> None:
+    shown = re.fullmatch(
+        r"log Z > (-?\d+\.\d\d) with ([\d.]+)% confidence", str(Certificate(bound, confidence, "log Z"))
+    )
+    assert bound - 0.01 - 1e-9 <= float(shown[1]) <= bound + 1e-9
+    assert 0 < float(shown[2]) < 100
+    assert float(shown[2]) == pytest.approx(100 * confidence, rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "shown"), [(0.99, "99%"), (0.999, "99.9%"), (0.9, "90%"), (0.07, "7%")]
+)
+def test_confidence_in_words(confidence, shown) -> None:
+    assert f" with {shown} confidence" in str(certify_log_z(0.0, confidence))
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -0.1, 99, math.nan])
+def test_confidence_is_a_probability(confidence) -> None:
+    for certify in (lambda c: certify_log_z(0.0, c), lambda c: certify_mean_log_prob(0.0, 10, c)):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            certify(confidence)
+
+
+def test_dictionary() -> None:
+    assert certify_log_z(0.0, 0.5).to_dict() == {
+        "bound": math.log(0.5),
+        "confidence": 0.5,
+        "quantity": "log Z",
+    }
