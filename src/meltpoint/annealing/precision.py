@@ -7,14 +7,17 @@ f_exact(e) / f_rounded(e) at the same beta. That is one more intermediate distri
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meltpoint.annealing.family import Family
 from meltpoint.annealing.kernels.packing import Packed, pack
 from meltpoint.annealing.kernels.rows import GROUP, largest_group_sum
 from meltpoint.errors import InputError
+from meltpoint.models.bipartite import Bipartite, softplus
 from meltpoint.models.checks import Bits, Floats
 
 Precision: TypeAlias = Literal["mixed", "float32", "float64"]
@@ -51,10 +54,7 @@ class Walk:
         at_model = betas[:-1] == 1
         cuts = np.flatnonzero(np.diff(at_model)) + 1
         edges = [0, *cuts.tolist(), len(at_model)]
-        return [
-            Stretch(betas[low : high + 1], bool(at_model[low]))
-            for low, high in zip(edges[:-1], edges[1:], strict=True)
-        ]
+        return [Stretch(betas[low : high + 1], bool(at_model[low])) for low, high in pairwise(edges)]
 
     def packed(self, exact: bool) -> Packed:
         """The layout for a stretch."""
@@ -64,8 +64,27 @@ class Walk:
         """Log weight (chain,) of changing between the families at beta, in float64."""
         if self.rounded is None:
             return np.zeros(len(even))
-        difference = self.exact.log_f(beta, even) - self.rounded.log_f(beta, even)
-        return difference if to_exact else -difference
+        bias = self.exact.odd_bias(beta)
+        change = np.empty(len(even))
+        for chain, on in enumerate(even.astype(np.bool_)):
+            exact, rounded = (
+                softplus(bias + beta * _odd_field(family.target, on)).sum()
+                for family in (self.exact, self.rounded)
+            )
+            change[chain] = exact - rounded  # the biases are the same in both families
+        return change if to_exact else -change
+
+
+def _odd_field(target: Bipartite, on: NDArray[np.bool_]) -> Floats:
+    """The odd units' field (odd unit,) for one chain, its rows added in order.
+
+    A matrix product would round differently for another number of chains, and results must not depend on tiles.
+    """
+    field = np.zeros(target.n_odd)
+    for block in target.blocks:
+        rows = block.weights[on[target.even_slices[block.even_layer]]]
+        field[target.odd_slices[block.odd_layer]] += rows.sum(axis=0)
+    return field
 
 
 def prepare(family: Family, precision: Precision) -> Walk:
@@ -91,9 +110,10 @@ def round_weights(family: Family, scale: float) -> Family:
 
 
 def _quantum(family: Family) -> float | None:
-    """The step between 16-bit weights that lets a group of rows be added in int16; None if it is too coarse."""
+    """The step between 16-bit weights that lets a group of rows be added in int16; None if too coarse."""
     weights = [block.weights for block in family.target.blocks]
     largest = max(max(largest_group_sum(w), largest_group_sum(w.T)) for w in weights)
-    scale = largest / (32767 - GROUP / 2) if largest > 0 else 1.0  # each rounded weight may be half a step larger
+    # Each rounded weight may be half a step larger.
+    scale = largest / (32767 - GROUP / 2) if largest > 0 else 1.0
     pairs = sum(w.size for w in weights) / 4  # half the units of each side on
     return scale if pairs * scale**2 / 12 <= _TOLERATED_VARIANCE else None
