@@ -78,7 +78,7 @@ class Walk:
 def _odd_field(target: Bipartite, on: NDArray[np.bool_]) -> Floats:
     """The odd units' field (odd unit,) for one chain, its rows added in order.
 
-    A matrix product would round differently for another number of chains, and results must not depend on tiles.
+    A matrix product rounds differently for another number of chains, and results must not depend on tiles.
     """
     field = np.zeros(target.n_odd)
     for block in target.blocks:
