@@ -20,6 +20,7 @@ from meltpoint.models.checks import Bits, Floats
 
 TILE = 64
 _CALL_WORK = 4_000_000_000  # unit pairs per kernel call: a fraction of a second
+_STEP_WORK = 50_000  # what a chain-step costs besides its unit pairs, counted in them
 _PATIENCE = 0.1  # seconds between looks at the progress
 
 
@@ -144,6 +145,8 @@ class _Tile:
                 beta = stretch.betas[-1]
         if not exact:
             log_weights += self.walk.change(beta, units(), to_exact=True)
+        if self.stop.is_set():
+            return  # an interruption leaves something unfinished, or the caller would not know of it
         self.result.state[self.part] = units()
         self.result.log_weights[self.part] = log_weights
         self.result.finished[self.part] = True
@@ -154,7 +157,7 @@ class _Tile:
         """Walk one stretch in calls that are short enough to stop between; False when stopped."""
         packed = self.walk.packed(stretch.exact)
         pairs = int(packed.even.starts[-1] * packed.odd.starts[-1])
-        steps = max(16, _CALL_WORK // (pairs * len(state)))
+        steps = max(16, _CALL_WORK // ((pairs + _STEP_WORK) * len(state)))
         for low in range(0, stretch.betas.size - 1, steps):
             if self.stop.is_set():
                 return False
