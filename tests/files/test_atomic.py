@@ -148,14 +148,14 @@ def test_a_read_only_file_is_not_replaced(tmp_path, monkeypatch):
 def test_permissions_are_kept_and_new_files_follow_the_umask(tmp_path):
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_bytes(b"old")
-    old.chmod(0o640)
+    old.chmod(0o604)
     umask = os.umask(0o027)
     try:
         write(old)
         write(new)
     finally:
         os.umask(umask)
-    assert stat.S_IMODE(old.stat().st_mode) == 0o640
+    assert stat.S_IMODE(old.stat().st_mode) == 0o604
     assert stat.S_IMODE(new.stat().st_mode) == 0o640
 
 

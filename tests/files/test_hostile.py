@@ -181,6 +181,45 @@ def test_a_mat_bomb_is_unpacked_no_further_than_its_tag(tmp_path):
     assert "does not end after the 72 bytes it promises" in message
 
 
+def test_a_mat_bomb_that_promises_nothing(tmp_path):
+    (tmp_path / "bomb.mat").write_bytes(mat(bytes(20_000_000), claimed=0, compressed=True))
+    memory, message = peak_memory(read_array, tmp_path / "bomb.mat")
+    assert memory < 2e6
+    assert "promises 0 bytes" in message
+
+
+def test_a_compressed_variable_without_its_sum(tmp_path):
+    content = bytearray(VALID["mat compressed"])
+    size = int.from_bytes(content[132:136], "little") - 4
+    content[132:136] = size.to_bytes(4, "little")
+    refuses(tmp_path / "data.mat", bytes(content[: 136 + size]), "does not end after the")
+
+
+@pytest.mark.parametrize("shape", [(-1, 2), (-1, -2), (1, 1), (2, 2)])
+def test_a_mat_variable_whose_shape_is_not_that_of_its_numbers(tmp_path, shape):
+    variable = mat_variable(shape, parts=[(9, None, bytes(16))])
+    refuses(tmp_path / "data.mat", mat(variable), "truncated or damaged")
+
+
+@pytest.mark.parametrize(
+    ("indices", "starts", "values"),
+    [
+        ([-1], [0, 1], [7.0]),
+        ([2], [0, 1], [7.0]),
+        ([0], [0, 2], [7.0]),
+        ([0, 1], [0, 2], [7.0]),
+        ([0], [1, 1], [7.0]),
+        ([0], [0, -1], [7.0]),
+        ([0], [0], [7.0]),
+        ([0], [], [7.0]),
+    ],
+)
+def test_a_sparse_matrix_that_points_outside_itself(tmp_path, indices, starts, values):
+    parts = [(5, None, np.array(indices, "<i4").tobytes()), (5, None, np.array(starts, "<i4").tobytes())]
+    variable = mat_variable((2, 1), 5, [*parts, (9, None, np.array(values, "<f8").tobytes())])
+    refuses(tmp_path / "data.mat", mat(variable), "truncated or damaged")
+
+
 def test_data_that_compress_as_well_as_data_can_are_still_read(tmp_path):
     zeros = np.zeros((4000, 784))
     np.savez_compressed(tmp_path / "zeros.npz", zeros)

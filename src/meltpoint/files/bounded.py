@@ -56,7 +56,7 @@ def read_promised(
     """
     # Python's integers do not overflow; NumPy's product would.
     promised = math.prod(shape) * dtype.itemsize
-    if min(shape, default=0) < 0 or promised > available:
+    if promised > available:
         raise ValueError(
             f"its header promises an array {shape} of {dtype}, there are at most {available} bytes"
         )

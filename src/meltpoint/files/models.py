@@ -10,6 +10,7 @@ and the parameters by the names in parameters.py.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ def _rounded(arrays: Arrays, dtype: DTypeLike) -> Arrays:
     """Parameters as they are stored: little-endian, rows first, so that equal models give equal bytes."""
     try:
         precision = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         precision = None
     if precision not in (np.float16, np.float32, np.float64):
         raise InputError(
@@ -166,7 +167,7 @@ def _scalar(path: Path, name: str, kinds: str) -> Any:  # noqa: ANN401
         return array.item()
 
 
-def _require(wanted: list[str] | tuple[str, ...], present: set[str], path: Path) -> None:
+def _require(wanted: Sequence[str], present: set[str], path: Path) -> None:
     missing = [name for name in wanted if name not in present]
     if missing:
         raise InputError(
