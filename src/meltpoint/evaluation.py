@@ -98,7 +98,8 @@ def evaluate(
     )
     betas = as_betas(steps)
     threads = check_threads(threads)
-    check_confidence(confidence)
+    tolerance = _tolerance(tolerance)
+    confidence = float(check_confidence(confidence))
     chosen = generator(seed, Purpose.EXAMPLES).choice(len(bits), size=n, replace=False)
     clock = _Clock()
 
@@ -114,8 +115,8 @@ def evaluate(
         ais_chains=ais_chains,
         seed=int(seed),
         precision=precision,
-        tolerance=_tolerance(tolerance),
-        confidence=float(confidence),
+        tolerance=tolerance,
+        confidence=confidence,
     )
     log_f = _log_f(model, bits, seed, progress)
     clock.lap("log f")

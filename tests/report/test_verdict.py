@@ -60,19 +60,19 @@ def test_few_chains_are_not_asked_for_more_than_they_are(chains, ess, reason):
         (verdict(-0.003, 0.01), "Agree: the two estimates are less than 0.01 nats apart (tolerance 1)."),
         (
             verdict(4.29, 0.4),
-            "Gap too large: the two estimates are 4.29 nats apart, and the truth may lie anywhere between them. "
-            "Raise steps.",
+            "Gap too large: the two estimates are 4.29 nats apart, and the truth may lie anywhere between "
+            "them. Raise steps.",
         ),
         (
             verdict(-0.39, 0.02),
-            "Inverted: RAISE lies 0.39 nats above AIS. RAISE bounds the annealing model's likelihood, and with "
-            "these steps that seems to be a better model than the one evaluated (or AIS is off by noise). Raise "
-            "steps: the annealing model turns into the model.",
+            "Inverted: RAISE lies 0.39 nats above AIS. RAISE bounds the annealing model's likelihood, and "
+            "with these steps that seems to be a better model than the one evaluated (or AIS is off by "
+            "noise). Raise steps: the annealing model turns into the model.",
         ),
         (
             verdict(0.2, 0.3, ess=1.3),
-            "Degenerate weights: of 400 AIS chains as few as 1.3 carry the estimate, so its error is not known. "
-            "Raise steps, or ais_chains.",
+            "Degenerate weights: of 400 AIS chains as few as 1.3 carry the estimate, so its error is not "
+            "known. Raise steps, or ais_chains.",
         ),
         (
             verdict(0.2, 0.73),
@@ -80,8 +80,8 @@ def test_few_chains_are_not_asked_for_more_than_they_are(chains, ess, reason):
         ),
         (
             verdict(0.2, math.nan),
-            "Noise unknown: a single chain or a single example has no standard error, so agreement would mean "
-            "nothing. Use at least two of each.",
+            "Noise unknown: a single chain or a single example has no standard error, so agreement would "
+            "mean nothing. Use at least two of each.",
         ),
         (
             verdict(math.nan, math.nan),

@@ -1,0 +1,102 @@
+"""Ctrl-C in every stage: a KeyboardInterrupt raised by the progress callback takes the way of the signal."""
+
+import numpy as np
+import pytest
+
+import meltpoint as mp
+from meltpoint.evaluation import Interrupted
+
+CHAINS, EXAMPLES, TILE = 4, 96, 64  # six tiles for each side
+RNG = np.random.default_rng(0)
+MODEL = mp.RBM(RNG.normal(size=(40, 30)), RNG.normal(size=40), RNG.normal(size=30))
+TEST = RNG.integers(0, 2, (EXAMPLES, 40))
+BASE = mp.data_rates(TEST)
+
+
+def evaluate(model=MODEL, stop=lambda task, share: False, **changes):
+    """Evaluate on one thread, interrupted when `stop` says so of a task and the share of it that is done."""
+
+    def progress(task, done, total):
+        if stop(task, done / total):
+            raise KeyboardInterrupt
+
+    # A tile must take longer than the main thread needs to hear of it.
+    arguments = {"base": BASE, "steps": 3000, "chains": CHAINS, "threads": 1, "exact": False} | changes
+    return mp.evaluate(model, TEST, progress=progress, **arguments)
+
+
+def at(share):
+    return lambda task, done: task == "AIS and RAISE" and done >= share
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return evaluate()
+
+
+@pytest.mark.parametrize("task", ["base rates", "preparing the kernels (compiled once per machine)"])
+def test_before_ais_nothing_is_known(task):
+    with pytest.raises(KeyboardInterrupt) as stop:
+        evaluate(stop=lambda heard, _: heard == task, base="model")
+    assert not isinstance(stop.value, Interrupted)
+
+
+def test_in_log_f_nothing_is_known():
+    deep = mp.DBM([np.zeros((40, 5)), np.zeros((5, 4))], [np.zeros(40), np.zeros(5), np.zeros(4)])
+    with pytest.raises(KeyboardInterrupt) as stop:
+        evaluate(deep, lambda task, _: task == "unnormalised probabilities")
+    assert not isinstance(stop.value, Interrupted)
+
+
+def test_in_ais_before_the_first_chain_nothing_is_known():
+    with pytest.raises(KeyboardInterrupt) as stop:
+        evaluate(stop=at(0.0), ais_chains=TILE, steps=30_000)
+    assert not isinstance(stop.value, Interrupted)
+
+
+def test_in_ais_the_finished_chains_are_kept(whole):
+    with pytest.raises(Interrupted) as stop:
+        evaluate(stop=at(0.15))
+    log_z = stop.value.log_z
+    done = len(log_z.log_weights)
+    assert TILE <= done < CHAINS * EXAMPLES
+    np.testing.assert_array_equal(log_z.log_weights, whole.ais_log_weights[:done])
+    assert stop.value.optimistic.value == MODEL.log_f(TEST).mean() - log_z.value
+    assert str(stop.value) == (
+        f"of 384 AIS chains, {done} were finished, RAISE had finished no example: optimistic "
+        f"{stop.value.optimistic}, conservative unknown (log Z {log_z})"
+    )
+
+
+def test_in_raise_before_the_first_example_ais_is_kept():
+    one_tile = {"ais_chains": TILE, "examples": TILE // CHAINS, "steps": 20_000}
+    with pytest.raises(Interrupted) as stop:
+        evaluate(stop=at(0.55), **one_tile)
+    log_z = mp.ais_log_z(MODEL, base=BASE, steps=20_000, chains=TILE)
+    assert stop.value.log_z.value == log_z.value
+    assert stop.value.optimistic.value == MODEL.log_f(TEST).mean() - log_z.value
+    assert str(stop.value).startswith("AIS was done, RAISE had finished no example: optimistic ")
+
+
+def test_in_raise_the_finished_examples_are_reported(whole):
+    report = evaluate(stop=at(0.7))
+    done = len(report.per_example.log_prob)
+    assert 1 < done < EXAMPLES
+    assert report.interrupted
+    assert report.settings == whole.settings
+    assert report.optimistic == whole.optimistic
+    for field in ("positions", "log_prob", "log_weights"):
+        np.testing.assert_array_equal(
+            getattr(report.per_example, field), getattr(whole.per_example, field)[:done]
+        )
+    assert report.conservative.stderr > whole.conservative.stderr
+    assert f"after {done} of {EXAMPLES} examples" in str(report)
+    assert report.to_dict()["interrupted"] is True
+
+
+def test_an_error_of_the_callback_is_not_swallowed():
+    def progress(task, done, total):
+        raise RuntimeError("a bug of the caller's")
+
+    with pytest.raises(RuntimeError, match="a bug of the caller's"):
+        mp.evaluate(MODEL, TEST, base=BASE, steps=10, progress=progress)

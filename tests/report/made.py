@@ -1,0 +1,57 @@
+"""Reports made by hand, so that their views can be tested without sampling anything."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from meltpoint.estimators.ais import LogZ
+from meltpoint.report.report import PerExample, Report, Settings
+from meltpoint.report.verdict import judge
+from meltpoint.statistics.certificate import certify_log_z, certify_mean_log_prob
+from meltpoint.statistics.estimate import Estimate
+
+SETTINGS = Settings(
+    base="data",
+    schedule="linear",
+    steps=10_000,
+    examples=4,
+    chains=3,
+    ais_chains=50,
+    seed=7,
+    precision="mixed",
+    tolerance=1.0,
+    confidence=0.99,
+)
+
+
+def made(**changes: Any) -> Report:
+    """A report on four of 10,000 examples; changes are its fields, or those of its settings."""
+    rng = np.random.default_rng(0)
+    log_weights = rng.normal(-90, 1, (4, 3))
+    ais_log_weights = rng.normal(451, 1, 50)
+    gap = Estimate(0.123, 0.0345, "difference", "both errors")
+    report = Report(
+        model="RBM 784-500",
+        test_examples=10_000,
+        settings=SETTINGS,
+        conservative=Estimate(-86.473, 0.03, "conservative", "noise"),
+        optimistic=Estimate(-86.35, 0.017, "optimistic", "noise"),
+        gap=gap,
+        exact=None,
+        log_z=LogZ(451.28, 0.017, "lower bound", "noise", ais_log_weights, 31.4),
+        ess=31.4,
+        log_f_error=0.0,
+        control_variate_gain=7.94,
+        certificate=certify_mean_log_prob(-88.0, 4, 0.99),
+        log_z_certificate=certify_log_z(451.28, 0.99),
+        verdict=judge(gap, 31.4, 50, 1.0),
+        per_example=PerExample(
+            np.array([5, 2, 8, 1]), np.full(4, -88.0), np.full(4, 0.2), np.full(4, 363.1), log_weights
+        ),
+        ais_log_weights=ais_log_weights,
+        seconds={"AIS": 61.2, "RAISE": 71.0, "total": 132.9},
+        versions={"meltpoint": "0.1.0", "numpy": "2.0.0", "numba": "0.61.0", "Python": "3.11.0"},
+    )
+    asked = {name: changes.pop(name) for name in list(changes) if hasattr(SETTINGS, name)}
+    return replace(report, settings=replace(SETTINGS, **asked), **changes)

@@ -1,0 +1,69 @@
+import json
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from meltpoint.report.report import PerExample
+from meltpoint.statistics.estimate import Estimate
+from report.made import made
+
+numbers = st.floats(allow_nan=True, allow_infinity=True)
+
+
+def back(report):
+    return json.loads(json.dumps(report.to_dict(), allow_nan=False))
+
+
+def test_to_dict_is_json_with_every_number():
+    read = back(made())
+    assert read == made().to_dict()
+    assert read["conservative"] == {
+        "value": -86.473,
+        "stderr": 0.03,
+        "direction": "conservative",
+        "covers": "noise",
+    }
+    assert read["verdict"]["reason"] == "agree"
+    assert read["settings"]["steps"] == 10_000
+    assert read["exact"] is None
+    assert read["interrupted"] is False
+    assert read["examples"] == {
+        "positions": [5, 2, 8, 1],
+        "log_prob": [-88.0] * 4,
+        "stderr": [0.2] * 4,
+        "log_f": [363.1] * 4,
+    }
+    assert {"certificate", "log_z_certificate", "ess", "seconds", "versions", "log_z"} <= set(read)
+
+
+@given(numbers, numbers.map(abs), numbers)
+def test_any_report_is_json(value, stderr, other):
+    estimate = Estimate(value, stderr, "exact", "")
+    per = PerExample(
+        np.arange(2), np.array([value, other]), np.array([stderr, 0]), np.array([other, 0]), np.zeros((2, 1))
+    )
+    report = made(
+        exact=estimate,
+        gap=estimate,
+        ess=other,
+        log_f_error=stderr,
+        control_variate_gain=value,
+        per_example=per,
+    )
+    read = back(report)
+    assert read["exact"]["value"] == (value if np.isfinite(value) else None)
+    assert read["examples"]["log_prob"] == [v if np.isfinite(v) else None for v in (value, other)]
+
+
+def test_interrupted_means_fewer_examples_than_asked_for():
+    assert not made().interrupted
+    assert made(examples=5).interrupted
+    assert back(made(examples=5))["interrupted"] is True
+
+
+def test_a_report_is_frozen():
+    with pytest.raises(FrozenInstanceError):
+        made().gap = None
