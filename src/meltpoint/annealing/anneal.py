@@ -1,5 +1,6 @@
 """The loop's front: chains in tiles, tiles on threads, progress, and an interruption that keeps what is done."""
 
+import itertools
 import os
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -18,7 +19,7 @@ from meltpoint.annealing.streams import LANES
 from meltpoint.errors import InputError, Progress
 from meltpoint.models.checks import Bits, Floats
 
-TILE = 64
+TILE = 128
 _CALL_WORK = 4_000_000_000  # unit pairs per kernel call: a fraction of a second
 _STEP_WORK = 50_000  # what a chain-step costs besides its unit pairs, counted in them
 _PATIENCE = 0.1  # seconds between looks at the progress
@@ -67,7 +68,7 @@ def anneal(
     steps = sum(leg.betas.size - 1 for leg in legs)
     n_tiles = threads * -(-n_chains // (threads * tile))  # as many for each thread
     edges = np.linspace(0, n_chains, min(n_tiles, n_chains) + 1).astype(int)
-    tiles = [slice(low, high) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    tiles = [slice(low, high) for low, high in itertools.pairwise(edges)]
     result = Annealed(state.copy(), np.zeros(n_chains), np.zeros(n_chains, np.bool_))
     done = np.zeros(len(tiles), np.int64)  # chain-steps; each tile writes its own entry
     stop = Event()
@@ -184,11 +185,8 @@ def _compile(walk: Walk, progress: Progress) -> None:
     progress("preparing the kernels (compiled once per machine)", 0.0, 1.0)
     for packed in (walk.exact_packed, walk.rounded_packed):
         if packed is not None:
-            n = packed.even.starts[-1]
-            generators = np.ones((1, 4, 32), np.uint32)
-            _call(
-                packed, np.ones(1), np.zeros(n, np.uint8), np.zeros((1, n), np.uint8), generators, np.zeros(1)
-            )
+            state = np.zeros((1, packed.even.real.size), np.uint32)
+            _call(packed, np.ones(1), state[0], state, np.ones((1, 4, LANES), np.uint32), np.zeros(1))
     progress("preparing the kernels (compiled once per machine)", 1.0, 1.0)
 
 

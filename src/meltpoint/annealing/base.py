@@ -5,6 +5,7 @@ the first move of the loop at beta 0; both use these biases and nothing else, so
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,7 +54,7 @@ def data_rates(train: ArrayLike, model: Model | None = None) -> Base:
     array([-1.099,  1.099])
     """
     if isinstance(model, DBN):
-        on: NDArray[np.floating] = model.recognise(binary(train, "train", model.n_visible))
+        on: NDArray[Any] = model.recognise(binary(train, "train", model.n_visible))
     elif model is not None:
         on = binary(train, "train", model.n_visible)
     else:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.models.bipartite import Bipartite, softplus
@@ -31,7 +31,7 @@ class Family:
         """Biases (odd unit,) at beta."""
         return self.base_odd + beta * (self.target.odd_bias - self.base_odd)
 
-    def log_f(self, beta: float, even: NDArray[np.generic]) -> Floats:
+    def log_f(self, beta: float, even: NDArray[Any]) -> Floats:
         """Log unnormalised probability (chain,) of even states at beta, the odd side summed out."""
         field = beta * self.target.odd_field(even) + self.odd_bias(beta)
         return even @ self.even_bias(beta) + softplus(field).sum(axis=1)

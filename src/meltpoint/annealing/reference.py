@@ -7,6 +7,7 @@
 The move is reversible with respect to p_{s_i}(e), so the same loop anneals (betas 0 → 1) and melts (1 → 0).
 """
 
+import itertools
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -27,7 +28,7 @@ def anneal_reference(
 ) -> tuple[Bits, Floats]:
     """Final even states (chain, unit) and log weights (chain,) of one run through betas, in float64."""
     log_weights = np.zeros(len(state))
-    for beta, following in zip(betas[:-1], betas[1:], strict=True):
+    for beta, following in itertools.pairwise(betas):
         state = move(family, beta, state, draw, frozen)
         log_weights += family.log_f(following, state) - family.log_f(beta, state)
     return state, log_weights

@@ -6,7 +6,7 @@ chains, purposes and seeds independent for all practical purposes.
 """
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from meltpoint.randomness import Purpose, sequence
 
@@ -23,10 +23,9 @@ def chain_generators(seed: int, purpose: Purpose, chains: NDArray[np.integer]) -
 
 
 def next_uniforms(
-    states: NDArray[np.uint32], count: int, dtype: DTypeLike = np.float64
+    states: NDArray[np.uint32], count: int, dtype: type[np.floating] = np.float64
 ) -> NDArray[np.floating]:
     """The next uniforms (chain, count) in (0, 1]; advances `states` in place, in whole rows of LANES."""
-    real = np.dtype(dtype).type
     rows = -(-count // LANES)
     out = np.empty((len(states), rows, LANES), dtype)
     s0, s1, s2, s3 = (states[:, k] for k in range(4))
@@ -39,7 +38,7 @@ def next_uniforms(
         s0 ^= s3
         s2 ^= shifted
         s3[:] = _rotate(s3, 11)
-        out[:, row] = ((drawn >> np.uint32(1)).astype(dtype) + real(0.5)) * real(2.0**-31)
+        out[:, row] = ((drawn >> np.uint32(1)).astype(dtype) + dtype(0.5)) * dtype(2.0**-31)
     return out.reshape(len(states), -1)[:, :count]
 
 

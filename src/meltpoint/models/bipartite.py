@@ -8,8 +8,10 @@ A layer is coupled only to its neighbours on the other side, so W is kept as blo
 exist.
 """
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +67,7 @@ class Bipartite:
         """Number of odd units."""
         return self.odd_slices[-1].stop
 
-    def odd_field(self, even: NDArray[np.generic]) -> Floats:
+    def odd_field(self, even: NDArray[Any]) -> Floats:
         """What the even units contribute to the odd units' input: e @ W (chain, odd unit)."""
         field = np.zeros((len(even), self.n_odd))
         for block in self.blocks:
@@ -73,7 +75,7 @@ class Bipartite:
             field[:, columns] += even[:, rows] @ block.weights
         return field
 
-    def even_field(self, odd: NDArray[np.generic]) -> Floats:
+    def even_field(self, odd: NDArray[Any]) -> Floats:
         """What the odd units contribute to the even units' input: o @ W.T (chain, even unit)."""
         field = np.zeros((len(odd), self.n_even))
         for block in self.blocks:
@@ -81,15 +83,15 @@ class Bipartite:
             field[:, rows] += odd[:, columns] @ block.weights.T
         return field
 
-    def log_f(self, even: NDArray[np.generic]) -> Floats:
+    def log_f(self, even: NDArray[Any]) -> Floats:
         """Log unnormalised probability (chain,) of even states, the odd side summed out."""
         return even @ self.even_bias + softplus(self.odd_field(even) + self.odd_bias).sum(axis=1)
 
-    def odd_given_even(self, even: NDArray[np.generic]) -> Floats:
+    def odd_given_even(self, even: NDArray[Any]) -> Floats:
         """Probability (chain, odd unit) of being on."""
         return expit(self.odd_field(even) + self.odd_bias)
 
-    def even_given_odd(self, odd: NDArray[np.generic]) -> Floats:
+    def even_given_odd(self, odd: NDArray[Any]) -> Floats:
         """Probability (chain, even unit) of being on."""
         return expit(self.even_field(odd) + self.even_bias)
 
@@ -101,4 +103,4 @@ def softplus(x: NDArray[np.floating]) -> Floats:
 
 def _slices(biases: tuple[Floats, ...]) -> tuple[slice, ...]:
     edges = np.cumsum([0, *(b.size for b in biases)]).tolist()
-    return tuple(slice(low, high) for low, high in zip(edges[:-1], edges[1:], strict=True))
+    return tuple(slice(low, high) for low, high in itertools.pairwise(edges))

@@ -143,7 +143,7 @@ class DBM:
         return self.log_joint(visible, hidden) - log_bernoulli(hidden, logit(rates)[:, np.newaxis])
 
     def log_joint(self, visible: Bits, hidden: NDArray[np.bool_]) -> Floats:
-        """log f(v, even hidden layers) (example, sample) with the odd layers summed out, for (example, sample, unit)."""
+        """log f(v, even hidden layers) (example, sample), odd layers summed out, for (example, sample, unit)."""
         two = self.bipartite
         from_visible = (
             two.odd_field(np.pad(visible, ((0, 0), (0, two.n_even - self.n_visible)))) + two.odd_bias

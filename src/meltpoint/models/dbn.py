@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,7 +75,7 @@ class DBN:
 
     def recognise(self, x: ArrayLike) -> Floats:
         """Probability (example, unit) that the units of the top RBM's lower side are on, by recognition."""
-        rates: NDArray[np.floating] = checks.binary(x, "x", self.n_visible)
+        rates: NDArray[Any] = checks.binary(x, "x", self.n_visible)
         for layer in self.directed:
             rates = expit(rates @ layer.weights + layer.recognition_bias)
         return np.asarray(rates, np.float64)

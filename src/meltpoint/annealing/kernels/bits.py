@@ -4,7 +4,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+
+from meltpoint.annealing.kernels.emit import intrinsic
 
 WORD = 32
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
+from meltpoint.annealing.kernels.emit import intrinsic
 from meltpoint.annealing.kernels.polynomials import Reals
 from meltpoint.annealing.kernels.rows import QUAD, STRIP_BYTES
 from meltpoint.annealing.kernels.xoshiro import emit_uniforms

@@ -18,7 +18,12 @@ ON, OFF, QUADS = 0, 1, 2
 
 @njit(nogil=True, cache=True)
 def list_lines(
-    words: np.ndarray, side: Side, tabled: np.ndarray, lines: np.ndarray, counts: np.ndarray, kinds: np.ndarray
+    words: np.ndarray,
+    side: Side,
+    tabled: np.ndarray,
+    lines: np.ndarray,
+    counts: np.ndarray,
+    kinds: np.ndarray,
 ) -> None:
     """List, chain by chain and layer by layer, the lines to add for units (chain, block).
 

@@ -9,19 +9,22 @@ so rows and tables give the same bits.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.annealing.family import Family
 from meltpoint.annealing.kernels.blocks import to_words
-from meltpoint.annealing.kernels.rows import QUAD, STRIP_BYTES, strip_width
+from meltpoint.annealing.kernels.rows import QUAD, STRIP_BYTES, WIDE, strip_width
 from meltpoint.annealing.streams import LANES
 
 STATES = 2**QUAD
 _TABLE_BYTES = 4 * 2**20
 """Tables beyond this are slower than rows: every tile of chains streams them through the second-level cache."""
+
+
+_FEW_UNITS = 64
 
 
 class Side(NamedTuple):
@@ -32,11 +35,14 @@ class Side(NamedTuple):
     starts: NDArray[np.int64]  # first padded unit of each layer, and the total at the end
     sizes: NDArray[np.int64]  # real units of each layer
     real: NDArray[np.uint32]  # (block,) bits of the real units
-    weights: NDArray[np.generic]  # flat strips
-    quads: NDArray[np.generic]  # flat tables, strip by strip
-    strips: NDArray[np.int64]  # (strip, 4): offset in weights, source layer, first unit it feeds, offset in quads or -1
-    totals: NDArray[np.generic]  # (strip, width): sum of all the strip's rows
+    weights: NDArray[Any]  # flat strips
+    quads: NDArray[Any]  # flat tables, strip by strip
+    strips: NDArray[
+        np.int64
+    ]  # (strip, 4): offset in weights, source layer, first unit it feeds, offset in quads or -1
+    totals: NDArray[Any]  # (strip, width): sum of all the strip's rows
     scale: float  # weights are multiplied by this
+    wide: bool  # whether strips are WIDE cache lines wide
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ def _side(
     sizes: list[int],
     bias: NDArray[np.float64],
     base_bias: NDArray[np.float64],
-    sources: list[tuple[int, int, NDArray[np.generic]]],
+    sources: list[tuple[int, int, NDArray[Any]]],
     dtype: np.dtype,
     scale: float,
 ) -> Side:
@@ -90,20 +96,23 @@ def _side(
     starts = np.cumsum([0, *map(padded, sizes)]).astype(np.int64)
     columns = padded_columns(np.array(sizes), starts)
 
-    def spread(values: NDArray[np.generic]) -> NDArray[np.generic]:
+    def spread(values: NDArray[Any]) -> NDArray[Any]:
         full = np.zeros(starts[-1], values.dtype)
         full[columns] = values
         return full
 
     slope = spread(bias - base_bias)
+    # Rows of few source units stay in the first-level cache even when they are long.
+    wide = max(weights.shape[0] for _, _, weights in sources) <= _FEW_UNITS and min(sizes) > 2 * LANES
+    width = strip_width(dtype) * (WIDE if wide else 1)
     sum_type = np.dtype(np.int32) if dtype == np.int16 else dtype
     rows, tables, strips, totals = [], [np.zeros(0, dtype)], [], []
     row_offset = table_offset = 0
     for source, layer, weights in sources:
         height = padded(weights.shape[0])
         tabled = dtype == np.int16 and height * padded(weights.shape[1]) * STATES // QUAD * 2 <= _TABLE_BYTES
-        for column in range(0, padded(weights.shape[1]), strip_width(dtype)):
-            strip = np.zeros((height, strip_width(dtype)), dtype)
+        for column in range(0, padded(weights.shape[1]), width):
+            strip = np.zeros((height, width), dtype)
             part = weights[:, column : column + strip.shape[1]]
             strip[: part.shape[0], : part.shape[1]] = part
             strips.append((row_offset, source, starts[layer] + column, table_offset if tabled else -1))
@@ -124,17 +133,18 @@ def _side(
         np.array(strips, np.int64),
         np.array(totals).astype(sum_type),
         scale,
+        wide,
     )
 
 
-def _tables(rows: NDArray[np.generic]) -> NDArray[np.generic]:
+def _tables(rows: NDArray[Any]) -> NDArray[Any]:
     """Sums (quad, state, column) of the rows (unit, column) that are on in each state of each quad."""
     states = (np.arange(STATES)[:, np.newaxis] >> np.arange(QUAD)) & 1
     quads = rows.reshape(-1, QUAD, rows.shape[1])
     return np.einsum("sk,qkc->qsc", states.astype(rows.dtype), quads)
 
 
-def _aligned(array: NDArray[np.generic]) -> NDArray[np.generic]:
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
     """A copy whose first element starts a cache line: the adders rely on it."""
     room = np.empty(array.nbytes + STRIP_BYTES, np.uint8)
     skip = -room.ctypes.data % STRIP_BYTES

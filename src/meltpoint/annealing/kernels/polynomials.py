@@ -15,8 +15,10 @@ LIMIT = 87.0
 """Inputs are clipped to ± this: exp(±87) is still a normal float32."""
 
 # Cephes' minimax polynomial for float32, highest power first; Taylor's for float64, to the last bit at |r| < 0.35.
-_FLOAT32 = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
+FLOAT32 = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
 _FLOAT64 = tuple(1 / math.factorial(k) for k in range(14, 1, -1))
+LN2_PARTS = (0.693359375, -2.12194440054690583e-4)
+"""ln 2 as a sum: n times the first part is exact."""
 
 
 class Reals:
@@ -28,9 +30,7 @@ class Reals:
         single = isinstance(real, ir.FloatType)
         self._integer = ir.IntType(32 if single else 64)
         self._mantissa, self._offset = (23, 127) if single else (52, 1023)
-        self._coefficients = _FLOAT32 if single else _FLOAT64
-        # ln 2 in two parts: n times the first is exact for |n| < 2**9.
-        self._ln2 = (0.693359375, -2.12194440054690583e-4)
+        self._coefficients = FLOAT32 if single else _FLOAT64
         # 1.5 times 2**mantissa: adding and subtracting it rounds to the nearest integer.
         self._round = 1.5 * 2.0**self._mantissa
 
@@ -54,7 +54,9 @@ class Reals:
         """a * b + c, rounded once."""
         function = ir.FunctionType(self.vector, [self.vector] * 3)
         name = f"llvm.fma.v{self.lanes}f{self._integer.width}"
-        return self.builder.call(cgutils.get_or_insert_function(self.builder.module, function, name), [a, b, c])
+        return self.builder.call(
+            cgutils.get_or_insert_function(self.builder.module, function, name), [a, b, c]
+        )
 
     def decay(self, field: Any, bias: Any, factor: Any) -> Any:  # noqa: ANN401
         """exp(-t) for t = factor * field + bias, t clipped to ± LIMIT."""
@@ -80,7 +82,7 @@ class Reals:
         rounded = self.fma(x, self.constant(1 / math.log(2)), self.constant(self._round))
         n = builder.fsub(rounded, self.constant(self._round))
         r = x
-        for part in self._ln2:
+        for part in LN2_PARTS:
             r = self.fma(n, self.constant(-part), r)
         p = self.constant(self._coefficients[0])
         for coefficient in self._coefficients[1:]:

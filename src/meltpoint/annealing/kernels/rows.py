@@ -12,7 +12,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+
+from meltpoint.annealing.kernels.emit import intrinsic
 
 STRIP_BYTES = 64
 GROUP = 16
@@ -20,13 +21,15 @@ GROUP = 16
 QUAD = 4
 """Units whose 16 partial sums make up one table of `add_quads`."""
 
+WIDE = 4
+"""A wide strip, for sources of few units, is this many cache lines wide: fewer strips, less overhead for each."""
+
 _REGISTER_BYTES = 32
-_REGISTERS = STRIP_BYTES // _REGISTER_BYTES
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
-def _adder(group: int) -> Any:  # noqa: ANN401
-    """An intrinsic that adds rows of a strip and widens int16 sums after every group of rows."""
+def _adder(group: int, n_lines: int) -> Any:  # noqa: ANN401
+    """An intrinsic that adds rows of n_lines cache lines and widens int16 sums after every group of rows."""
 
     def add(
         _context: Any,  # noqa: ANN401
@@ -46,8 +49,10 @@ def _adder(group: int) -> Any:  # noqa: ANN401
         """
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-            data = {k: context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 6)}
-            _Sum(context, builder, signature.args[0].dtype, group).emit(
+            data = {
+                k: context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 6)
+            }
+            _Sum(context, builder, signature.args[0].dtype, group, n_lines).emit(
                 strip=builder.gep(data[0], [args[1]]),
                 lines=builder.gep(data[2], [args[3]]),
                 count=args[4],
@@ -62,21 +67,24 @@ def _adder(group: int) -> Any:  # noqa: ANN401
     return intrinsic(add)
 
 
-add_rows = _adder(GROUP)
-add_quads = _adder(GROUP // QUAD)
+add_rows = _adder(GROUP, 1)
+add_quads = _adder(GROUP // QUAD, 1)
+add_wide_rows = _adder(GROUP, WIDE)
+add_wide_quads = _adder(GROUP // QUAD, WIDE)
 
 
 class _Sum:
     """Emits the instructions of an adder for one type of weights."""
 
-    def __init__(self, context: Any, builder: Any, element: Any, group: int) -> None:  # noqa: ANN401
-        self.builder, self.group = builder, group
+    def __init__(self, context: Any, builder: Any, element: Any, group: int, n_lines: int) -> None:  # noqa: ANN401
+        self.builder, self.group, self.n_lines = builder, group, n_lines
+        self.registers = range(n_lines * STRIP_BYTES // _REGISTER_BYTES)
         self.integer = isinstance(element, types.Integer)
         self.lanes = 8 * _REGISTER_BYTES // element.bitwidth
         self.narrow = ir.VectorType(context.get_value_type(element), self.lanes)
         self.wide = ir.VectorType(_I32, self.lanes) if self.integer else self.narrow
         self.plus = builder.add if self.integer else builder.fadd
-        self.totals = [cgutils.alloca_once(builder, self.wide) for _ in range(_REGISTERS)]
+        self.totals = [cgutils.alloca_once(builder, self.wide) for _ in self.registers]
 
     def emit(self, strip: Any, lines: Any, count: Any, sign: Any, out: Any) -> None:  # noqa: ANN401
         builder = self.builder
@@ -87,8 +95,13 @@ class _Sum:
         whole = builder.and_(count, ir.Constant(_I64, -self.group))
         with self._loop(ir.Constant(_I64, 0), whole, self.group) as (low, _):
             self._add_up([self._row(strip, lines, low, k) for k in range(self.group)])
+        rest = [cgutils.alloca_once(builder, self.narrow) for _ in self.registers]
+        for place in rest:
+            builder.store(ir.Constant(self.narrow, None), place)
         with self._loop(whole, count, 1) as (r, _):
-            self._add_up([self._row(strip, lines, r, 0)])
+            for place, value in zip(rest, self._row(strip, lines, r, 0), strict=True):
+                builder.store(self.plus(builder.load(place), value), place)
+        self._add_up([[builder.load(place) for place in rest]])
         signs = self._splat(sign)
         out = builder.bitcast(out, self.wide.as_pointer())
         for k, total in enumerate(self.totals):
@@ -105,14 +118,15 @@ class _Sum:
         """The registers of one row."""
         builder = self.builder
         line = builder.load(builder.gep(lines, [builder.add(at, ir.Constant(_I64, k))]))
-        start = builder.bitcast(builder.gep(strip, [builder.zext(line, _I64)]), self.narrow.as_pointer())
-        values = [builder.load(builder.gep(start, [ir.Constant(_I64, r)])) for r in range(_REGISTERS)]
+        offset = builder.mul(builder.zext(line, _I64), ir.Constant(_I64, self.n_lines))
+        start = builder.bitcast(builder.gep(strip, [offset]), self.narrow.as_pointer())
+        values = [builder.load(builder.gep(start, [ir.Constant(_I64, r)])) for r in self.registers]
         for value in values:
             value.align = _REGISTER_BYTES
         return values
 
     def _add_up(self, rows: list[list[Any]]) -> None:
-        """Add rows to the totals. Sums of int16 stay int16 within a group; others alternate between two chains."""
+        """Add at most a group of rows to the totals; sums of int16 stay int16 until the whole group is added."""
         for r, total in enumerate(self.totals):
             chains = [row[r] for row in rows[:2]]
             for k, row in enumerate(rows[2:]):
@@ -133,7 +147,8 @@ class _Sum:
 def largest_group_sum(weights: np.ndarray) -> float:
     """The largest |sum| over GROUP rows that any column of weights (row, column) can have."""
     return max(
-        float(np.sort(np.maximum(side, 0.0), axis=0)[-GROUP:].sum(axis=0).max()) for side in (weights, -weights)
+        float(np.sort(np.maximum(side, 0.0), axis=0)[-GROUP:].sum(axis=0).max())
+        for side in (weights, -weights)
     )
 
 

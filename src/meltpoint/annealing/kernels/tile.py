@@ -11,10 +11,16 @@ import numpy as np
 from numba import njit
 
 from meltpoint.annealing.kernels.bits import WORD
-from meltpoint.annealing.kernels.blocks import PRODUCTS, add_where_on, draw_even, weigh_and_draw_odd, weigh_odd
+from meltpoint.annealing.kernels.blocks import (
+    PRODUCTS,
+    add_where_on,
+    draw_even,
+    weigh_and_draw_odd,
+    weigh_odd,
+)
 from meltpoint.annealing.kernels.lists import OFF, QUADS, list_lines
 from meltpoint.annealing.kernels.packing import Side
-from meltpoint.annealing.kernels.rows import add_quads, add_rows
+from meltpoint.annealing.kernels.rows import add_quads, add_rows, add_wide_quads, add_wide_rows
 
 _LARGEST_STEP = 4.0  # |change of t| up to which 1 + z keeps its digits in float32
 _LARGEST_PRODUCT = 600.0  # exp(±600) is a normal float64
@@ -40,8 +46,9 @@ def run_tile(
     """
     n_chains = state.shape[0]
     n_even, n_odd = even.starts[-1], odd.starts[-1]
-    even_field = np.empty((n_chains, n_even), even.totals.dtype)
-    odd_field = np.empty((n_chains, n_odd), odd.totals.dtype)
+    # Fields are flat, chain after chain; the last strip of a row may add zeros beyond it.
+    even_field = np.empty(n_chains * n_even + even.totals.shape[1], even.totals.dtype)
+    odd_field = np.empty(n_chains * n_odd + odd.totals.shape[1], odd.totals.dtype)
     even_lines = np.empty((n_chains, n_even), np.uint32)
     odd_lines = np.empty((n_chains, n_odd), np.uint32)
     even_counts = np.empty((2, n_chains, even.sizes.size), np.int64)  # counts, then kinds
@@ -68,26 +75,25 @@ def run_tile(
         # -d = minus_change * x + minus_delta * slope; a coarse step is weighed apart, so that its factors are 1.
         minus_delta = real.dtype.type(0.0 if coarse else -delta)
         minus_change = real.dtype.type(0.0 if coarse else -delta * odd.scale)
-        flat_odd = odd_field.reshape(-1)
         for chain in range(n_chains):
             sums[:] = 0
             for k in range(state.shape[1]):
                 add_where_on(even_slope, k * WORD, state[chain, k], sums)
             gain = delta * _total(sums)
             if coarse:
-                gain += _coarse_change(previous, beta, odd, odd_field[chain])
+                gain += _coarse_change(previous, beta, odd, odd_field[chain * n_odd : (chain + 1) * n_odd])
             products[:] = 1.0
             at = chain * n_odd
             if last:
                 for unit in range(0, n_odd, WORD):
                     weigh_odd(
-                        generators, chain, flat_odd, at + unit, odd_bias, odd_slope, unit,
+                        generators, chain, odd_field, at + unit, odd_bias, odd_slope, unit,
                         factor, minus_change, minus_delta, products,
                     )  # fmt: skip
             else:
                 for unit in range(0, n_odd, WORD):
                     odd_state[chain, unit // WORD] = odd.real[unit // WORD] & weigh_and_draw_odd(
-                        generators, chain, flat_odd, at + unit, odd_bias, odd_slope, unit,
+                        generators, chain, odd_field, at + unit, odd_bias, odd_slope, unit,
                         factor, minus_change, minus_delta, products,
                     )  # fmt: skip
             log_weights[chain] += gain - _log_product(products)
@@ -96,11 +102,10 @@ def run_tile(
         list_lines(odd_state, odd, odd_tabled, odd_lines, odd_counts[0], odd_counts[1])
         _gather(even, odd, odd_lines, odd_counts, even_field)
         factor = real.dtype.type(beta * even.scale)
-        flat_even = even_field.reshape(-1)
         for chain in range(n_chains):
             for k in range(state.shape[1]):
                 at = chain * n_even + k * WORD
-                word = draw_even(generators, chain, flat_even, at, even_bias, k * WORD, factor)
+                word = draw_even(generators, chain, even_field, at, even_bias, k * WORD, factor)
                 state[chain, k] = (state[chain, k] & frozen[k]) | (word & even.real[k] & ~frozen[k])
         list_lines(state, even, even_tabled, even_lines, even_counts[0], even_counts[1])
         _gather(odd, even, even_lines, even_counts, odd_field)
@@ -160,11 +165,10 @@ def _softplus(x: float) -> float:
 
 @njit(nogil=True, cache=True)
 def _gather(side: Side, source: Side, lines: np.ndarray, counts: np.ndarray, field: np.ndarray) -> None:
-    """Field (chain, unit of `side`): the sum of the weights of the source units that are on."""
-    n_chains, n_units = field.shape
+    """Field (chain * unit of `side`,): the sum of the weights of the source units that are on."""
+    n_chains, n_units = lines.shape[0], side.starts[-1]
     flat_lines = lines.reshape(-1)
-    flat_field = field.reshape(-1)
-    flat_field[:] = 0
+    field[:] = 0
     for strip in range(side.strips.shape[0]):
         rows, layer, column, quads = side.strips[strip]
         totals = side.totals[strip]
@@ -172,11 +176,15 @@ def _gather(side: Side, source: Side, lines: np.ndarray, counts: np.ndarray, fie
             at = chain * n_units + column
             first = chain * lines.shape[1] + source.starts[layer]
             count, kind = counts[0, chain, layer], counts[1, chain, layer]
-            if kind == QUADS:
-                add_quads(side.quads, quads, flat_lines, first, count, 1, flat_field, at)
-            elif kind == OFF:
+            if kind == OFF:
                 for k in range(totals.size):
-                    flat_field[at + k] += totals[k]
-                add_rows(side.weights, rows, flat_lines, first, count, -1, flat_field, at)
+                    field[at + k] += totals[k]
+            sign = -1 if kind == OFF else 1
+            if side.wide and kind == QUADS:
+                add_wide_quads(side.quads, quads, flat_lines, first, count, sign, field, at)
+            elif side.wide:
+                add_wide_rows(side.weights, rows, flat_lines, first, count, sign, field, at)
+            elif kind == QUADS:
+                add_quads(side.quads, quads, flat_lines, first, count, sign, field, at)
             else:
-                add_rows(side.weights, rows, flat_lines, first, count, 1, flat_field, at)
+                add_rows(side.weights, rows, flat_lines, first, count, sign, field, at)

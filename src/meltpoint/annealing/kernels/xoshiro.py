@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
 
+from meltpoint.annealing.kernels.emit import intrinsic
 from meltpoint.annealing.streams import LANES
 
 _I32 = ir.IntType(32)
