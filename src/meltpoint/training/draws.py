@@ -48,7 +48,7 @@ def draw(probabilities: np.ndarray, state: np.ndarray, out: np.ndarray) -> None:
         fill_uniforms(state, 0, uniforms, uniforms.size)
         p, units = probabilities[row], out[row]
         for j in range(width):
-            units[j] = one if uniforms[j] < p[j] else zero
+            units[j] = one if uniforms[j] <= p[j] else zero
 
 
 @njit(nogil=True, cache=True)
@@ -61,5 +61,5 @@ def draw_pairs(probabilities: np.ndarray, state: np.ndarray, out: np.ndarray) ->
         fill_uniforms(state, 0, uniforms, uniforms.size)
         p, units = probabilities[row], out[row]
         for j in range(width):
-            first = one if uniforms[j] < p[j] else zero
-            units[j] = first + (one if uniforms[width + j] < p[j] else zero)
+            first = one if uniforms[j] <= p[j] else zero
+            units[j] = first + (one if uniforms[width + j] <= p[j] else zero)

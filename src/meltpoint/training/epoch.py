@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Bracket:
-    """Mean log likelihood of a few held-out examples in nats: RAISE from below, AIS from above."""
+    """Mean log likelihood of a few examples in nats: RAISE from below, AIS from above."""
 
     conservative: float
     optimistic: float
@@ -15,9 +15,9 @@ class Bracket:
 class Epoch:
     """What one epoch of a stage came to.
 
+    `bracket` is measured every few epochs, on validation examples or, if there are none, training examples.
     `gap` is the mean of log f on training examples minus that on validation examples, in nats: it grows when
-    the machine learns its training examples by heart. (For a DBM, log f is its mean-field bound.) It needs
-    validation data, and so does `bracket`, which is measured every few epochs.
+    the machine learns its training examples by heart. (For a DBM, log f is its mean-field bound.)
     """
 
     stage: str

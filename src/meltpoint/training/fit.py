@@ -30,6 +30,8 @@ def fit(run: Run, stage: Stage, start: Callable[[], Machine]) -> Machine:
     saved = run.checkpoint and run.checkpoint.training_at(stage.number)
     training = saved or started(start())
     settings = run.settings[stage.number]
+    if training.epoch == settings.epochs:
+        return latest(training)
     seconds = 0.0
     with postponed_interrupts() if run.checkpoint else nullcontext(lambda: False) as interrupted:
         while training.epoch < settings.epochs:

@@ -19,18 +19,19 @@ _WATCH = 2
 _BRACKET_EVERY = 5  # epochs
 _BRACKET_EXAMPLES = 100
 _BRACKET_STEPS = 1000
+_RATES_EXAMPLES = 10_000
 _GAP_EXAMPLES = 1000
 
 
 def watch(run: Run, stage: Stage, training: Training, seconds: float) -> Epoch:
     """The report on the epoch that has just ended."""
     n_epochs = run.settings[stage.number].epochs
+    draws = stream(run.seed, stage.number, training.epoch, _WATCH)
     gap = bracket = None
     if run.validation is not None:
-        draws = stream(run.seed, stage.number, training.epoch, _WATCH)
         gap = _log_f(stage, training, run.examples, draws) - _log_f(stage, training, run.validation, draws)
-        if stage.model and (training.epoch % _BRACKET_EVERY == 0 or training.epoch == n_epochs):
-            bracket = _bracket(stage.model(latest(training)), run.examples, run.validation, draws)
+    if stage.model and (training.epoch % _BRACKET_EVERY == 0 or training.epoch == n_epochs):
+        bracket = _bracket(stage.model(latest(training)), run.examples, run.validation or run.examples, draws)
     return Epoch(stage.name, training.epoch, n_epochs, seconds, gap, bracket)
 
 
@@ -41,9 +42,9 @@ def _log_f(stage: Stage, training: Training, examples: Examples, draws: NDArray[
     return float(log_f_bound(machine, states).mean())
 
 
-def _bracket(model: Model, train: Examples, validation: Examples, draws: NDArray[np.uint32]) -> Bracket:
-    base = data_rates(train.bits(slice(10 * _GAP_EXAMPLES), draws), model)
-    held_out = validation.bits(slice(_BRACKET_EXAMPLES), draws)
+def _bracket(model: Model, train: Examples, shown: Examples, draws: NDArray[np.uint32]) -> Bracket:
+    base = data_rates(train.bits(slice(_RATES_EXAMPLES), draws), model)
+    examples = shown.bits(slice(_BRACKET_EXAMPLES), draws)
     log_z = ais_log_z(model, base=base, steps=_BRACKET_STEPS, chains=_BRACKET_EXAMPLES).value
-    below = raise_log_prob(model, held_out, base=base, steps=_BRACKET_STEPS, chains=1).values
-    return Bracket(float(below.mean()), float(model.log_f(held_out).mean() - log_z))
+    below = raise_log_prob(model, examples, base=base, steps=_BRACKET_STEPS, chains=1).values
+    return Bracket(float(below.mean()), float(model.log_f(examples).mean() - log_z))

@@ -1,0 +1,193 @@
+"""`meltpoint train`: data or a recipe in, a model file out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from meltpoint.cli.screen import INTERRUPTED, progress_bar, say, sentences
+from meltpoint.errors import InputError, Progress
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from meltpoint.training.epoch import Epoch
+    from meltpoint.training.recipe import Recipe
+
+STAGES = "One value, or one for each stage: 40,20."
+
+
+def train(
+    model: Annotated[str | None, typer.Argument(help="rbm, dbn or dbm.")] = None,
+    recipe: Annotated[Path | None, typer.Option(help="Take everything from this TOML file instead.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Training examples: .npy, .npz, .mat, .csv or idx file, or a data set's name."),
+    ] = None,
+    hidden: Annotated[str | None, typer.Option(help="Hidden units; for a deep model 500,1000.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The trained model, a .npz file.", show_default="RECIPE.npz")
+    ] = None,
+    method: Annotated[str | None, typer.Option(help=f"pcd or cd. {STAGES}")] = None,
+    k: Annotated[str | None, typer.Option("--k", help=f"Gibbs steps of each update. {STAGES}")] = None,
+    epochs: Annotated[str | None, typer.Option(help=f"How often every example is shown. {STAGES}")] = None,
+    batch: Annotated[str | None, typer.Option(help=f"Examples of one update. {STAGES}")] = None,
+    learning_rate: Annotated[str | None, typer.Option(help=f"Of the first update. {STAGES}")] = None,
+    schedule: Annotated[str | None, typer.Option(help=f"linear (to zero) or constant. {STAGES}")] = None,
+    momentum: Annotated[str | None, typer.Option(help=f"0 to 0.999. {STAGES}")] = None,
+    weight_decay: Annotated[str | None, typer.Option(help=f"Shrinks the weights. {STAGES}")] = None,
+    averaged: Annotated[
+        str | None, typer.Option(help=f"Share of the updates, at the end, that are averaged. {STAGES}")
+    ] = None,
+    centred: Annotated[str | None, typer.Option(help=f"true or false: centre the units. {STAGES}")] = None,
+    chains: Annotated[int | None, typer.Option(help="Persistent chains.", show_default="batch")] = None,
+    sweeps: Annotated[int | None, typer.Option(help="Mean-field sweeps of a dbm.", show_default="10")] = None,
+    validation: Annotated[
+        int | None,
+        typer.Option(help="Examples held out to watch the training.", show_default="5%, at most 1,000"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed: the same seed gives the same model.")] = 0,
+    precision: Annotated[str, typer.Option(help="Of the file: float16, float32 or float64.")] = "float32",
+    json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
+) -> None:
+    """Train an RBM, a DBN or a DBM; the path of the model goes to stdout.
+
+    Progress is saved beside the model. After Ctrl-C or a crash the same command goes on where it
+    was, and ends with the same model.
+    """
+    with sentences():
+        options = {
+            "hidden": hidden,
+            "method": method,
+            "k": k,
+            "epochs": epochs,
+            "batch": batch,
+            "learning_rate": learning_rate,
+            "schedule": schedule,
+            "momentum": momentum,
+            "weight_decay": weight_decay,
+            "averaged": averaged,
+            "centred": centred,
+        }
+        given: dict[str, Any] = {name: _values(text) for name, text in options.items() if text is not None}
+        given |= {
+            name: value for name, value in (("chains", chains), ("sweeps", sweeps)) if value is not None
+        }
+        given |= {"seed": seed} if seed else {}
+        path = out or (Path(f"{recipe.stem}.npz") if recipe else None)
+        if path is None:
+            raise InputError(found="no --out", expected="a file for the model", remedy="add --out model.npz")
+        with progress_bar() as progress:
+            chosen = _recipe(recipe, model, data, validation, given)
+            _run(chosen, path, precision, json, progress)
+
+
+def _recipe(
+    file: Path | None, model: str | None, data: str | None, validation: int | None, options: dict[str, Any]
+) -> "Recipe":
+    """The recipe in a file, or the one that the options spell."""
+    from meltpoint.training.recipe import Recipe, read_recipe
+
+    if file is not None:
+        if model or data or options or validation is not None:
+            raise InputError(
+                found="--recipe together with options of the training",
+                expected="one or the other",
+                remedy="change the recipe, or leave it out",
+            )
+        return read_recipe(file)
+    if model is None or data is None or "hidden" not in options:
+        raise InputError(
+            found="no model, no --data or no --hidden",
+            expected="all three, or --recipe",
+            remedy="for example: meltpoint train rbm --data mnist --hidden 500 --out model.npz",
+        )
+    return Recipe(model, data, validation, options)
+
+
+def _run(recipe: "Recipe", path: Path, precision: str, json: bool, progress: Progress) -> None:
+    """Train by the recipe, save the model with the recipe as its note, and tell where it is."""
+    from time import monotonic
+
+    import meltpoint as mp
+    from meltpoint.training.recipe import TRAINERS
+
+    examples = _read(recipe.data, progress)
+    held_out = min(1000, len(examples) // 20) if recipe.validation is None else recipe.validation
+    if not 0 <= held_out < len(examples):
+        raise InputError(
+            found=f"{held_out} validation examples of {len(examples)}",
+            expected="fewer than there are",
+            remedy="lower --validation",
+        )
+    train, validation = examples[: len(examples) - held_out], examples[len(examples) - held_out :]
+    checkpoint = path.with_suffix(".checkpoint.npz")
+    if checkpoint.exists():
+        say(f"Going on from {checkpoint}")
+    last: list[Epoch] = []
+    begun = monotonic()
+    try:
+        model = TRAINERS[recipe.model](
+            train,
+            **recipe.options,
+            validation=validation if held_out else None,
+            progress=progress,
+            on_epoch=lambda epoch: (last.append(epoch), _tell(epoch)),
+            checkpoint=checkpoint,
+        )
+    except KeyboardInterrupt:
+        say(f"meltpoint: interrupted; saved in {checkpoint}: the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+    mp.save(model, path, dtype=precision, note=str(recipe))
+    checkpoint.unlink()
+    seconds = monotonic() - begun
+    if json:
+        from dataclasses import asdict
+        from json import dumps
+
+        described = {"model": repr(model), "path": str(path), "seconds": seconds, "recipe": str(recipe)}
+        typer.echo(dumps(described | {"last_epoch": asdict(last[-1]) if last else None}, indent=2))
+        return
+    say(f"{model!r} in {seconds:.0f} s. Next: meltpoint evaluate {path} {recipe.data}")
+    typer.echo(path)
+
+
+def _read(data: str, progress: Progress) -> "NDArray[np.generic]":
+    """Training examples: zeros and ones, or grey values from 0 to 1 that are drawn anew in every epoch."""
+    import numpy as np
+
+    from meltpoint.datasets.catalogue import load, names
+    from meltpoint.files.arrays import read_array
+
+    if data in names() and not Path(data).exists():
+        dataset = load(data, progress=progress)
+        return dataset.train if dataset.images.binary else dataset.grey_train
+    array = read_array(data)
+    bytes_of_grey = np.issubdtype(array.dtype, np.integer) and 1 < array.max(initial=0) <= 255
+    return array.astype(np.float32) / np.float32(255) if bytes_of_grey else array
+
+
+def _tell(epoch: "Epoch") -> None:
+    if epoch.bracket is None:
+        return
+    gap = "" if epoch.gap is None else f", free-energy gap {epoch.gap:+.2f}"
+    between = f"between {epoch.bracket.conservative:.2f} and {epoch.bracket.optimistic:.2f} nats"
+    say(f"{epoch.stage}, epoch {epoch.number} of {epoch.of}, {epoch.seconds:.0f} s: {between}{gap}")
+
+
+def _values(text: str) -> Any:  # noqa: ANN401
+    """A value, or a list of values between commas: whole and real numbers, true and false, words."""
+    parts = [_value(part.strip()) for part in text.split(",")]
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _value(text: str) -> int | float | bool | str:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,203 @@
+"""Interrupted anywhere and continued, training ends with the same bits."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from meltpoint.errors import InputError
+from meltpoint.files.models import save
+from meltpoint.models.dbn import DBN
+from meltpoint.models.rbm import RBM
+from meltpoint.training.checkpoint import Checkpoint
+from meltpoint.training.dbm import train_dbm
+from meltpoint.training.dbn import train_dbn
+from meltpoint.training.interrupts import postponed_interrupts
+from meltpoint.training.rbm import train_rbm
+from meltpoint.training.state import from_arrays, to_arrays
+
+DATA = (np.random.default_rng(0).random((60, 9)) < 0.3).astype(np.uint8)
+GREY = np.random.default_rng(1).random((60, 9))
+OPTIONS = {"epochs": 2, "batch": 10, "seed": 5, "averaged": 0.5, "momentum": 0.5}
+TRAININGS = {
+    "cd": partial(train_rbm, DATA, 4, method="cd", k=2, **OPTIONS),
+    "pcd, grey": partial(train_rbm, GREY, 4, chains=7, **OPTIONS),
+    "dbn": partial(train_dbn, GREY, (5, 4), **OPTIONS),
+    "dbm": partial(train_dbm, DATA, (5, 4), sweeps=2, **OPTIONS),
+}
+
+
+class StoppedError(Exception):
+    """Stands for anything that ends a process."""
+
+
+def parameters(model) -> list[np.ndarray]:
+    if isinstance(model, RBM):
+        return [model.weights, model.visible_bias, model.hidden_bias]
+    if isinstance(model, DBN):
+        directed = [(layer.weights, layer.visible_bias, layer.recognition_bias) for layer in model.directed]
+        return [*chain(*directed), *parameters(model.top)]
+    return [*model.weights, *model.biases]
+
+
+def assert_same_bits(one, other):
+    for a, b in zip(parameters(one), parameters(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_stopped_after_any_batch_and_continued_it_ends_with_the_same_bits(name, tmp_path, monkeypatch):
+    train = TRAININGS[name]
+    undisturbed = train()
+    monkeypatch.setattr(Checkpoint, "save_if_due", Checkpoint.save)  # after every batch
+    n_batches = 0
+
+    def count(*_):
+        nonlocal n_batches
+        n_batches += 1
+
+    assert_same_bits(undisturbed, train(progress=count))
+    assert n_batches == 12 * {"dbn": 2, "dbm": 3}.get(name, 1)
+    for stop in range(1, n_batches + 1, 7):
+        left = stop
+
+        def stop_there(*_):
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise StoppedError
+
+        path = tmp_path / f"{stop}.npz"
+        with pytest.raises(StoppedError):
+            train(progress=stop_there, checkpoint=path)
+        assert_same_bits(undisturbed, train(checkpoint=path))
+
+
+def test_a_finished_checkpoint_gives_the_model_without_training(tmp_path):
+    path = tmp_path / "run.npz"
+    first = TRAININGS["dbm"](checkpoint=path)
+    again = TRAININGS["dbm"](checkpoint=path, progress=lambda *_: pytest.fail("trained again"))
+    assert_same_bits(first, again)
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": 6}, {"epochs": 4}, {"learning_rate": 0.01}, {"hidden": 5}, {"data": DATA[:-1]}]
+)
+def test_a_checkpoint_of_another_run_is_refused(change, tmp_path):
+    path = tmp_path / "run.npz"
+    same = {"data": DATA, "hidden": 4, **OPTIONS, "checkpoint": path}
+    train_rbm(**same)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="another run"):
+        train_rbm(**(same | change))
+    assert path.read_bytes() == before
+
+
+def test_a_model_file_is_not_taken_for_a_checkpoint(tmp_path):
+    path = tmp_path / "model.npz"
+    save(RBM(np.zeros((9, 4)), np.zeros(9), np.zeros(4)), path)
+    with pytest.raises(InputError, match="not a checkpoint"):
+        train_rbm(DATA, 4, checkpoint=path)
+
+
+def test_state_survives_as_arrays(tmp_path):
+    path = tmp_path / "run.npz"
+    TRAININGS["pcd, grey"](checkpoint=path)
+    with np.load(path) as file:
+        arrays = {k.removeprefix("stage0_"): file[k] for k in file.files if k.startswith("stage0_")}
+    again = to_arrays(from_arrays(arrays))
+    assert again.keys() == arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(again[name], array)
+
+
+def test_ctrl_c_saves_and_the_next_call_goes_on(tmp_path):
+    path = tmp_path / "run.npz"
+    train = partial(train_rbm, DATA, 4, **(OPTIONS | {"epochs": 20}))
+    calls = 0
+
+    def press_once(*_):
+        nonlocal calls
+        calls += 1
+        if calls == 31:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(progress=press_once, checkpoint=path)
+    with np.load(path) as file:
+        assert file["stage0_position"][:2].tolist() == [5, 1]
+    assert_same_bits(train(), train(checkpoint=path))
+
+
+def test_pressing_ctrl_c_twice_interrupts_at_once():
+    with postponed_interrupts() as pressed:
+        assert not pressed()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert pressed()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_other_threads_do_not_touch_signals():
+    seen = []
+
+    def inside():
+        with postponed_interrupts() as pressed:
+            seen.append(pressed())
+
+    thread = threading.Thread(target=inside)
+    thread.start()
+    thread.join()
+    assert seen == [False]
+
+
+_CHILD = """
+import sys
+import numpy as np
+from meltpoint.files.models import save
+from meltpoint.training.dbm import train_dbm
+data = np.random.default_rng(3).random((400, 64))
+model = train_dbm(data, (40, 30), epochs=8, batch=10, sweeps=3, checkpoint=sys.argv[1])
+save(model, sys.argv[2])
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_it_ends_with_the_same_bits(tmp_path):
+    def start(name: str) -> subprocess.Popen:
+        arguments = [
+            sys.executable,
+            "-c",
+            _CHILD,
+            str(tmp_path / f"{name}-run.npz"),
+            str(tmp_path / f"{name}.npz"),
+        ]
+        return subprocess.Popen(arguments, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"})
+
+    begun = time.monotonic()
+    assert start("undisturbed").wait() == 0
+    whole = time.monotonic() - begun
+    moments = np.random.default_rng(int(time.time()))
+    kills = 0
+    while True:
+        child = start("killed")
+        try:
+            # Long enough to get somewhere beyond the imports, short enough to be killed several times.
+            code = child.wait(timeout=whole * moments.uniform(0.4, 0.8) if kills < 6 else None)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+            kills += 1
+            continue
+        assert code == 0
+        break
+    assert kills >= 1
+    assert (tmp_path / "killed.npz").read_bytes() == (tmp_path / "undisturbed.npz").read_bytes()

@@ -1,0 +1,57 @@
+"""Sparse products against matrix products."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from meltpoint.training.coupling import Coupling, pair_sums
+from meltpoint.training.sparse import list_columns, list_rows, multiply, strips_of
+
+KINDS = st.sampled_from([np.float32, np.float64])
+COUNTS = hnp.arrays(np.uint8, st.tuples(st.integers(1, 7), st.integers(1, 40)), elements=st.integers(0, 2))
+
+
+@given(COUNTS, st.integers(1, 70), KINDS, st.booleans())
+@settings(deadline=None, max_examples=50)
+def test_adding_rows_is_the_product(counts, n_columns, kind, transposed):
+    rng = np.random.default_rng(0)
+    shape = (counts.shape[1], n_columns)
+    # Small whole numbers: every order of additions gives the same sum, so the comparison is exact.
+    matrix = rng.integers(-9, 10, shape[::-1] if transposed else shape).astype(kind)
+    matrix = matrix.T if transposed else matrix
+    out = multiply(list_rows(counts), strips_of(matrix))
+    assert out.dtype == kind
+    np.testing.assert_array_equal(out, counts.astype(kind) @ matrix)
+
+
+@given(COUNTS)
+@settings(deadline=None)
+def test_columns_are_listed_like_rows_of_the_transpose(counts):
+    by_column, by_row = list_columns(counts), list_rows(np.ascontiguousarray(counts.T))
+    np.testing.assert_array_equal(by_column.starts, by_row.starts)
+    np.testing.assert_array_equal(by_column.columns, by_row.columns[: by_row.starts[-1]])
+
+
+@pytest.mark.parametrize("density", [0.0, 0.1, 0.9])
+@pytest.mark.parametrize("width", [5, 200])
+def test_a_coupling_multiplies_the_same_whichever_way_it_chooses(density, width):
+    rng = np.random.default_rng(1)
+    coupling = Coupling(rng.normal(size=(300, width)).astype(np.float32))
+    lower = (rng.random((20, 300)) < density).astype(np.uint8)
+    upper = (rng.random((20, width)) < density).astype(np.uint8)
+    np.testing.assert_allclose(coupling.up(lower), lower @ coupling.weights, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(coupling.down(upper), upper @ coupling.weights.T, rtol=0, atol=1e-4)
+    means = rng.random((20, width)).astype(np.float32)
+    np.testing.assert_allclose(pair_sums(lower, means), lower.T @ means, rtol=0, atol=1e-4)
+
+
+def test_a_coupling_notices_changed_weights():
+    rng = np.random.default_rng(2)
+    coupling = Coupling(rng.normal(size=(300, 100)).astype(np.float32))
+    lower = (rng.random((20, 300)) < 0.1).astype(np.uint8)
+    coupling.up(lower)
+    coupling.weights *= 2
+    coupling.changed()
+    np.testing.assert_allclose(coupling.up(lower), lower @ coupling.weights, rtol=0, atol=1e-4)
