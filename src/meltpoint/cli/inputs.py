@@ -77,10 +77,8 @@ def _read(source: str, split: Split, binarize: str | None, seed: int, progress: 
 
 
 def _is_data_set(source: str) -> bool:
-    """Whether this is the name of a data set; a file of the same name comes first."""
-    from meltpoint.datasets.catalogue import names
-
-    return source in names() and not Path(source).exists()
+    """Whether this can only be the name of a data set: one word, and no file of that name."""
+    return source.replace("-", "").isalnum() and not Path(source).exists()
 
 
 def _load(name: str, binarize: str | None, seed: int, progress: Progress) -> "Dataset":

@@ -1,0 +1,43 @@
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+HEAVY = ("matplotlib", "numba", "numpy", "pooch", "rich", "scipy", "sklearn")
+COMMANDS = ("demo", "evaluate", "sample", "train", "data")
+
+PROGRAM = f"""
+import sys
+from meltpoint.cli import main
+try:
+    main()
+finally:
+    print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)], ids=str)
+def test_help_imports_nothing_heavy(command):
+    # What takes the time is imports, and they can be counted, which a busy machine's clock cannot.
+    arguments = [sys.executable, "-c", PROGRAM, *command, "--help"]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: meltpoint")
+    assert done.stderr == "[]\n"
+
+
+def test_help_names_every_command(run):
+    text = run("--help").stdout
+    assert all(f"  {name} " in text for name in COMMANDS)
+
+
+def test_version(run):
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, f"meltpoint {version('meltpoint')}\n")
+
+
+@pytest.mark.parametrize("arguments", [["evaluat"], ["evaluate"], ["evaluate", "a", "b", "--steps", "many"]])
+def test_a_wrong_command_line_is_exit_code_2(run, arguments):
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Error" in result.stderr

@@ -1,0 +1,91 @@
+"""Ctrl-C as it comes from a keyboard: the signal, sent to the command in its own process."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import meltpoint as mp
+
+# A line for every look at the progress, so that the test knows when to press.
+TALKATIVE = """
+from meltpoint.cli import main, screen
+screen._LINE_SECONDS = screen._WARM_SECONDS = 0.0
+main()
+"""
+
+
+@pytest.fixture
+def evaluate(tmp_path):
+    """Starts an evaluation of some seconds in a process of its own, with its stderr to be read line by line."""
+    rng = np.random.default_rng(0)
+    mp.save(mp.RBM(rng.normal(size=(40, 30)), np.zeros(40), np.zeros(30)), tmp_path / "model.npz")
+    np.save(tmp_path / "test.npy", rng.integers(0, 2, (100, 40)))
+    started = []
+
+    def start(*options):
+        arguments = ["evaluate", "model.npz", "test.npy", "--train", "test.npy", "--threads", "1", *options]
+        process = subprocess.Popen(
+            [sys.executable, "-c", TALKATIVE, *arguments],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def press_at(process, share):
+    """Send SIGINT when that share, in percent, of both stages is done; give the rest of stderr and all of stdout."""
+    for line in process.stderr:
+        match = re.match(r"AIS and RAISE: (\d+)%", line)
+        if match and int(match[1]) >= share:
+            break
+    else:
+        pytest.fail(f"it ended by itself: {process.communicate()}")
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    return stdout, "".join(line for line in stderr.splitlines(True) if not line.startswith("AIS and RAISE:"))
+
+
+def test_in_raise_a_partial_report_is_printed(evaluate):
+    process = evaluate("--steps", "4000", "--ais-chains", "64", "--json", "--plot", "a.png")
+    stdout, stderr = press_at(process, 60)
+    report = json.loads(stdout)
+    done = len(report["examples"]["log_prob"])
+    assert 0 < done < 100
+    assert report["interrupted"] is True
+    assert report["settings"]["examples"] == 100
+    assert stderr == (
+        f"figure: a.png\nmeltpoint: interrupted: a partial report, from {done} of 100 examples\n"
+    )
+    assert process.returncode == 1
+
+
+def test_in_ais_the_answer_so_far_is_told(evaluate):
+    process = evaluate("--steps", "4000", "--examples", "16", "--ais-chains", "400")
+    stdout, stderr = press_at(process, 40)
+    assert stdout == ""
+    assert re.fullmatch(
+        r"meltpoint: interrupted: of 400 AIS chains, \d+ were finished, RAISE had finished no example: "
+        r"optimistic -\S+ ± \S+, conservative unknown \(log Z \S+ ± \S+\)\n",
+        stderr,
+    )
+    assert process.returncode == 130
+
+
+def test_before_anything_is_known_it_says_so(evaluate):
+    process = evaluate("--steps", "200000", "--ais-chains", "64")
+    stdout, stderr = press_at(process, 0)
+    assert (stdout, stderr) == ("", "meltpoint: interrupted: nothing was finished by then\n")
+    assert process.returncode == 130
