@@ -43,6 +43,14 @@ def test_no_smaller_price_would_do(confidence) -> None:
     assert violation([extremal], confidence - 0.009) >= d * 0.999
 
 
+def test_examples_that_share_their_chains_are_not_covered() -> None:
+    """One estimate counted five times: its price would be a fifth, and too small."""
+    q, x, y = 0.3, 2.0, 4 / 7  # unbiased for 1
+    certificate = certify_mean_log_prob(math.log(x), 5, 0.9)
+    assert certificate.bound > 0  # with probability 0.3 instead of at most 0.1
+    assert violation([(q, x, y)] * 5, 0.9) <= 0.1
+
+
 @given(st.floats(-1e4, 1e4), confidences)
 def test_one_example_costs_as_much_as_log_z(value, confidence) -> None:
     assert certify_mean_log_prob(value, 1, confidence).bound == certify_log_z(value, confidence).bound

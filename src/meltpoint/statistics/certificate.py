@@ -9,7 +9,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from meltpoint.errors import InputError
+from meltpoint.statistics.estimate import finite_or_none
 
 
 @dataclass(frozen=True)
@@ -21,11 +24,12 @@ class Certificate:
     quantity: str
 
     def __str__(self) -> str:
-        return f"{self.quantity} > {self.bound:.2f} with {self.confidence:.0%} confidence"
+        certain = np.floor(100 * self.bound) / 100  # rounded down: what is printed is certified too
+        return f"{self.quantity} > {certain:.2f} with {100 * self.confidence:.12g}% confidence"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain numbers and strings."""
-        return {"bound": self.bound, "confidence": self.confidence, "quantity": self.quantity}
+        """The same as plain numbers and strings; a bound that is not a number is None."""
+        return {"bound": finite_or_none(self.bound), "confidence": self.confidence, "quantity": self.quantity}
 
 
 def certify_mean_log_prob(mean: float, examples: int, confidence: float) -> Certificate:

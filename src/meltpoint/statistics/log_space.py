@@ -30,14 +30,20 @@ def log_mean_error(log_weights: NDArray[np.floating], axis: int = -1) -> Any:  #
     count = log_weights.shape[axis]
     if count < 2:
         return np.full(np.delete(log_weights.shape, axis), np.nan)[()]
-    relative = np.exp(log_weights - np.max(log_weights, axis=axis, keepdims=True))
+    relative = _relative(log_weights, axis)
     return np.std(relative, axis=axis, ddof=1) / np.mean(relative, axis=axis) / np.sqrt(count)
 
 
 def effective_sample_size(log_weights: NDArray[np.floating], axis: int = -1) -> Any:  # noqa: ANN401
-    """How many equal weights would be worth as much: (sum w)^2 / sum w^2, between 1 and the number of weights.
+    """How many equal weights would be worth as much: (sum w)^2 / sum w^2, from 1 to the number of weights.
 
     >>> float(effective_sample_size(np.zeros(10)))
     10.0
     """
-    return np.exp(2 * logsumexp(log_weights, axis=axis) - logsumexp(2 * log_weights, axis=axis))
+    relative = _relative(log_weights, axis)
+    return np.sum(relative, axis=axis) ** 2 / np.sum(np.square(relative), axis=axis)
+
+
+def _relative(log_weights: NDArray[np.floating], axis: int) -> NDArray[np.floating]:
+    """Weights as parts of the largest, which keeps the digits that large log weights do not have."""
+    return np.exp(log_weights - np.max(log_weights, axis=axis, keepdims=True))
