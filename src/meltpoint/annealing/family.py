@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from meltpoint.models.bipartite import Bipartite, softplus
+from meltpoint.models.bipartite import Bipartite, softplus, sum_softplus
 from meltpoint.models.checks import Floats
 
 
@@ -34,4 +34,4 @@ class Family:
     def log_f(self, beta: float, even: NDArray[Any]) -> Floats:
         """Log unnormalised probability (chain,) of even states at beta, the odd side summed out."""
         field = beta * self.target.odd_field(even) + self.odd_bias(beta)
-        return even @ self.even_bias(beta) + softplus(field).sum(axis=1)
+        return even @ self.even_bias(beta) + sum_softplus(field)

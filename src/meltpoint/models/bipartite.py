@@ -19,6 +19,8 @@ from scipy.special import expit
 
 from meltpoint.models.checks import Floats
 
+_FACTORS = 64  # 2**64 is far below the largest float32
+
 
 @dataclass(frozen=True)
 class Block:
@@ -85,7 +87,7 @@ class Bipartite:
 
     def log_f(self, even: NDArray[Any]) -> Floats:
         """Log unnormalised probability (chain,) of even states, the odd side summed out."""
-        return even @ self.even_bias + softplus(self.odd_field(even) + self.odd_bias).sum(axis=1)
+        return even @ self.even_bias + sum_softplus(self.odd_field(even) + self.odd_bias)
 
     def odd_given_even(self, even: NDArray[Any]) -> Floats:
         """Probability (chain, odd unit) of being on."""
@@ -94,6 +96,18 @@ class Bipartite:
     def even_given_odd(self, odd: NDArray[Any]) -> Floats:
         """Probability (chain, even unit) of being on."""
         return expit(self.even_field(odd) + self.even_bias)
+
+
+def sum_softplus(x: NDArray[np.floating]) -> Floats:
+    """Sum of softplus over the last axis, in x's precision, with one logarithm for many units.
+
+    softplus(x) = max(x, 0) + log(1 + exp(-|x|)), and a product of factors between 1 and 2 cannot overflow soon.
+    """
+    factors = np.exp(-np.abs(x))
+    factors += 1
+    starts = np.arange(0, x.shape[-1], _FACTORS)
+    logs = np.log(np.multiply.reduceat(factors, starts, axis=-1))
+    return np.maximum(x, 0).sum(axis=-1, dtype=np.float64) + logs.sum(axis=-1, dtype=np.float64)
 
 
 def softplus(x: NDArray[np.floating]) -> Floats:

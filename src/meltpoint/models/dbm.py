@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.models import checks
-from meltpoint.models.bipartite import Bipartite, Block, softplus
+from meltpoint.models.bipartite import Bipartite, Block, sum_softplus
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.models.log_f import SAMPLES, LogF, draw, estimate_log_f, log_bernoulli
 
@@ -97,8 +97,7 @@ class DBM:
             return LogF(exact, np.zeros(len(bits)), exact)
         return estimate_log_f(
             bits,
-            self._log_weights,
-            lambda v, _: self.mean_field_bound(v, *self.mean_field(v)),
+            self._weigh,
             self.bipartite.n_even + self.bipartite.n_odd,
             samples=samples,
             seed=seed,
@@ -136,11 +135,15 @@ class DBM:
         energy = even @ two.even_bias + odd @ two.odd_bias + (two.odd_field(even) * odd).sum(axis=1)
         return energy + _entropy(even[:, self.n_visible :]) + _entropy(odd)
 
-    def _log_weights(self, visible: Bits, generators: list[np.random.Generator], samples: int) -> Floats:
-        """Log of f(v, even hidden) / q(even hidden | v) for samples of q (example, sample)."""
-        rates = np.clip(self.mean_field(visible)[0][:, self.n_visible :], 1e-6, 1 - 1e-6)
+    def _weigh(
+        self, visible: Bits, generators: list[np.random.Generator], samples: int
+    ) -> tuple[Floats, Floats]:
+        """Log of f(v, even hidden) / q(even hidden | v) for samples of q (example, sample), and the bound."""
+        even, odd = self.mean_field(visible)
+        rates = np.clip(even[:, self.n_visible :], 1e-6, 1 - 1e-6)
         hidden = draw(generators, rates, samples)
-        return self.log_joint(visible, hidden) - log_bernoulli(hidden, logit(rates)[:, np.newaxis])
+        log_weights = self.log_joint(visible, hidden) - log_bernoulli(hidden, logit(rates)[:, np.newaxis])
+        return log_weights, self.mean_field_bound(visible, even, odd)
 
     def log_joint(self, visible: Bits, hidden: NDArray[np.bool_]) -> Floats:
         """log f(v, even hidden layers) (example, sample), odd layers summed out, for (example, sample, unit)."""
@@ -157,11 +160,12 @@ class DBM:
                 field[:, two.odd_slices[block.odd_layer]] += flat[:, columns] @ block.weights.astype(
                     np.float32
                 )
-        field = field.reshape(*hidden.shape[:2], -1) + from_visible[:, np.newaxis]
+        field = field.reshape(*hidden.shape[:2], -1)
+        field += from_visible[:, np.newaxis].astype(np.float32)
         bias = (visible @ two.even_bias[: self.n_visible])[:, np.newaxis] + hidden @ two.even_bias[
             self.n_visible :
         ]
-        return bias + softplus(field).sum(axis=2)
+        return bias + sum_softplus(field)
 
 
 def _entropy(rates: Floats) -> Floats:

@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.models import checks
+from meltpoint.models.bipartite import sum_softplus
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.models.log_f import SAMPLES, LogF, draw_given, estimate_log_f, log_bernoulli
 from meltpoint.models.rbm import RBM
@@ -92,10 +93,15 @@ class DBN:
         log_weights = np.zeros(state.shape[:2])
         for layer in self.directed:
             weights = layer.weights.astype(np.float32)
-            inputs = state.astype(np.float32) @ weights + layer.recognition_bias
-            upper = draw_given(generators, expit(inputs))
+            # Samples of one example that are still equal need one product for all of them.
+            distinct = state[:, :1] if lower.strides[1] == 0 and layer is self.directed[0] else state
+            inputs = distinct.astype(np.float32) @ weights + layer.recognition_bias.astype(np.float32)
+            inputs = np.broadcast_to(inputs, (*state.shape[:2], weights.shape[1]))
+            upper = draw_given(generators, expit(inputs, dtype=np.float64))
             log_weights -= log_bernoulli(upper, inputs)
-            log_weights += log_bernoulli(state, upper.astype(np.float32) @ weights.T + layer.visible_bias)
+            below = upper.astype(np.float32) @ weights.T
+            below += layer.visible_bias.astype(np.float32)
+            log_weights += log_bernoulli(state, below)
             state = upper
         return state, log_weights
 
@@ -124,19 +130,25 @@ class DBN:
             return LogF(exact, np.zeros(len(bits)), exact)
         return estimate_log_f(
             bits,
-            self._log_weights,
-            lambda _, weights: weights.mean(axis=1),
+            self._weigh,
             sum(self.layer_sizes),
             samples=samples,
             seed=seed,
             progress=progress,
         )
 
-    def _log_weights(self, visible: Bits, generators: list[np.random.Generator], samples: int) -> Floats:
+    def _weigh(
+        self, visible: Bits, generators: list[np.random.Generator], samples: int
+    ) -> tuple[Floats, Floats]:
+        """Log importance weights (example, sample), and their mean: a lower bound on average (Jensen)."""
         start = np.broadcast_to(visible[:, np.newaxis], (len(visible), samples, self.n_visible))
         state, log_weights = self.recognise_sample(start, generators)
-        flat = state.reshape(-1, state.shape[2]).astype(np.float32)
-        return log_weights + self.top.bipartite.log_f(flat).reshape(log_weights.shape)
+        flat = state.reshape(-1, state.shape[2])
+        field = flat.astype(np.float32) @ self.top.weights.astype(np.float32)
+        field += self.top.hidden_bias.astype(np.float32)
+        log_top = flat @ self.top.visible_bias + sum_softplus(field)
+        log_weights += log_top.reshape(log_weights.shape)
+        return log_weights, log_weights.mean(axis=1)
 
 
 def _directed(layer: Sequence[ArrayLike] | Directed, k: int) -> Directed:

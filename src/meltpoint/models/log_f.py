@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, Progress
-from meltpoint.models.bipartite import softplus
+from meltpoint.models.bipartite import sum_softplus
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.randomness import Purpose, generator
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
@@ -27,8 +27,7 @@ class LogF:
 
 def estimate_log_f(
     x: Bits,
-    log_weights: Callable[[Bits, list[np.random.Generator], int], Floats],
-    bound: Callable[[Bits, Floats], Floats],
+    weigh: Callable[[Bits, list[np.random.Generator], int], tuple[Floats, Floats]],
     units: int,
     *,
     samples: int,
@@ -37,8 +36,8 @@ def estimate_log_f(
 ) -> LogF:
     """Estimate log f of every example from `samples` importance weights each.
 
-    `log_weights` gives (example, sample) log weights for a block of examples and their generators: one generator
-    per example, so that blocks can be cut in any way. `bound` turns them (and the examples) into a lower bound.
+    `weigh` gives the log weights (example, sample) and the lower bound (example,) for a block of examples and their
+    generators: one generator per example, so that blocks can be cut in any way.
     """
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
         raise InputError(
@@ -49,10 +48,9 @@ def estimate_log_f(
     for low in range(0, len(x), block):
         part = slice(low, min(low + block, len(x)))
         generators = [generator(seed, Purpose.LOG_F, i) for i in range(part.start, part.stop)]
-        weights = log_weights(x[part], generators, int(samples))
+        weights, bounds[part] = weigh(x[part], generators, int(samples))
         values[part] = log_mean_exp(weights)
         errors[part] = log_mean_error(weights)
-        bounds[part] = bound(x[part], weights)
         if progress:
             progress("unnormalised probabilities", part.stop, len(x))
     return LogF(values, errors, bounds)
@@ -73,4 +71,4 @@ def draw_given(generators: list[np.random.Generator], rates: Floats) -> NDArray[
 
 def log_bernoulli(bits: NDArray[np.generic], inputs: NDArray[np.floating]) -> Floats:
     """Log probability, summed over the last axis, of bits whose units are on with probability sigmoid(inputs)."""
-    return np.where(bits, -softplus(-inputs), -softplus(inputs)).sum(axis=-1, dtype=np.float64)
+    return np.where(bits, inputs, 0).sum(axis=-1, dtype=np.float64) - sum_softplus(inputs)

@@ -1,0 +1,170 @@
+"""Importance-sampling estimates of f(v): enumerated over the proposal they are unbiased, their bounds are bounds."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from meltpoint.errors import InputError
+from meltpoint.models import dbm, dbn, log_f
+from meltpoint.models.log_f import draw, draw_given, log_bernoulli
+from oracle.concentration import bernstein
+from oracle.driving import models
+from oracle.driving.truth import f_visible, recognition_outcomes, recognition_probability, recognition_sizes
+from oracle.tables import all_states
+
+DBMS = [models.dbm(31, [3, 2, 2]), models.dbm(32, [2, 2, 2, 3]), models.dbm(33, [2, 1, 2, 2, 2])]
+DYADIC_DBMS = [models.dbm(31, [3, 2, 2], dyadic=True), models.dbm(32, [2, 2, 3, 2, 1], dyadic=True)]
+DBNS = [models.dbn(31, [3, 2, 2]), models.dbn(32, [2, 3, 2, 2])]
+
+
+def dbm_weights(model):
+    """Probability and weight (visible state, outcome) of every outcome of a DBM's proposal."""
+    drawn = []
+
+    def every(_generators, rates, samples):
+        states = all_states(rates.shape[1]).astype(bool)
+        assert samples == len(states)
+        drawn.append(np.where(states, rates[:, np.newaxis], 1 - rates[:, np.newaxis]).prod(axis=2))
+        return np.broadcast_to(states, (len(rates), *states.shape))
+
+    x = all_states(model.n_visible)
+    n_outcomes = 2 ** (model.bipartite.n_even - model.n_visible)
+    with mock.patch.object(dbm, "draw", every):
+        weights = np.exp(model._weigh(x, [], n_outcomes)[0])
+    return drawn[0], weights
+
+
+def dbn_weights(model):
+    """Probability and weight (visible state, outcome) of every outcome of a DBN's recognition."""
+    x = all_states(model.n_visible)
+    with mock.patch.object(dbn, "draw_given", recognition_outcomes(model)):
+        log_weights = model._weigh(x, [], 2 ** sum(recognition_sizes(model)))[0]
+    return recognition_probability(model), np.exp(log_weights)
+
+
+@pytest.mark.parametrize("model", DYADIC_DBMS, ids=repr)
+def test_dbm_estimate_is_unbiased(model) -> None:
+    probability, weights = dbm_weights(model)
+    np.testing.assert_allclose(probability.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose((probability * weights).sum(axis=1), f_visible(model), rtol=1e-12)
+
+
+@pytest.mark.parametrize("model", DBMS, ids=repr)
+def test_dbm_estimate_is_unbiased_within_float32(model) -> None:
+    # The products with the even hidden units are taken in float32.
+    probability, weights = dbm_weights(model)
+    np.testing.assert_allclose((probability * weights).sum(axis=1), f_visible(model), rtol=1e-5)
+
+
+@pytest.mark.parametrize("model", DBNS, ids=repr)
+def test_dbn_estimate_is_unbiased(model) -> None:
+    probability, weights = dbn_weights(model)
+    np.testing.assert_allclose(probability.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose((probability * weights).sum(axis=1), f_visible(model), rtol=1e-12)
+
+
+@pytest.mark.parametrize("model", DBNS, ids=repr)
+def test_dbn_bound_lies_below_in_expectation(model) -> None:
+    probability, weights = dbn_weights(model)
+    assert ((probability * np.log(weights)).sum(axis=1) < np.log(f_visible(model))).all()
+
+
+def test_mutants_of_the_weights_are_rejected() -> None:
+    probability, weights = dbm_weights(DYADIC_DBMS[0])
+    shuffled = probability[:, ::-1]  # drawn from one distribution, weighted with another's density
+    assert np.abs((shuffled * weights).sum(axis=1) / f_visible(DYADIC_DBMS[0]) - 1).max() > 1e-3
+    with mock.patch.object(dbm, "log_bernoulli", return_value=0.0):  # no density at all
+        probability, weights = dbm_weights(DYADIC_DBMS[0])
+    assert np.abs((probability * weights).sum(axis=1) / f_visible(DYADIC_DBMS[0]) - 1).max() > 1e-3
+
+
+@pytest.mark.parametrize("model", [*DYADIC_DBMS, *DBNS], ids=repr)
+def test_log_f_is_near_the_truth(model) -> None:
+    probability, weights = (dbm_weights if model in DYADIC_DBMS else dbn_weights)(model)
+    expected, n = f_visible(model), 4000
+    variance = (probability * weights**2).sum(axis=1) - expected**2
+    estimate = model.log_f_estimate(all_states(model.n_visible), samples=n, seed=1)
+    for k, value in enumerate(np.exp(estimate.values)):
+        allowed = bernstein(n, variance[k], weights[k].max(), 1e-6 / expected.size)
+        assert abs(value - expected[k]) < allowed
+
+
+@given(
+    sizes=st.lists(st.integers(1, 3), min_size=3, max_size=4),
+    scale=st.floats(0.01, 6),
+    seed=st.integers(0, 999),
+)
+@settings(max_examples=25, deadline=None)
+def test_mean_field_rises_with_every_sweep_and_stays_below_f(sizes, scale, seed) -> None:
+    model = models.dbm(seed, sizes, scale)
+    x, log_f = all_states(model.n_visible), np.log(f_visible(model))
+    bounds = [model.mean_field_bound(x, *model.mean_field(x, sweeps=k, tolerance=0)) for k in range(8)]
+    assert (np.diff(bounds, axis=0) > -1e-12 * np.maximum(1, np.abs(log_f))).all()
+    assert (bounds[-1] <= log_f + 1e-12 * np.maximum(1, np.abs(log_f))).all()
+
+
+@pytest.mark.parametrize("model", DBMS, ids=repr)
+def test_mean_field_is_a_fixed_point(model) -> None:
+    x, two = all_states(model.n_visible), model.bipartite
+    even, odd = model.mean_field(x, sweeps=5000, tolerance=1e-13)
+    np.testing.assert_array_equal(even[:, : model.n_visible], x)
+    np.testing.assert_allclose(odd, two.odd_given_even(even), atol=1e-12)
+    np.testing.assert_allclose(
+        even[:, model.n_visible :], two.even_given_odd(odd)[:, model.n_visible :], atol=1e-11
+    )
+
+
+def test_one_hidden_layer_needs_no_estimate() -> None:
+    model = models.dbm(34, [4, 5])
+    estimate = model.log_f_estimate(all_states(4))
+    np.testing.assert_allclose(np.exp(estimate.values), f_visible(model), rtol=1e-12)
+    np.testing.assert_array_equal(estimate.values, estimate.bound)
+    assert (estimate.stderrs == 0).all()
+
+
+@pytest.mark.parametrize("model", [DBMS[0], DBNS[1]], ids=repr)
+def test_an_examples_estimate_depends_on_its_place_and_seed_alone(model, monkeypatch) -> None:
+    x = all_states(model.n_visible)
+    whole = model.log_f(x, samples=50, seed=3)
+    calls = []
+    monkeypatch.setattr(log_f, "_BLOCK_BYTES", 1)  # one example at a time
+    again = model.log_f_estimate(x, samples=50, seed=3, progress=lambda *told: calls.append(told[1:])).values
+    np.testing.assert_allclose(again, whole, rtol=1e-12)  # matrix products of other shapes round otherwise
+    assert calls == [(k + 1, len(x)) for k in range(len(x))]
+    np.testing.assert_allclose(model.log_f(x[:2], samples=50, seed=3), whole[:2], rtol=1e-12)
+    assert (model.log_f(x, samples=50, seed=4) != whole).any()
+
+
+@pytest.mark.parametrize("samples", [0, -1, 2.5, True, "many"])
+@pytest.mark.parametrize("model", [DBMS[0], DBNS[0]], ids=repr)
+def test_bad_number_of_samples(model, samples) -> None:
+    with pytest.raises(InputError, match=f"found samples={samples!r}, expected a whole number from 1 on: "):
+        model.log_f([[0] * model.n_visible], samples=samples)
+
+
+class Lattice(np.random.Generator):
+    """A generator that gives the smallest uniform above zero that its type can tell from zero."""
+
+    def __init__(self):
+        super().__init__(np.random.PCG64(0))
+
+    def random(self, size=None, dtype=np.float64, out=None):
+        return np.full(size, 2.0**-24 if dtype == np.float32 else 2.0**-53, dtype)
+
+
+def test_units_are_drawn_as_rarely_as_their_rates_say() -> None:
+    # With 24 bits a unit of rate 1e-12 would come up with probability 6e-8, weighted by 1 / 1e-12.
+    rates = np.array([[[1e-12]]])
+    assert draw_given([Lattice()], rates).all()
+    assert draw([Lattice()], rates[:, 0], 1).all()
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(-700, 700)), min_size=1, max_size=8))
+def test_log_bernoulli_is_the_log_of_a_product(units) -> None:
+    bits, inputs = np.array([b for b, _ in units]), np.array([t for _, t in units])
+    expected = sum(-np.logaddexp(0, -t if on else t) for on, t in units)
+    assert log_bernoulli(bits, inputs) == pytest.approx(expected, rel=1e-12)
+    assert log_bernoulli(~bits, -inputs) == pytest.approx(expected, rel=1e-12)
