@@ -97,7 +97,7 @@ def _head(path: Path) -> bytes:
         head = b"" if is_special else _first_bytes(path)
     except FileNotFoundError as problem:
         raise InputError(
-            found=f"no file {shown!r}", expected="an existing file", remedy="check the folder and the name"
+            found=f"no file {shown!r}", expected="an existing file", remedy="check the path"
         ) from problem
     except (OSError, ValueError) as problem:
         raise InputError(

@@ -64,7 +64,12 @@ def save(
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """The model in a .npz file written by `save`, or in a .mat file with vishid, visbiases and hidbiases."""
+    """The model in a .npz file written by `save`, or in a .mat file with vishid, visbiases and hidbiases.
+
+    >>> load("mnist.png")
+    Traceback (most recent call last):
+    meltpoint.errors.InputError: found no file 'mnist.png', expected an existing file: check the path
+    """
     file = Path(path)
     if _is_mat(file):
         return _load_mat(file)
@@ -82,7 +87,15 @@ def load(path: str | os.PathLike[str]) -> Model:
 
 
 def read_note(path: str | os.PathLike[str]) -> str:
-    """The note in a model file, empty if it has none."""
+    """The note in a model file, empty if it has none.
+
+    >>> import tempfile
+    >>> from meltpoint.models.rbm import RBM
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(RBM([[0.5]], [0], [1]), f"{folder}/model.npz", note='{"method": "pcd"}')
+    ...     read_note(f"{folder}/model.npz")
+    '{"method": "pcd"}'
+    """
     file = Path(path)
     if _is_mat(file) or _NOTE not in _read_header(file)[1]:
         return ""
