@@ -1,21 +1,33 @@
 """Fixtures shared by all tests."""
 
+import hashlib
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
-# A busy machine may pause any example for longer than Hypothesis allows; pytest's timeout catches what hangs.
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+def _compile_afresh_when_kernels_change() -> None:
+    """Numba's cache sees a change of the file a function stands in, not of the files it uses."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        source = path.read_bytes()
+        if b"compiling import" in source or path.parent.name == "kernels":
+            digest.update(source)
+    cache = Path(tempfile.gettempdir()) / f"meltpoint-kernels-{os.getuid()}-{digest.hexdigest()[:16]}"
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(cache))
+
+
+_compile_afresh_when_kernels_change()
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder with the paper's model and data. Without it a test is skipped, and in CI it fails."""
+    """The folder with the paper's model and data. Its absence skips a test, except in CI, where it fails it."""
     if not SHARED.is_dir():
         message = "needs ../shared (the paper's model and MNIST), which is not beside this checkout"
         if os.environ.get("CI"):

@@ -19,8 +19,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.models.checks import Floats
 
 _LOW_UNITS = 6  # 64 states to a row: long enough for vectors, short enough for the second-level cache
@@ -73,7 +73,7 @@ def lay_out(weights: Floats, enumerated_bias: Floats, bias: Floats) -> Blocks:
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def sum_blocks(blocks: Blocks, first: int, log_sums: Floats) -> None:
     """log_sums[k] = log of the sum of f over the states of block first + k."""
     n_units, n_low = blocks.low.shape
@@ -94,7 +94,7 @@ def sum_blocks(blocks: Blocks, first: int, log_sums: Floats) -> None:
         log_sums[k] = log_scale + _log_sum_exp(log_f)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def _open_block(blocks: Blocks, outer: int, field: Floats, off: Floats, on: Floats) -> float:
     """Fill A (off) and B (on) for the block with outer state `outer`, and give its log scale."""
     for i in range(field.size):
@@ -114,7 +114,7 @@ def _open_block(blocks: Blocks, outer: int, field: Floats, off: Floats, on: Floa
     return log_scale
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def _log_sum_exp(values: Floats) -> float:
     largest = -math.inf
     for value in values.flat:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.training.machine import Array, Machine
 from meltpoint.training.phases import Gradient
 
@@ -46,7 +46,7 @@ def average(machine: Machine, ascent: Ascent) -> None:
         _approach(mean.ravel(), value.ravel(), np.array([1.0 / ascent.n_averaged], value.dtype))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _step(value: np.ndarray, velocity: np.ndarray, slope: np.ndarray, factors: np.ndarray) -> None:
     rate, momentum, decay = factors
     for i in range(value.size):
@@ -54,7 +54,7 @@ def _step(value: np.ndarray, velocity: np.ndarray, slope: np.ndarray, factors: n
         value[i] += velocity[i]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _approach(mean: np.ndarray, value: np.ndarray, factors: np.ndarray) -> None:
     share = factors[0]
     for i in range(mean.size):

@@ -5,9 +5,9 @@ argument, made from a `SeedSequence` by `stream`.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.annealing.kernels.numerics import LIMIT, exp
 from meltpoint.annealing.kernels.xoshiro import LANES, fill_uniforms
 from meltpoint.randomness import Purpose, sequence
@@ -19,7 +19,7 @@ def stream(seed: int, *key: int) -> NDArray[np.uint32]:
     return words.astype(np.uint32).reshape(1, 4, LANES)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def switch_on(field: np.ndarray, bias: np.ndarray) -> None:
     """Replace inputs (example, unit) by the probabilities sigmoid(field + bias) of being on."""
     t = np.empty(field.shape[1], field.dtype)  # a loop that reads and writes one array is not vectorised
@@ -28,7 +28,7 @@ def switch_on(field: np.ndarray, bias: np.ndarray) -> None:
         _sigmoid(t, bias, field[row])
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def _sigmoid(field: np.ndarray, bias: np.ndarray, out: np.ndarray) -> None:
     one, limit = out.dtype.type(1), out.dtype.type(LIMIT)
     for j in range(field.size):
@@ -38,7 +38,7 @@ def _sigmoid(field: np.ndarray, bias: np.ndarray, out: np.ndarray) -> None:
         out[j] = one / (one + exp(-t))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def draw(probabilities: np.ndarray, state: np.ndarray, out: np.ndarray) -> None:
     """Fill out (example, unit) with zeros and ones; state advances."""
     width = probabilities.shape[1]
@@ -51,7 +51,7 @@ def draw(probabilities: np.ndarray, state: np.ndarray, out: np.ndarray) -> None:
             units[j] = one if uniforms[j] <= p[j] else zero
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def draw_pairs(probabilities: np.ndarray, state: np.ndarray, out: np.ndarray) -> None:
     """Fill out (example, unit) with the number of ones, 0 to 2, in two draws of each unit; state advances."""
     width = probabilities.shape[1]

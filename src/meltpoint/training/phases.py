@@ -5,10 +5,10 @@ from itertools import pairwise
 from typing import cast
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.training.coupling import State, pair_sums
 from meltpoint.training.machine import Array, Machine, States
 
@@ -104,7 +104,7 @@ def centre(gradient: Gradient, offsets: list[Array]) -> None:
         gradient.units[k + 1][:] -= offsets[k] @ pair
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _subtract_means(
     pair: np.ndarray, low_offset: np.ndarray, low: np.ndarray, high_offset: np.ndarray, high: np.ndarray
 ) -> None:

@@ -8,9 +8,9 @@ left side may be small counts: a unit that counts 2 has its row added twice.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.training.rowsum import STRIP_BYTES, sum_rows
 
 
@@ -68,7 +68,7 @@ def multiply(lists: Lists, strips: Strips) -> NDArray[np.floating]:
     return out
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _cut(matrix: np.ndarray, flat: np.ndarray, width: int) -> None:
     n_rows, n_columns = matrix.shape
     at = 0
@@ -84,7 +84,7 @@ def _cut(matrix: np.ndarray, flat: np.ndarray, width: int) -> None:
             at += width
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _list(counts: np.ndarray, columns: np.ndarray) -> None:
     n = 0
     for row in range(counts.shape[0]):
@@ -96,7 +96,7 @@ def _list(counts: np.ndarray, columns: np.ndarray) -> None:
             n += units[j]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _transpose(starts: np.ndarray, columns: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
     for row in range(starts.size - 1):
         for i in range(starts[row], starts[row + 1]):
@@ -105,7 +105,7 @@ def _transpose(starts: np.ndarray, columns: np.ndarray, places: np.ndarray, rows
             places[column] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _multiply(lists: Lists, strips: Strips, out: np.ndarray) -> None:
     # The type checker sees the intrinsic's signature, which has a context argument in front.
     width, n_columns = strips.width, strips.n_columns

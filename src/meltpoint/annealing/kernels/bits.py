@@ -5,7 +5,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from meltpoint.annealing.kernels.emit import intrinsic
+from meltpoint.annealing.kernels.compiling import intrinsic
 
 WORD = 32
 

@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from meltpoint.annealing.kernels.emit import intrinsic
+from meltpoint.annealing.kernels.compiling import intrinsic
 from meltpoint.annealing.kernels.polynomials import Reals
 from meltpoint.annealing.kernels.rows import QUAD, STRIP_BYTES
 from meltpoint.annealing.kernels.xoshiro import emit_uniforms

@@ -6,17 +6,17 @@ state alone, never on a clock, and does not change the sums.
 """
 
 import numpy as np
-from numba import njit
 
 from meltpoint.annealing.kernels.bits import WORD, count_ones, trailing_zeros, without_lowest
 from meltpoint.annealing.kernels.blocks import list_quads
+from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.annealing.kernels.packing import Side
 from meltpoint.annealing.kernels.rows import QUAD, STRIP_BYTES
 
 ON, OFF, QUADS = 0, 1, 2
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def list_lines(
     words: np.ndarray,
     side: Side,

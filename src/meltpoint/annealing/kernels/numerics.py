@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import overload
 
-from meltpoint.annealing.kernels.emit import intrinsic
+from meltpoint.annealing.kernels.compiling import intrinsic
 from meltpoint.annealing.kernels.polynomials import FLOAT32, LIMIT, LN2_PARTS
 
 __all__ = ["LIMIT", "exp"]

@@ -8,7 +8,6 @@ and the draw of the odd units, and so does exp(-t): a step costs one exponential
 import math
 
 import numpy as np
-from numba import njit
 
 from meltpoint.annealing.kernels.bits import WORD
 from meltpoint.annealing.kernels.blocks import (
@@ -18,6 +17,7 @@ from meltpoint.annealing.kernels.blocks import (
     weigh_and_draw_odd,
     weigh_odd,
 )
+from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.annealing.kernels.lists import OFF, QUADS, list_lines
 from meltpoint.annealing.kernels.packing import Side
 from meltpoint.annealing.kernels.rows import add_quads, add_rows, add_wide_quads, add_wide_rows
@@ -26,7 +26,7 @@ _LARGEST_STEP = 4.0  # |change of t| up to which 1 + z keeps its digits in float
 _LARGEST_PRODUCT = 600.0  # exp(±600) is a normal float64
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def run_tile(
     betas: np.ndarray,
     even: Side,
@@ -112,7 +112,7 @@ def run_tile(
         previous = beta
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _tabled(side: Side, source: Side) -> np.ndarray:
     """Which layers of the source have tables for everything they feed."""
     tabled = np.ones(source.sizes.size, np.bool_)
@@ -122,13 +122,13 @@ def _tabled(side: Side, source: Side) -> np.ndarray:
     return tabled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _bias_at(beta: float, side: Side, out: np.ndarray) -> None:
     for j in range(out.size):
         out[j] = side.base_bias[j] + beta * side.slope[j]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _total(sums: np.ndarray) -> float:
     """Sum in float64, in four chains that do not wait for each other."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -140,7 +140,7 @@ def _total(sums: np.ndarray) -> float:
     return (a + b) + (c + d)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _log_product(products: np.ndarray) -> float:
     total = 0.0
     for k in range(4):
@@ -148,7 +148,7 @@ def _log_product(products: np.ndarray) -> float:
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _coarse_change(previous: float, beta: float, odd: Side, field: np.ndarray) -> float:
     """Sum over odd units of softplus(t at beta) - softplus(t at previous), for steps of any size."""
     total = 0.0
@@ -158,12 +158,12 @@ def _coarse_change(previous: float, beta: float, odd: Side, field: np.ndarray) -
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _softplus(x: float) -> float:
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _gather(side: Side, source: Side, lines: np.ndarray, counts: np.ndarray, field: np.ndarray) -> None:
     """Field (chain * unit of `side`,): the sum of the weights of the source units that are on."""
     n_chains, n_units = lines.shape[0], side.starts[-1]

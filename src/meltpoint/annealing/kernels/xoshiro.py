@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 
-from meltpoint.annealing.kernels.emit import intrinsic
+from meltpoint.annealing.kernels.compiling import compiled, intrinsic
 from meltpoint.annealing.streams import LANES
 
 _I32 = ir.IntType(32)
@@ -65,7 +65,7 @@ def _next_uniforms(_context: Any, state: Any, chain: Any, out: Any, at: Any) -> 
     return types.void(state, types.int64, out, types.int64), codegen
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def fill_uniforms(state: np.ndarray, chain: int, out: np.ndarray, count: int) -> None:
     """Fill out[:count] (count a multiple of LANES) with uniforms in (0, 1] from one chain's generators."""
     for at in range(0, count, LANES):
