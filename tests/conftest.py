@@ -1,11 +1,13 @@
 """Fixtures shared by all tests."""
 
+import getpass
 import hashlib
 import os
 import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
@@ -18,11 +20,15 @@ def _compile_afresh_when_kernels_change() -> None:
         source = path.read_bytes()
         if b"compiling import" in source or path.parent.name == "kernels":
             digest.update(source)
-    cache = Path(tempfile.gettempdir()) / f"meltpoint-kernels-{os.getuid()}-{digest.hexdigest()[:16]}"
+    cache = Path(tempfile.gettempdir()) / f"meltpoint-kernels-{getpass.getuser()}-{digest.hexdigest()[:16]}"
     os.environ.setdefault("NUMBA_CACHE_DIR", str(cache))
 
 
 _compile_afresh_when_kernels_change()
+
+# A busy machine is not a failing test.
+settings.register_profile("meltpoint", deadline=None)
+settings.load_profile("meltpoint")
 
 
 @pytest.fixture(scope="session")

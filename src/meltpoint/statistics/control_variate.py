@@ -22,9 +22,8 @@ def control_variate_mean(
     >>> control_variate_mean(np.array([-5.0, -7.0]), np.array([1.0, -1.0]), np.zeros(9), np.full(2, 0.1))[0]
     -6.0
     """
-    n, population = len(values), len(control_all)
     mean = float(np.mean(values - control) + np.mean(control_all))
-    return mean, subset_error(values - control, errors, population)
+    return mean, subset_error(values - control, errors, len(control_all))
 
 
 def subset_error(differences: NDArray[np.floating], errors: NDArray[np.floating], population: int) -> float:
