@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BENCH_VENV := .venv-bench
+BENCH_READY := $(BENCH_VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test quick lint format bench clean
@@ -35,5 +37,16 @@ format: $(READY)  ## rewrite the source the way ruff likes it
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# PyTorch first and by its exact version: with its choice pip takes a newer one and gigabytes of CUDA with it.
+$(BENCH_READY):
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check jax jaxlib
+	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 rbms==0.5.0
+	@touch $@
+
+bench: $(READY) $(BENCH_READY)  ## measure speed, memory and starting time (make bench BENCH=--quick for a look)
+	$(BIN)/python benchmarks/throughput.py $(BENCH)
+
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) .venv-bench build dist .pytest_cache .ruff_cache .hypothesis demo
+	rm -rf $(VENV) $(BENCH_VENV) build dist .pytest_cache .ruff_cache .hypothesis demo

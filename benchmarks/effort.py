@@ -1,0 +1,62 @@
+"""How long and how often things are measured."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Few and many steps in tiles of so many chains; few and many chains at so many steps."""
+
+    steps: tuple[int, int]
+    tile: int
+    chains: tuple[int, int]
+    chains_steps: int
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Rounds, seconds per measurement, and sizes."""
+
+    rounds: int
+    chains: int  # enough for the competitors' matrix products to be efficient
+    bound_chains: int
+    pilot_steps: int  # of the call that tells how many steps fill the seconds of a call
+    seconds: float  # one call of ours
+    bound_seconds: float  # the dense bound before a call, and again after it
+    scaling_rounds: int
+    large: Sizes
+    small: Sizes
+    memory_steps: int
+    memory_chains: int
+    starts: int
+
+
+FULL = Effort(
+    rounds=5,
+    chains=1_000,
+    bound_chains=5_000,
+    pilot_steps=30,
+    seconds=1.1,
+    bound_seconds=0.4,
+    scaling_rounds=3,
+    large=Sizes(steps=(1_000, 100_000), tile=8, chains=(100, 10_000), chains_steps=200),
+    small=Sizes(steps=(1_000, 100_000), tile=64, chains=(100, 10_000), chains_steps=1_000),
+    memory_steps=10_000,
+    memory_chains=5_000,
+    starts=3,
+)
+
+QUICK = Effort(
+    rounds=2,
+    chains=64,
+    bound_chains=64,
+    pilot_steps=2,
+    seconds=0.02,
+    bound_seconds=0.01,
+    scaling_rounds=1,
+    large=Sizes(steps=(20, 100), tile=8, chains=(20, 100), chains_steps=10),
+    small=Sizes(steps=(100, 1_000), tile=64, chains=(100, 1_000), chains_steps=10),
+    memory_steps=100,
+    memory_chains=200,
+    starts=1,
+)
