@@ -8,6 +8,7 @@ from meltpoint.cli import data
 from meltpoint.cli.demo import demo
 from meltpoint.cli.evaluate import evaluate
 from meltpoint.cli.sample import sample
+from meltpoint.cli.train import train
 
 app = typer.Typer(
     help="How probable a Markov random field makes a test set, from both sides.",
@@ -38,4 +39,5 @@ def _options(
 app.command()(demo)
 app.command()(evaluate)
 app.command()(sample)
+app.command()(train)
 app.add_typer(data.app, name="data")

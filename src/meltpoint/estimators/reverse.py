@@ -62,7 +62,9 @@ def raise_log_prob(
     bits = binary(x, "x", model.n_visible)
     betas = as_betas(steps)
     family = family_of(model, base or uniform())
-    keys = np.stack(np.meshgrid(np.arange(len(bits)), np.arange(chains), indexing="ij"), axis=-1).reshape(-1, 2)
+    keys = np.stack(np.meshgrid(np.arange(len(bits)), np.arange(chains), indexing="ij"), axis=-1).reshape(
+        -1, 2
+    )
     start, legs, log_weights = _proposal(model, family, np.repeat(bits, chains, axis=0), betas, seed, keys)
     run = anneal(
         family,

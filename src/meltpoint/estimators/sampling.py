@@ -54,7 +54,9 @@ def sample_annealing_model(
     The base is drawn and one move is made at every beta, the last one at beta 1.
     """
     legs = [as_betas(steps), np.ones(2)]
-    return _draw(model, n, base or uniform(), legs, Purpose.ANNEALING_SAMPLE, seed, precision, threads, progress)
+    return _draw(
+        model, n, base or uniform(), legs, Purpose.ANNEALING_SAMPLE, seed, precision, threads, progress
+    )
 
 
 def _draw(
