@@ -92,59 +92,48 @@ def _weigh(block: _Block, reals: Reals) -> Any:  # noqa: ANN401
     return decay
 
 
-@intrinsic
-def weigh_and_draw_odd(
-    _context: Any,  # noqa: ANN401
-    generators: Any,  # noqa: ANN401
-    chain: Any,  # noqa: ANN401
-    field: Any,  # noqa: ANN401
-    at: Any,  # noqa: ANN401
-    bias: Any,  # noqa: ANN401
-    slope: Any,  # noqa: ANN401
-    unit: Any,  # noqa: ANN401
-    factor: Any,  # noqa: ANN401
-    minus_change: Any,  # noqa: ANN401
-    minus_delta: Any,  # noqa: ANN401
-    products: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
-    """Weigh the units' step to a new beta, then draw them there: bits of a uint32.
+def _odd_weigher(draws: bool) -> Any:  # noqa: ANN401
+    """An intrinsic that weighs the odd units' step to a new beta and, if told to, draws them there."""
 
-    t = factor * x + bias at the new beta, -d = minus_change * x + minus_delta * slope, and the products
-    (PRODUCTS,) are multiplied by 1 + sigmoid(t) * expm1(-d).
-    """
+    def weigh(
+        _context: Any,  # noqa: ANN401
+        generators: Any,  # noqa: ANN401
+        chain: Any,  # noqa: ANN401
+        field: Any,  # noqa: ANN401
+        at: Any,  # noqa: ANN401
+        bias: Any,  # noqa: ANN401
+        slope: Any,  # noqa: ANN401
+        unit: Any,  # noqa: ANN401
+        factor: Any,  # noqa: ANN401
+        minus_change: Any,  # noqa: ANN401
+        minus_delta: Any,  # noqa: ANN401
+        products: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Multiply the products (PRODUCTS,) by 1 + sigmoid(t) * expm1(-d) of the units `unit` … `unit + 31`.
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-        block = _Block(context, builder, signature, args)
-        reals = block.reals(4)
-        decay = _weigh(block, reals)
-        return block.word(reals.is_on(emit_uniforms(builder, block.data(0), args[1], reals.vector), decay))
+        t = factor * x + bias at the new beta and -d = minus_change * x + minus_delta * slope, where x is
+        field[at:at+32]. Gives the units drawn at the new beta as the bits of a uint32, or zero.
+        """
 
-    return _odd_signature(types.uint32, generators, field, bias, slope, products), codegen
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+            block = _Block(context, builder, signature, args)
+            reals = block.reals(4)
+            decay = _weigh(block, reals)
+            if not draws:
+                return ir.Constant(_I32, 0)
+            return block.word(
+                reals.is_on(emit_uniforms(builder, block.data(0), args[1], reals.vector), decay)
+            )
+
+        i64, real = types.int64, bias.dtype
+        signature = types.uint32(generators, i64, field, i64, bias, slope, i64, real, real, real, products)
+        return signature, codegen
+
+    return intrinsic(weigh)
 
 
-@intrinsic
-def weigh_odd(
-    _context: Any,  # noqa: ANN401
-    generators: Any,  # noqa: ANN401
-    chain: Any,  # noqa: ANN401
-    field: Any,  # noqa: ANN401
-    at: Any,  # noqa: ANN401
-    bias: Any,  # noqa: ANN401
-    slope: Any,  # noqa: ANN401
-    unit: Any,  # noqa: ANN401
-    factor: Any,  # noqa: ANN401
-    minus_change: Any,  # noqa: ANN401
-    minus_delta: Any,  # noqa: ANN401
-    products: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
-    """As `weigh_and_draw_odd`, without the draw: for the end of a run."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-        block = _Block(context, builder, signature, args)
-        _weigh(block, block.reals(4))
-        return context.get_dummy_value()
-
-    return _odd_signature(types.void, generators, field, bias, slope, products), codegen
+weigh_and_draw_odd = _odd_weigher(draws=True)
+weigh_odd = _odd_weigher(draws=False)
 
 
 @intrinsic
@@ -194,11 +183,6 @@ def list_quads(_context: Any, word: Any, quad: Any, lines: Any, at: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.uint32, types.int64, lines, types.int64), codegen
-
-
-def _odd_signature(result: Any, generators: Any, field: Any, bias: Any, slope: Any, products: Any) -> Any:  # noqa: ANN401
-    i64, real = types.int64, bias.dtype
-    return result(generators, i64, field, i64, bias, slope, i64, real, real, real, products)
 
 
 def to_words(bits: np.ndarray) -> np.ndarray:
