@@ -56,9 +56,9 @@ def mat(variable, claimed=None, compressed=False):
     return b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + element
 
 
-def mat_variable(shape, mat_class=6, parts=()):
+def mat_variable(shape, mat_class=6, parts=(), name=b"data"):
     head = struct.pack("<IIII", 6, 8, mat_class, 0) + struct.pack("<II2i", 5, 8, *shape)
-    head += struct.pack("<HH4s", 1, 4, b"data")
+    head += struct.pack("<HH4s", 1, len(name), name) if name else struct.pack("<II", 1, 0)
     return head + b"".join(
         struct.pack("<II", kind, len(data) if size is None else size) + data + bytes(-len(data) % 8)
         for kind, size, data in parts

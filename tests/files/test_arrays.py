@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from files.crafted import mat, mat_variable
 from meltpoint.errors import InputError
 from meltpoint.files.arrays import read_array, split_name
 from meltpoint.files.formats import IDX_TYPES
@@ -218,6 +219,14 @@ def test_text_cells_and_structs_in_a_mat_file_are_no_arrays(tmp_path):
     scipy.io.savemat(path, {"label": "text"})
     with pytest.raises(InputError, match=r"a\.mat, without an array of numbers"):
         read_array(path)
+
+
+def test_the_workspace_matlab_keeps_for_itself_is_no_array(tmp_path):
+    workspace = mat_variable((1, 8), mat_class=9, parts=[(2, None, bytes(8))], name=b"")
+    content = mat(mat_variable((1, 1), parts=[(9, None, bytes(8))]))
+    (tmp_path / "a.mat").write_bytes(content + mat(workspace)[128:])
+    assert "__function_workspace__" in scipy.io.loadmat(tmp_path / "a.mat")
+    assert read_array(tmp_path / "a.mat").tolist() == [[0]]
 
 
 def test_a_name_for_a_format_without_names(tmp_path):

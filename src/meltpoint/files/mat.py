@@ -79,16 +79,18 @@ def _variables(path: Path) -> Iterator[_Variable]:
     seen: set[str] = set()
     for element in _elements(data[_FILE_HEADER:], order):
         parts = _elements(_content(element, order, _VARIABLE_HEADER), order)
-        flags = _numbers(_next(parts), order)
-        if int(flags[0]) & 0xFF not in (_SPARSE, *_DENSE):
+        flags = int(_numbers(_next(parts), order)[0])
+        kind = flags & 0xFF
+        if kind not in (_SPARSE, *_DENSE):
             continue
         shape = tuple(int(length) for length in _numbers(_next(parts), order))
         name = bytes(_next(parts)[1]).decode("latin-1")
-        if not name or name in seen:
-            raise ValueError(f"variable {name!r} is there twice" if name else "a variable without a name")
+        if not name:
+            continue  # what MATLAB keeps for itself: the workspace of functions and objects
+        if name in seen:
+            raise ValueError(f"variable {name!r} is there twice")
         seen.add(name)
-        is_sparse, is_complex = int(flags[0]) & 0xFF == _SPARSE, bool(int(flags[0]) & _COMPLEX)
-        yield _Variable(name, shape, is_sparse, is_complex, order, element)
+        yield _Variable(name, shape, kind == _SPARSE, bool(flags & _COMPLEX), order, element)
 
 
 def _array(variable: _Variable, path: Path) -> NDArray[Any]:
