@@ -53,7 +53,7 @@ def test_an_rbm_learns_the_distribution_of_an_rbm(method, centred):
     data, log_p = examples_of([6, 3], 2000)
     start = train_rbm(data, 3, learning_rate=0.0, epochs=1)
     rbm = train_rbm(
-        data, 3, method=method, k=3, centred=centred, epochs=60, learning_rate=1.0, weight_decay=0.0
+        data, 3, method=method, k=3, centred=centred, epochs=100, learning_rate=1.0, weight_decay=0.0
     )
     assert divergence(log_p, rbm_parameters(start)) > 0.2
     assert divergence(log_p, rbm_parameters(rbm)) < 0.04
@@ -61,7 +61,7 @@ def test_an_rbm_learns_the_distribution_of_an_rbm(method, centred):
 
 def test_a_dbm_learns_the_distribution_of_a_dbm():
     data, log_p = examples_of([6, 3, 2], 2000)
-    dbm = train_dbm(data, (3, 2), k=2, epochs=[10, 10, 60], learning_rate=0.2, weight_decay=0.0)
+    dbm = train_dbm(data, (3, 2), k=2, epochs=[10, 10, 150], learning_rate=0.3, weight_decay=0.0)
     assert divergence(log_p, [*dbm.weights, *dbm.biases]) < 0.04
 
 
@@ -219,6 +219,6 @@ def test_the_gap_shows_learning_by_heart():
     rng = np.random.default_rng(1)
     noise, other = (rng.random((2, 30, 40)) < 0.5).astype(np.uint8)
     epochs = []
-    train_rbm(noise, 60, epochs=60, batch=3, validation=other, on_epoch=epochs.append, weight_decay=0.0)
+    train_rbm(noise, 60, epochs=100, batch=3, validation=other, on_epoch=epochs.append, weight_decay=0.0)
     assert abs(epochs[0].gap) < 2
     assert epochs[-1].gap > 5

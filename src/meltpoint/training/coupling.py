@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.training.sparse import Strips, list_columns, list_rows, multiply, strips_of
+from meltpoint.training.sparse import Strips, list_columns, list_rows, multiply, strips_of, total
 
 State: TypeAlias = NDArray[np.uint8] | NDArray[np.floating]
 """Units (example, unit): uint8 where drawn, floats where means."""
@@ -59,5 +59,5 @@ def _if_sparse_pays(states: State, row_length: int) -> NDArray[np.uint8] | None:
     """The same states if their product with rows of this length is best done by adding rows."""
     if states.dtype != np.uint8 or row_length < _SHORTEST_ROW:
         return None
-    few = int(states.sum(dtype=np.int64)) < _SPARSE_BELOW * states.size
+    few = total(states) < _SPARSE_BELOW * states.size
     return cast(NDArray[np.uint8], states) if few else None

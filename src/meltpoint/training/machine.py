@@ -23,6 +23,9 @@ States: TypeAlias = list[State]
 """One array (example, unit) for each layer, visible first."""
 
 
+_HIDDEN_BIAS = -2.0
+
+
 @dataclass(frozen=True)
 class Machine:
     """Couplings between neighbouring layers; biases and copies of every layer."""
@@ -74,7 +77,12 @@ def machine_of(parameters: Sequence[Array], copies: tuple[int, ...]) -> Machine:
 def new_machine(
     sizes: Sequence[int], rates: NDArray[np.floating], generator: np.random.Generator, copies: tuple[int, ...]
 ) -> Machine:
-    """Small Gaussian weights, and visible biases that give every visible unit its own rate in the data."""
+    """Small Gaussian weights, and visible biases that give every visible unit its own rate in the data.
+
+    Hidden units are rarely on at first. They become sparse features, which are learned sooner than those that
+    start at one half, and for which sparse products pay (docs/decisions/training.md).
+    """
     weights = [generator.normal(0.0, 0.01, shape).astype(np.float32) for shape in pairwise(sizes)]
     visible_bias = np.log(rates / (1.0 - rates)).astype(np.float32)
-    return machine_of([*weights, visible_bias, *(np.zeros(size, np.float32) for size in sizes[1:])], copies)
+    hidden_biases = [np.full(size, _HIDDEN_BIAS, np.float32) for size in sizes[1:]]
+    return machine_of([*weights, visible_bias, *hidden_biases], copies)

@@ -45,7 +45,7 @@ def strips_of(matrix: NDArray[np.floating]) -> Strips:
 def list_rows(counts: NDArray[np.uint8]) -> Lists:
     """The ones of every row."""
     starts = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts.sum(axis=1, dtype=np.int64), out=starts[1:])
+    _add_up_rows(counts, starts)
     columns = np.empty(starts[-1] + 2, np.uint32)
     _list(counts, columns)
     return Lists(starts, columns)
@@ -53,12 +53,11 @@ def list_rows(counts: NDArray[np.uint8]) -> Lists:
 
 def list_columns(counts: NDArray[np.uint8]) -> Lists:
     """The ones of every column."""
-    starts = np.zeros(counts.shape[1] + 1, np.int64)
-    np.cumsum(counts.sum(axis=0, dtype=np.int64), out=starts[1:])
-    rows = np.empty(starts[-1], np.uint32)
     by_row = list_rows(counts)
-    _transpose(by_row.starts, by_row.columns, starts[:-1].copy(), rows)
-    return Lists(starts, rows)
+    starts = np.zeros(counts.shape[1] + 2, np.int64)
+    rows = np.empty(by_row.starts[-1], np.uint32)
+    _transpose(by_row, starts, rows)
+    return Lists(starts[:-1], rows)
 
 
 def multiply(lists: Lists, strips: Strips) -> NDArray[np.floating]:
@@ -85,6 +84,24 @@ def _cut(matrix: np.ndarray, flat: np.ndarray, width: int) -> None:
 
 
 @compiled
+def total(counts: np.ndarray) -> int:
+    """Sum of a matrix of counts."""
+    starts = np.zeros(counts.shape[0] + 1, np.int64)
+    _add_up_rows(counts, starts)
+    return starts[-1]
+
+
+@compiled
+def _add_up_rows(counts: np.ndarray, starts: np.ndarray) -> None:
+    for row in range(counts.shape[0]):
+        units = counts[row]
+        n = np.int32(0)
+        for j in range(units.size):
+            n += np.int32(units[j])
+        starts[row + 1] = starts[row] + n
+
+
+@compiled
 def _list(counts: np.ndarray, columns: np.ndarray) -> None:
     n = 0
     for row in range(counts.shape[0]):
@@ -97,12 +114,17 @@ def _list(counts: np.ndarray, columns: np.ndarray) -> None:
 
 
 @compiled
-def _transpose(starts: np.ndarray, columns: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
-    for row in range(starts.size - 1):
-        for i in range(starts[row], starts[row + 1]):
-            column = columns[i]
-            rows[places[column]] = row
-            places[column] += 1
+def _transpose(lists: Lists, starts: np.ndarray, rows: np.ndarray) -> None:
+    """Fill starts (column + 2,), which is zero before, and the rows of every column."""
+    for i in range(lists.starts[-1]):
+        starts[lists.columns[i] + 2] += 1
+    for column in range(2, starts.size):
+        starts[column] += starts[column - 1]
+    for row in range(lists.starts.size - 1):
+        for i in range(lists.starts[row], lists.starts[row + 1]):
+            column = lists.columns[i]
+            rows[starts[column + 1]] = row
+            starts[column + 1] += 1
 
 
 @compiled
