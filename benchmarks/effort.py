@@ -57,6 +57,6 @@ QUICK = Effort(
     large=Sizes(steps=(20, 100), tile=8, chains=(20, 100), chains_steps=10),
     small=Sizes(steps=(100, 1_000), tile=64, chains=(100, 1_000), chains_steps=10),
     memory_steps=100,
-    memory_chains=200,
+    memory_chains=1_000,
     starts=1,
 )

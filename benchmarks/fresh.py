@@ -31,7 +31,7 @@ def memory_section(long: int, chains: int, say: Say) -> Section:
     call, whole = runs[0]["growth"], runs[0]["peak"]
     difference = many["growth"] - few["growth"]
     slopes = [1024 * (runs[k + 1]["growth"] - runs[k]["growth"]) / (2**k * chains) for k in (1, 2)]
-    linear = slopes[1] / slopes[0]
+    linear = slopes[1] / slopes[0] if slopes[0] > 0 else None
     rows = (
         Row(
             f"64 chains, {long:,} steps less {long // 10:,}",
@@ -45,7 +45,7 @@ def memory_section(long: int, chains: int, say: Say) -> Section:
             f"{slopes[1]:.2f} kB",
             linear,
             "0.75 to 1.33",
-            0.75 <= linear <= 4 / 3,
+            linear is not None and 0.75 <= linear <= 4 / 3,
             {"kilobytes": slopes, "runs": runs},
         ),
         Row(f"{chains:,} chains, the call", f"{call:.0f} MB", None, "< 300", call < _MEGABYTES),

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 _WIDTHS = (40, 16, 10, 14, 6)
@@ -38,6 +38,10 @@ class Section:
             mark = {None: "", True: "pass", False: "FAIL"}[row.passed]
             lines.append(_line(row.name, row.figure, ratio, row.asked, mark))
         return "\n".join([*lines, self.note] if self.note else lines)
+
+    def unjudged(self) -> "Section":
+        """The same figures without a verdict, for runs too short to have one."""
+        return replace(self, rows=tuple(replace(row, passed=None) for row in self.rows))
 
     def to_dict(self) -> dict[str, Any]:
         """For the JSON file."""

@@ -138,7 +138,7 @@ def test_quick_run_fills_every_table(tmp_path):
     tables = {section["title"]: section["rows"] for section in results["sections"]}
     assert list(tables)[:2] == ["Throughput", "Throughput of tiny models"]
     (speed,) = (row for row in tables["Throughput"] if row["name"] == "random 784 x 500, half on")
-    assert (speed["asked"], speed["passed"]) == (">= 0.9", speed["ratio"] >= 0.9)
+    assert (speed["asked"], speed["passed"]) == (">= 0.9", None)  # a quick run judges nothing
     assert len(speed["details"]["ratios"]) == len(speed["details"]["yardstick"]) == 2
     assert all(row["name"] in done.stdout for rows in tables.values() for row in rows)
     assert max(map(len, done.stdout.splitlines()[2:-1])) <= 100
