@@ -10,10 +10,8 @@ import numpy as np
 from meltpoint.annealing.kernels.bits import WORD, count_ones, trailing_zeros, without_lowest
 from meltpoint.annealing.kernels.blocks import list_quads
 from meltpoint.annealing.kernels.compiling import compiled
-from meltpoint.annealing.kernels.packing import Side
+from meltpoint.annealing.kernels.packing import CHEAPEST, OFF, ON, QUADS, Side
 from meltpoint.annealing.kernels.rows import QUAD, STRIP_BYTES
-
-ON, OFF, QUADS = 0, 1, 2
 
 
 @compiled
@@ -40,13 +38,16 @@ def list_lines(
             n_on = 0
             for k in range(first, last):
                 n_on += count_ones(words[chain, k])
-            if tabled[layer] and 3 * n_quads < 2 * min(n_on, size - n_on):
+            kind = side.lists
+            if kind == CHEAPEST and 3 * n_quads < 2 * min(n_on, size - n_on):
+                kind = QUADS
+            if kind == QUADS and tabled[layer]:
                 for k in range(last - first):
                     list_quads(words[chain, first + k], k * (WORD // QUAD), flat, begin + k * (WORD // QUAD))
                 kinds[chain, layer] = QUADS
                 counts[chain, layer] = n_quads
                 continue
-            off = 2 * n_on > size
+            off = kind == OFF if kind in (ON, OFF) else 2 * n_on > size
             n = begin
             for k in range(first, last):
                 word = words[chain, k]

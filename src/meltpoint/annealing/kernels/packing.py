@@ -20,6 +20,8 @@ from meltpoint.annealing.kernels.rows import QUAD, STRIP_BYTES, WIDE, strip_widt
 from meltpoint.annealing.streams import LANES
 
 STATES = 2**QUAD
+ON, OFF, QUADS, CHEAPEST = range(4)
+"""Which lines to add: of the units that are on, of those that are off, of the tables, or what costs least."""
 _TABLE_BYTES = 4 * 2**20
 """Tables beyond this are slower than rows: every tile of chains streams them through the second-level cache."""
 
@@ -43,6 +45,7 @@ class Side(NamedTuple):
     totals: NDArray[Any]  # (strip, width): sum of all the strip's rows
     scale: float  # weights are multiplied by this
     wide: bool  # whether strips are WIDE cache lines wide
+    lists: int  # which lines to add for this side's own units; CHEAPEST but in tests
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Packed:
     real: np.dtype
 
 
-def pack(family: Family, weight_type: DTypeLike, scale: float = 1.0) -> Packed:
+def pack(family: Family, weight_type: DTypeLike, scale: float = 1.0, lists: int = CHEAPEST) -> Packed:
     """Lay a family out for kernels whose weights are int16 multiples of scale, float32 or float64."""
     dtype = np.dtype(weight_type)
     target = family.target
@@ -65,8 +68,8 @@ def pack(family: Family, weight_type: DTypeLike, scale: float = 1.0) -> Packed:
         blocks.append((b.even_layer, b.odd_layer, weights.astype(dtype)))
     to_even = [(odd, even, weights.T) for even, odd, weights in blocks]
     even_sizes, odd_sizes = [b.size for b in target.even_biases], [b.size for b in target.odd_biases]
-    even = _side(even_sizes, target.even_bias, family.base_even, to_even, dtype, scale)
-    odd = _side(odd_sizes, target.odd_bias, family.base_odd, blocks, dtype, scale)
+    even = _side(even_sizes, target.even_bias, family.base_even, to_even, dtype, scale, lists)
+    odd = _side(odd_sizes, target.odd_bias, family.base_odd, blocks, dtype, scale, lists)
     reach = np.abs(target.odd_bias - family.base_odd)
     for b in target.blocks:
         reach[target.odd_slices[b.odd_layer]] += np.abs(b.weights).sum(axis=0)
@@ -91,6 +94,7 @@ def _side(
     sources: list[tuple[int, int, NDArray[Any]]],
     dtype: np.dtype,
     scale: float,
+    lists: int,
 ) -> Side:
     """Pack one side. `sources` holds (source layer, layer of this side, weights (source unit, unit))."""
     starts = np.cumsum([0, *map(padded, sizes)]).astype(np.int64)
@@ -134,6 +138,7 @@ def _side(
         np.array(totals).astype(sum_type),
         scale,
         wide,
+        lists,
     )
 
 

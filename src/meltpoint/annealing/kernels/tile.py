@@ -18,8 +18,8 @@ from meltpoint.annealing.kernels.blocks import (
     weigh_odd,
 )
 from meltpoint.annealing.kernels.compiling import compiled
-from meltpoint.annealing.kernels.lists import OFF, QUADS, list_lines
-from meltpoint.annealing.kernels.packing import Side
+from meltpoint.annealing.kernels.lists import list_lines
+from meltpoint.annealing.kernels.packing import OFF, QUADS, Side
 from meltpoint.annealing.kernels.rows import add_quads, add_rows, add_wide_quads, add_wide_rows
 
 _LARGEST_STEP = 4.0  # |change of t| up to which 1 + z keeps its digits in float32
