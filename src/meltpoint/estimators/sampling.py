@@ -52,6 +52,11 @@ def sample_annealing_model(
     """Independent visible samples (n, visible unit) of p_ann, the distribution RAISE gives probabilities for.
 
     The base is drawn and one move is made at every beta, the last one at beta 1.
+
+    >>> from meltpoint.models.rbm import RBM
+    >>> sample_annealing_model(RBM([[0.0]], [100.0], [0.0]), 2, steps=10)
+    array([[1],
+           [1]], dtype=uint8)
     """
     legs = [as_betas(steps), np.ones(2)]
     return _draw(
