@@ -14,7 +14,7 @@ from meltpoint.training.sparse import Strips, list_columns, list_rows, multiply,
 State: TypeAlias = NDArray[np.uint8] | NDArray[np.floating]
 """Units (example, unit): uint8 where drawn, floats where means."""
 
-_SPARSE_BELOW = 0.3  # share of ones up to which adding rows wins (docs/decisions/training.md)
+_SPARSE_BELOW = 0.45  # share of ones up to which adding rows wins (docs/decisions/training.md)
 _SHORTEST_ROW = 64
 
 
