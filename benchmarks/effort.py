@@ -20,8 +20,10 @@ class Effort:
     rounds: int
     chains: int  # enough for the competitors' matrix products to be efficient
     bound_chains: int
-    pilot_steps: int  # of the call that tells how many steps fill the seconds of a call
-    seconds: float  # one call of ours
+    steps: int  # of one call; a few hundred, as steps of a usual run are small
+    large_steps: int  # the same for models of more than half a million weights
+    tiny_steps: int
+    reference_seconds: float  # the NumPy reference
     bound_seconds: float  # the dense bound before a call, and again after it
     scaling_rounds: int
     large: Sizes
@@ -35,8 +37,10 @@ FULL = Effort(
     rounds=5,
     chains=1_000,
     bound_chains=5_000,
-    pilot_steps=30,
-    seconds=1.1,
+    steps=300,
+    large_steps=100,
+    tiny_steps=3_000,
+    reference_seconds=0.6,
     bound_seconds=0.4,
     scaling_rounds=3,
     large=Sizes(steps=(1_000, 100_000), tile=8, chains=(100, 10_000), chains_steps=200),
@@ -50,8 +54,10 @@ QUICK = Effort(
     rounds=2,
     chains=64,
     bound_chains=64,
-    pilot_steps=2,
-    seconds=0.02,
+    steps=20,
+    large_steps=5,
+    tiny_steps=50,
+    reference_seconds=0.02,
     bound_seconds=0.01,
     scaling_rounds=1,
     large=Sizes(steps=(20, 100), tile=8, chains=(20, 100), chains_steps=10),

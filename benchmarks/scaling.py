@@ -7,7 +7,7 @@ import numpy as np
 from bound import DenseBound
 from cases import Case, Watch
 from effort import Effort, Sizes
-from speed import Say, calibrated
+from speed import Say, steps_of, warmed_up
 from table import Row, Section, compared, quotients
 from threadpoolctl import threadpool_limits
 
@@ -20,7 +20,7 @@ from meltpoint.randomness import Purpose
 
 def threads_section(case: Case, effort: Effort, say: Say) -> Section:
     """Two threads against one, and how the matrix products do the same."""
-    track = calibrated(case, 2, effort)
+    track = warmed_up(case, steps_of(case, effort), 2, effort)
     bound = DenseBound(case.model, effort.bound_chains)
     ours: dict[int, list[float]] = {1: [], 2: []}
     dense: dict[int, list[float]] = {1: [], 2: []}

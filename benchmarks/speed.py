@@ -1,5 +1,6 @@
 """Throughput: each case in turn with its yardstick, and the first case in turn with the competitors."""
 
+import itertools
 import statistics
 import tempfile
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from effort import Effort
 from table import Row, Section, compared, quotients
 
 Say = Callable[[str], None]
+_LARGE = 500_000
 
 
 @dataclass
@@ -51,12 +53,16 @@ class Track:
         )
 
 
-def calibrated(case: Case, threads: int, effort: Effort) -> Track:
-    """The case with its kernels loaded, and with as many steps as make a call last long enough."""
+def warmed_up(case: Case, steps: int, threads: int, effort: Effort) -> Track:
+    """The case with its kernels loaded."""
     case.run(threads, 1, threads)
-    pilot = case.run(effort.chains, effort.pilot_steps, threads)
-    steps = round(pilot.rate * effort.seconds / effort.chains)
-    return Track(case, effort.chains, max(effort.pilot_steps, steps))
+    return Track(case, effort.chains, steps)
+
+
+def steps_of(case: Case, effort: Effort) -> int:
+    """Steps of one call: fewer for large models, so that a round stays short."""
+    pairs = sum(low * high for low, high in itertools.pairwise(case.model.layer_sizes))
+    return effort.steps if pairs <= _LARGE else effort.large_steps
 
 
 def speed_sections(
@@ -64,8 +70,8 @@ def speed_sections(
 ) -> list[Section]:
     """Cases against the dense bound, a tiny one against the NumPy reference, the first one against others."""
     say("warming up")
-    tracks = [calibrated(case, threads, effort) for case in cases]
-    small = calibrated(tiny, threads, effort)
+    tracks = [warmed_up(case, steps_of(case, effort), threads, effort) for case in cases]
+    small = warmed_up(tiny, effort.tiny_steps, threads, effort)
     bounds = {case.model.layer_sizes: DenseBound(case.model, effort.bound_chains) for case in cases}
     theirs: dict[str, list[Answer]] = {key: [] for key in rivals}
     with ExitStack() as stack:
@@ -81,7 +87,7 @@ def speed_sections(
                     for key, other in others.items():
                         say(f"round {k + 1} of {effort.rounds}: {other.name}")
                         theirs[key].append(other.run())
-            small.yardstick.append(reference_rate(tiny, effort.chains, effort.seconds / 2))
+            small.yardstick.append(reference_rate(tiny, effort.chains, effort.reference_seconds))
             small.timings.append(small.run(threads))
     setup = statistics.median(timing.setup for timing in tracks[0].timings)
     note = f"{effort.chains:,} chains, without the {setup:.2f} s that a call takes to set up."
