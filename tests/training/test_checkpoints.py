@@ -137,13 +137,14 @@ def test_ctrl_c_saves_and_the_next_call_goes_on(tmp_path):
 
 
 def test_pressing_ctrl_c_twice_interrupts_at_once():
+    before = signal.getsignal(signal.SIGINT)
     with postponed_interrupts() as pressed:
         assert not pressed()
         os.kill(os.getpid(), signal.SIGINT)
         assert pressed()
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_other_threads_do_not_touch_signals():
