@@ -156,6 +156,17 @@ def test_the_bound_is_a_bound_and_exact_for_one_hidden_layer():
     assert bounds[0].mean() < bounds[1].mean() < bounds[2].mean()
 
 
+@pytest.mark.parametrize("copies", [(2, 1), (1, 2), (2, 2)])
+def test_the_bound_counts_every_copy(copies):
+    weights, visible_bias, hidden_bias = parameters = random_parameters([3, 2], seed=10)
+    doubled = machine(parameters, copies)
+    full = [np.tile(weights, copies), np.tile(visible_bias, copies[0]), np.tile(hidden_bias, copies[1])]
+    for example in DATA[:, :3]:
+        exact = tied_log_likelihood(parameters, copies, example[np.newaxis]) + log_z(full)
+        bound = log_f_bound(doubled, infer(doubled, example[np.newaxis], 0))
+        np.testing.assert_allclose(bound, [exact], rtol=0, atol=1e-12)
+
+
 def test_mean_field_against_plain_numpy():
     weights1, weights2, _, bias1, bias2 = parameters = random_parameters([4, 3, 2], seed=7)
     means1 = expit(2 * DATA @ weights1 + bias1)

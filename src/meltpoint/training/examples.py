@@ -60,5 +60,5 @@ def checked(data: ArrayLike, name: str, width: int | None = None) -> Examples:
         )
     if np.issubdtype(array.dtype, np.floating) and array.min() >= 0 and array.max() <= 1:
         grey = ((array != 0) & (array != 1)).any()
-        return Examples(array.astype(np.float32) if grey else array.astype(np.uint8))
+        return Examples(array.astype(np.float32, copy=False) if grey else array.astype(np.uint8))
     return Examples(checks.to_bits(array, name))
