@@ -136,6 +136,18 @@ def test_ctrl_c_saves_and_the_next_call_goes_on(tmp_path):
     assert_same_bits(train(), train(checkpoint=path))
 
 
+def test_ctrl_c_without_a_checkpoint_ends_the_training_too():
+    told = []
+
+    def press(epoch):
+        told.append(epoch.number)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train_rbm(DATA, 4, on_epoch=press, **OPTIONS)
+    assert told == [1]
+
+
 def test_pressing_ctrl_c_twice_interrupts_at_once():
     before = signal.getsignal(signal.SIGINT)
     with postponed_interrupts() as pressed:

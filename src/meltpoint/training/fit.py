@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +32,7 @@ def fit(run: Run, stage: Stage, start: Callable[[], Machine]) -> Machine:
     if training.epoch == settings.epochs:
         return latest(training)
     seconds = 0.0
-    with postponed_interrupts() if run.checkpoint else nullcontext(lambda: False) as interrupted:
+    with postponed_interrupts() as interrupted:
         while training.epoch < settings.epochs:
             begun = time.monotonic()
             _run_epoch(run, stage, settings, training, interrupted)
@@ -66,8 +65,9 @@ def _run_epoch(
         training.batch += 1
         if run.progress is not None:
             run.progress(stage.name, training.epoch + training.batch / len(batches), settings.epochs)
-        if run.checkpoint and interrupted():
-            run.checkpoint.save(stage.number, training)
+        if interrupted():
+            if run.checkpoint:
+                run.checkpoint.save(stage.number, training)
             raise KeyboardInterrupt
         if run.checkpoint:
             run.checkpoint.save_if_due(stage.number, training)
