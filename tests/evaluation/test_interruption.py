@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
+from meltpoint.annealing.anneal import TILE
 from meltpoint.evaluation import Interrupted
 
-CHAINS, EXAMPLES, TILE = 4, 96, 64  # six tiles for each side
+CHAINS = 4
+EXAMPLES = 6 * TILE // CHAINS  # six tiles for each side
 RNG = np.random.default_rng(0)
 MODEL = mp.RBM(RNG.normal(size=(40, 30)), RNG.normal(size=40), RNG.normal(size=30))
 TEST = RNG.integers(0, 2, (EXAMPLES, 40))
@@ -21,7 +23,14 @@ def evaluate(model=MODEL, stop=lambda task, share: False, **changes):
             raise KeyboardInterrupt
 
     # A tile must take longer than the main thread needs to hear of it.
-    arguments = {"base": BASE, "steps": 3000, "chains": CHAINS, "threads": 1, "exact": False} | changes
+    arguments = {
+        "base": BASE,
+        "examples": EXAMPLES,
+        "steps": 2000,
+        "chains": CHAINS,
+        "threads": 1,
+        "exact": False,
+    } | changes
     return mp.evaluate(model, TEST, progress=progress, **arguments)
 
 
@@ -63,7 +72,7 @@ def test_in_ais_the_finished_chains_are_kept(whole):
     np.testing.assert_array_equal(log_z.log_weights, whole.ais_log_weights[:done])
     assert stop.value.optimistic.value == MODEL.log_f(TEST).mean() - log_z.value
     assert str(stop.value) == (
-        f"of 384 AIS chains, {done} were finished, RAISE had finished no example: optimistic "
+        f"of {CHAINS * EXAMPLES:,} AIS chains, {done} were finished, RAISE had finished no example: optimistic "
         f"{stop.value.optimistic}, conservative unknown (log Z {log_z})"
     )
 
