@@ -11,13 +11,12 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from meltpoint.annealing.family import Family
 from meltpoint.annealing.kernels.packing import Packed, pack
 from meltpoint.annealing.kernels.rows import GROUP, largest_group_sum
 from meltpoint.errors import InputError
-from meltpoint.models.bipartite import Bipartite, softplus
+from meltpoint.models.bipartite import Bipartite, sum_softplus
 from meltpoint.models.checks import Bits, Floats
 
 Precision: TypeAlias = Literal["mixed", "float32", "float64"]
@@ -64,26 +63,24 @@ class Walk:
         """Log weight (chain,) of changing between the families at beta, in float64."""
         if self.rounded is None:
             return np.zeros(len(even))
-        bias = self.exact.odd_bias(beta)
-        change = np.empty(len(even))
-        for chain, on in enumerate(even.astype(np.bool_)):
-            exact, rounded = (
-                softplus(bias + beta * _odd_field(family.target, on)).sum()
-                for family in (self.exact, self.rounded)
-            )
-            change[chain] = exact - rounded  # the biases are the same in both families
-        return change if to_exact else -change
+        exact, rounded = (
+            sum_softplus(beta * _odd_field(family.target, even) + family.odd_bias(beta))
+            for family in (self.exact, self.rounded)
+        )  # the even units' biases are the same in both families
+        return exact - rounded if to_exact else rounded - exact
 
 
-def _odd_field(target: Bipartite, on: NDArray[np.bool_]) -> Floats:
-    """The odd units' field (odd unit,) for one chain, its rows added in order.
+def _odd_field(target: Bipartite, even: Bits) -> Floats:
+    """The odd units' field (chain, odd unit), each chain's rows added in order.
 
-    A matrix product rounds differently for another number of chains, and results must not depend on tiles.
+    A dense product rounds differently for another number of chains, and results must not depend on tiles.
     """
-    field = np.zeros(target.n_odd)
+    from scipy.sparse import csr_array
+
+    field = np.zeros((len(even), target.n_odd))
     for block in target.blocks:
-        rows = block.weights[on[target.even_slices[block.even_layer]]]
-        field[target.odd_slices[block.odd_layer]] += rows.sum(axis=0)
+        rows, columns = target.even_slices[block.even_layer], target.odd_slices[block.odd_layer]
+        field[:, columns] += csr_array(even[:, rows].astype(np.float64)) @ block.weights
     return field
 
 

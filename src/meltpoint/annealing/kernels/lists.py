@@ -32,7 +32,7 @@ def list_lines(
     for layer in range(side.sizes.size):
         start, size = side.starts[layer], side.sizes[layer]
         first, last = start // WORD, side.starts[layer + 1] // WORD
-        n_quads = (last - first) * (WORD // QUAD)
+        n_quads = (size + QUAD - 1) // QUAD
         for chain in range(words.shape[0]):
             begin = chain * lines.shape[1] + start
             n_on = 0

@@ -39,9 +39,7 @@ class Side(NamedTuple):
     real: NDArray[np.uint32]  # (block,) bits of the real units
     weights: NDArray[Any]  # flat strips
     quads: NDArray[Any]  # flat tables, strip by strip
-    strips: NDArray[
-        np.int64
-    ]  # (strip, 4): offset in weights, source layer, first unit it feeds, offset in quads or -1
+    strips: NDArray[np.int64]  # (strip, 5): see `_side`
     totals: NDArray[Any]  # (strip, width): sum of all the strip's rows
     scale: float  # weights are multiplied by this
     wide: bool  # whether strips are WIDE cache lines wide
@@ -119,7 +117,10 @@ def _side(
             strip = np.zeros((height, width), dtype)
             part = weights[:, column : column + strip.shape[1]]
             strip[: part.shape[0], : part.shape[1]] = part
-            strips.append((row_offset, source, starts[layer] + column, table_offset if tabled else -1))
+            target = starts[layer] + column
+            fresh = all(target != earlier[2] for earlier in strips)
+            # Offset in weights, source layer, first unit it feeds, offset in quads, and whether it is the first to.
+            strips.append((row_offset, source, target, table_offset if tabled else -1, fresh))
             rows.append(strip.ravel())
             row_offset += strip.size
             totals.append(strip.sum(axis=0, dtype=np.int64 if sum_type == np.int32 else np.float64))

@@ -39,10 +39,11 @@ def _adder(group: int, n_lines: int) -> Any:  # noqa: ANN401
         first: Any,  # noqa: ANN401
         count: Any,  # noqa: ANN401
         sign: Any,  # noqa: ANN401
+        fresh: Any,  # noqa: ANN401
         out: Any,  # noqa: ANN401
         column: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
-        """out[column:column+width] += sign * sum of the strip's rows at lines[first:first+count].
+        """out[column:column+width] += sign * sum of the strip's rows at lines[first:first+count]; = where fresh.
 
         `weights` is flat and starts a cache line, `strip` is the element at which the strip starts; `lines` is
         flat uint32 and holds row * STRIP_BYTES; `out` is flat, int32 for int16 weights and else of their type.
@@ -50,19 +51,20 @@ def _adder(group: int, n_lines: int) -> Any:  # noqa: ANN401
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
             data = {
-                k: context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 6)
+                k: context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 7)
             }
             _Sum(context, builder, signature.args[0].dtype, group, n_lines).emit(
                 strip=builder.gep(data[0], [args[1]]),
                 lines=builder.gep(data[2], [args[3]]),
                 count=args[4],
                 sign=args[5],
-                out=builder.gep(data[6], [args[7]]),
+                fresh=args[6],
+                out=builder.gep(data[7], [args[8]]),
             )
             return context.get_dummy_value()
 
         i64 = types.int64
-        return types.void(weights, i64, lines, i64, i64, i64, out, i64), codegen
+        return types.void(weights, i64, lines, i64, i64, i64, types.boolean, out, i64), codegen
 
     return intrinsic(add)
 
@@ -86,7 +88,7 @@ class _Sum:
         self.plus = builder.add if self.integer else builder.fadd
         self.totals = [cgutils.alloca_once(builder, self.wide) for _ in self.registers]
 
-    def emit(self, strip: Any, lines: Any, count: Any, sign: Any, out: Any) -> None:  # noqa: ANN401
+    def emit(self, strip: Any, lines: Any, count: Any, sign: Any, fresh: Any, out: Any) -> None:  # noqa: ANN401
         builder = self.builder
         strip = builder.bitcast(strip, _I8.as_pointer())
         zero = ir.Constant(self.wide, None)
@@ -108,6 +110,7 @@ class _Sum:
             place = builder.gep(out, [ir.Constant(_I64, k)])
             old = builder.load(place)
             old.align = 4
+            old = builder.select(fresh, zero, old)
             times = builder.mul if self.integer else builder.fmul
             builder.store(self.plus(old, times(builder.load(total), signs)), place).align = 4
 

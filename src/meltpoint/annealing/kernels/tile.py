@@ -71,6 +71,7 @@ def run_tile(
         _bias_at(beta, even, even_bias)
         _bias_at(beta, odd, odd_bias)
         coarse = abs(delta) * reach > _LARGEST_STEP or abs(delta) * reach * n_odd > 4 * _LARGEST_PRODUCT
+        small = abs(delta) * reach * n_odd < _LARGEST_PRODUCT
         factor = real.dtype.type(beta * odd.scale)
         # -d = minus_change * x + minus_delta * slope; a coarse step is weighed apart, so that its factors are 1.
         minus_delta = real.dtype.type(0.0 if coarse else -delta)
@@ -96,7 +97,7 @@ def run_tile(
                         generators, chain, odd_field, at + unit, odd_bias, odd_slope, unit,
                         factor, minus_change, minus_delta, products,
                     )  # fmt: skip
-            log_weights[chain] += gain - _log_product(products)
+            log_weights[chain] += gain - _log_product(products, small)
         if last:
             break
         list_lines(odd_state, odd, odd_tabled, odd_lines, odd_counts[0], odd_counts[1])
@@ -141,11 +142,15 @@ def _total(sums: np.ndarray) -> float:
 
 
 @compiled
-def _log_product(products: np.ndarray) -> float:
-    total = 0.0
+def _log_product(products: np.ndarray, small: bool) -> float:
+    """Log of the product of all; where that could overflow, the sum of the logs of four parts."""
+    total, product = 0.0, 1.0
     for k in range(4):
-        total += math.log((products[k] * products[k + 4]) * (products[k + 8] * products[k + 12]))
-    return total
+        product *= (products[k] * products[k + 4]) * (products[k + 8] * products[k + 12])
+        if not small:
+            total += math.log(product)
+            product = 1.0
+    return math.log(product) if small else total
 
 
 @compiled
@@ -168,23 +173,25 @@ def _gather(side: Side, source: Side, lines: np.ndarray, counts: np.ndarray, fie
     """Field (chain * unit of `side`,): the sum of the weights of the source units that are on."""
     n_chains, n_units = lines.shape[0], side.starts[-1]
     flat_lines = lines.reshape(-1)
-    field[:] = 0
     for strip in range(side.strips.shape[0]):
-        rows, layer, column, quads = side.strips[strip]
+        rows, layer, column, quads, first_to_feed = side.strips[strip]
         totals = side.totals[strip]
         for chain in range(n_chains):
             at = chain * n_units + column
             first = chain * lines.shape[1] + source.starts[layer]
             count, kind = counts[0, chain, layer], counts[1, chain, layer]
+            fresh, sign = first_to_feed == 1, 1
             if kind == OFF:
-                for k in range(totals.size):
-                    field[at + k] += totals[k]
-            sign = -1 if kind == OFF else 1
+                if fresh:
+                    field[at : at + totals.size] = totals
+                else:
+                    field[at : at + totals.size] += totals
+                fresh, sign = False, -1
             if side.wide and kind == QUADS:
-                add_wide_quads(side.quads, quads, flat_lines, first, count, sign, field, at)
+                add_wide_quads(side.quads, quads, flat_lines, first, count, sign, fresh, field, at)
             elif side.wide:
-                add_wide_rows(side.weights, rows, flat_lines, first, count, sign, field, at)
+                add_wide_rows(side.weights, rows, flat_lines, first, count, sign, fresh, field, at)
             elif kind == QUADS:
-                add_quads(side.quads, quads, flat_lines, first, count, sign, field, at)
+                add_quads(side.quads, quads, flat_lines, first, count, sign, fresh, field, at)
             else:
-                add_rows(side.weights, rows, flat_lines, first, count, sign, field, at)
+                add_rows(side.weights, rows, flat_lines, first, count, sign, fresh, field, at)
