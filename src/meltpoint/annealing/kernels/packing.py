@@ -118,7 +118,8 @@ def _side(
             part = weights[:, column : column + strip.shape[1]]
             strip[: part.shape[0], : part.shape[1]] = part
             target = starts[layer] + column
-            fresh = all(target != earlier[2] for earlier in strips)
+            # A wide strip may reach beyond its layer, where it must add zeros and not write them.
+            fresh = not wide and all(target != earlier[2] for earlier in strips)
             # Offset in weights, source layer, first unit it feeds, offset in quads, and whether it is the first to.
             strips.append((row_offset, source, target, table_offset if tabled else -1, fresh))
             rows.append(strip.ravel())

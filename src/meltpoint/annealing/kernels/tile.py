@@ -173,6 +173,8 @@ def _gather(side: Side, source: Side, lines: np.ndarray, counts: np.ndarray, fie
     """Field (chain * unit of `side`,): the sum of the weights of the source units that are on."""
     n_chains, n_units = lines.shape[0], side.starts[-1]
     flat_lines = lines.reshape(-1)
+    if side.wide:
+        field[:] = 0
     for strip in range(side.strips.shape[0]):
         rows, layer, column, quads, first_to_feed = side.strips[strip]
         totals = side.totals[strip]
