@@ -1,5 +1,6 @@
 """Importance-sampling estimates of f(v): enumerated over the proposal they are unbiased, their bounds are bounds."""
 
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -12,12 +13,14 @@ from meltpoint.models import dbm, dbn, log_f
 from meltpoint.models.log_f import draw, draw_given, log_bernoulli
 from oracle.concentration import bernstein
 from oracle.driving import models
+from oracle.driving.double import in_double
 from oracle.driving.truth import f_visible, recognition_outcomes, recognition_probability, recognition_sizes
 from oracle.tables import all_states
 
 DBMS = [models.dbm(31, [3, 2, 2]), models.dbm(32, [2, 2, 2, 3]), models.dbm(33, [2, 1, 2, 2, 2])]
-DYADIC_DBMS = [models.dbm(31, [3, 2, 2], dyadic=True), models.dbm(32, [2, 2, 3, 2, 1], dyadic=True)]
 DBNS = [models.dbn(31, [3, 2, 2]), models.dbn(32, [2, 3, 2, 2])]
+EXACT, SINGLE = 1e-12, 3e-6
+"""Relative errors that float64 may leave, and float32."""
 
 
 def dbm_weights(model):
@@ -30,60 +33,57 @@ def dbm_weights(model):
         drawn.append(np.where(states, rates[:, np.newaxis], 1 - rates[:, np.newaxis]).prod(axis=2))
         return np.broadcast_to(states, (len(rates), *states.shape))
 
-    x = all_states(model.n_visible)
     n_outcomes = 2 ** (model.bipartite.n_even - model.n_visible)
     with mock.patch.object(dbm, "draw", every):
-        weights = np.exp(model._weigh(x, [], n_outcomes)[0])
-    return drawn[0], weights
+        log_weights, _bound = model._weigh(all_states(model.n_visible), [], n_outcomes)
+    return drawn[0], np.exp(log_weights)
 
 
 def dbn_weights(model):
     """Probability and weight (visible state, outcome) of every outcome of a DBN's recognition."""
-    x = all_states(model.n_visible)
     with mock.patch.object(dbn, "draw_given", recognition_outcomes(model)):
-        log_weights = model._weigh(x, [], 2 ** sum(recognition_sizes(model)))[0]
+        log_weights, _bound = model._weigh(
+            all_states(model.n_visible), [], 2 ** sum(recognition_sizes(model))
+        )
     return recognition_probability(model), np.exp(log_weights)
 
 
-@pytest.mark.parametrize("model", DYADIC_DBMS, ids=repr)
-def test_dbm_estimate_is_unbiased(model) -> None:
-    probability, weights = dbm_weights(model)
-    np.testing.assert_allclose(probability.sum(axis=1), 1, rtol=1e-12)
-    np.testing.assert_allclose((probability * weights).sum(axis=1), f_visible(model), rtol=1e-12)
+def weights_of(model):
+    return (dbm_weights if model in DBMS else dbn_weights)(model)
 
 
-@pytest.mark.parametrize("model", DBMS, ids=repr)
-def test_dbm_estimate_is_unbiased_within_float32(model) -> None:
-    # The products with the even hidden units are taken in float32.
-    probability, weights = dbm_weights(model)
-    np.testing.assert_allclose((probability * weights).sum(axis=1), f_visible(model), rtol=1e-5)
+@pytest.mark.parametrize("model", [*DBMS, *DBNS], ids=repr)
+def test_the_estimate_is_unbiased(model) -> None:
+    with in_double():
+        probability, weights = weights_of(model)
+    np.testing.assert_allclose(probability.sum(axis=1), 1, rtol=EXACT)
+    np.testing.assert_allclose((probability * weights).sum(axis=1), f_visible(model), rtol=EXACT)
 
 
-@pytest.mark.parametrize("model", DBNS, ids=repr)
-def test_dbn_estimate_is_unbiased(model) -> None:
-    probability, weights = dbn_weights(model)
-    np.testing.assert_allclose(probability.sum(axis=1), 1, rtol=1e-12)
-    np.testing.assert_allclose((probability * weights).sum(axis=1), f_visible(model), rtol=1e-12)
+@pytest.mark.parametrize("model", [*DBMS, *DBNS], ids=repr)
+def test_in_single_precision_it_is_as_unbiased_as_can_be(model) -> None:
+    probability, weights = weights_of(model)
+    np.testing.assert_allclose((probability * weights).sum(axis=1), f_visible(model), rtol=SINGLE)
 
 
 @pytest.mark.parametrize("model", DBNS, ids=repr)
-def test_dbn_bound_lies_below_in_expectation(model) -> None:
+def test_the_bound_of_a_dbn_lies_below_in_expectation(model) -> None:
     probability, weights = dbn_weights(model)
     assert ((probability * np.log(weights)).sum(axis=1) < np.log(f_visible(model))).all()
 
 
 def test_mutants_of_the_weights_are_rejected() -> None:
-    probability, weights = dbm_weights(DYADIC_DBMS[0])
+    probability, weights = dbm_weights(DBMS[0])
     shuffled = probability[:, ::-1]  # drawn from one distribution, weighted with another's density
-    assert np.abs((shuffled * weights).sum(axis=1) / f_visible(DYADIC_DBMS[0]) - 1).max() > 1e-3
+    assert np.abs((shuffled * weights).sum(axis=1) / f_visible(DBMS[0]) - 1).max() > 1e-3
     with mock.patch.object(dbm, "log_bernoulli", return_value=0.0):  # no density at all
-        probability, weights = dbm_weights(DYADIC_DBMS[0])
-    assert np.abs((probability * weights).sum(axis=1) / f_visible(DYADIC_DBMS[0]) - 1).max() > 1e-3
+        probability, weights = dbm_weights(DBMS[0])
+    assert np.abs((probability * weights).sum(axis=1) / f_visible(DBMS[0]) - 1).max() > 1e-3
 
 
-@pytest.mark.parametrize("model", [*DYADIC_DBMS, *DBNS], ids=repr)
+@pytest.mark.parametrize("model", [*DBMS, *DBNS], ids=repr)
 def test_log_f_is_near_the_truth(model) -> None:
-    probability, weights = (dbm_weights if model in DYADIC_DBMS else dbn_weights)(model)
+    probability, weights = weights_of(model)
     expected, n = f_visible(model), 4000
     variance = (probability * weights**2).sum(axis=1) - expected**2
     estimate = model.log_f_estimate(all_states(model.n_visible), samples=n, seed=1)
@@ -145,26 +145,24 @@ def test_bad_number_of_samples(model, samples) -> None:
         model.log_f([[0] * model.n_visible], samples=samples)
 
 
-class Lattice(np.random.Generator):
-    """A generator that gives the smallest uniform above zero that its type can tell from zero."""
+class Lattice:
+    """A generator that gives the smallest uniform its type can tell from zero."""
 
-    def __init__(self):
-        super().__init__(np.random.PCG64(0))
-
-    def random(self, size=None, dtype=np.float64, out=None):
+    def random(self, size, dtype=np.float64):
         return np.full(size, 2.0**-24 if dtype == np.float32 else 2.0**-53, dtype)
 
 
 def test_units_are_drawn_as_rarely_as_their_rates_say() -> None:
     # With 24 bits a unit of rate 1e-12 would come up with probability 6e-8, weighted by 1 / 1e-12.
+    generators: Any = [Lattice()]
     rates = np.array([[[1e-12]]])
-    assert draw_given([Lattice()], rates).all()
-    assert draw([Lattice()], rates[:, 0], 1).all()
+    assert draw_given(generators, rates).all()
+    assert draw(generators, rates[:, 0], 1).all()
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(-700, 700)), min_size=1, max_size=8))
 def test_log_bernoulli_is_the_log_of_a_product(units) -> None:
     bits, inputs = np.array([b for b, _ in units]), np.array([t for _, t in units])
     expected = sum(-np.logaddexp(0, -t if on else t) for on, t in units)
-    assert log_bernoulli(bits, inputs) == pytest.approx(expected, rel=1e-12)
-    assert log_bernoulli(~bits, -inputs) == pytest.approx(expected, rel=1e-12)
+    assert log_bernoulli(bits, inputs) == pytest.approx(expected, rel=1e-12, abs=1e-11)
+    assert log_bernoulli(~bits, -inputs) == pytest.approx(expected, rel=1e-12, abs=1e-11)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from meltpoint.models import mrf_of
-from meltpoint.models.bipartite import softplus
+from meltpoint.models.bipartite import softplus, sum_softplus
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
@@ -82,6 +83,24 @@ def test_softplus_neither_overflows_nor_loses_small_values(x) -> None:
     assert value >= max(x, 0)
     if x < -40:
         assert value == pytest.approx(np.exp(x), rel=1e-12, abs=1e-300)
+
+
+@given(
+    hnp.arrays(
+        st.sampled_from([np.float32, np.float64]),
+        st.tuples(st.integers(1, 3), st.integers(1, 300)),
+        elements=st.floats(-100, 100, width=32),
+        fill=st.floats(-2, 2, width=32),
+    )
+)
+def test_sums_of_softplus_are_sums_of_softplus(x) -> None:
+    expected = softplus(x.astype(np.float64)).sum(axis=-1)
+    np.testing.assert_allclose(sum_softplus(x), expected, rtol=1e-6 if x.dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_long_sum_of_softplus_does_not_overflow(dtype) -> None:
+    assert sum_softplus(np.zeros(5000, dtype)) == pytest.approx(5000 * np.log(2), rel=1e-6)
 
 
 def test_names_that_print() -> None:

@@ -1,0 +1,160 @@
+"""The loop's front: results do not depend on how the work is cut, and an interruption keeps what is done."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from meltpoint.annealing import anneal as front
+from meltpoint.annealing.anneal import Leg, anneal, check_threads
+from meltpoint.annealing.base import family_of
+from meltpoint.annealing.streams import chain_generators
+from meltpoint.errors import InputError
+from meltpoint.randomness import Purpose
+from oracle.driving import models
+
+N_CHAINS = 23
+PRECISIONS = ["mixed", "float32", "float64"]
+MODEL = models.dbm(61, [40, 35, 9], scale=0.5)
+FAMILY = family_of(MODEL, models.base("every layer", MODEL))
+BETAS = np.linspace(0, 1, 60)
+FROZEN = np.arange(FAMILY.target.n_even) < 40
+LEGS = [Leg(BETAS, FROZEN), Leg(BETAS[::-1].copy())]
+START = np.random.default_rng(0).integers(0, 2, (N_CHAINS, FAMILY.target.n_even), np.uint8)
+GENERATORS = chain_generators(3, Purpose.RAISE, np.arange(N_CHAINS))
+
+
+def run(chains: Any = slice(None), **options):
+    return anneal(FAMILY, LEGS, START[chains], GENERATORS[chains], **options)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return {precision: run(precision=precision, threads=1) for precision in PRECISIONS}
+
+
+def same(found, expected, chains: Any = slice(None)) -> None:
+    np.testing.assert_array_equal(found.state, expected.state[chains])
+    np.testing.assert_array_equal(found.log_weights, expected.log_weights[chains])
+    assert found.finished.all()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("tile", [1, 3, 1000])
+def test_threads_and_tiles_do_not_matter(whole, precision, threads, tile) -> None:
+    same(run(precision=precision, threads=threads, tile=tile), whole[precision])
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@given(cuts=st.sets(st.integers(1, N_CHAINS - 1), max_size=4))
+@settings(max_examples=5, deadline=None)
+def test_chains_may_be_run_in_any_parts(whole, precision, cuts) -> None:
+    edges = [0, *sorted(cuts), N_CHAINS]
+    for low, high in pairwise(edges):
+        part = slice(low, high)
+        same(run(part, precision=precision, threads=1), whole[precision], part)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_order_of_chains_does_not_matter(whole, precision) -> None:
+    order = np.random.default_rng(1).permutation(N_CHAINS)
+    same(run(order, precision=precision, threads=2), whole[precision], order)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("work", [1, 200_000, 2_000_000])
+def test_the_length_of_kernel_calls_does_not_matter(whole, precision, work, monkeypatch) -> None:
+    monkeypatch.setattr(front, "_CALL_WORK", work)
+    same(run(precision=precision, threads=1), whole[precision])
+
+
+def test_frozen_units_keep_their_value_and_others_move() -> None:
+    heated = anneal(FAMILY, LEGS[:1], START, GENERATORS, threads=1)
+    np.testing.assert_array_equal(heated.state[:, FROZEN], START[:, FROZEN])
+    assert (heated.state[:, ~FROZEN] != START[:, ~FROZEN]).any()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_all_units_frozen_leaves_a_telescoping_product(precision) -> None:
+    everything = np.ones(FAMILY.target.n_even, bool)
+    found = anneal(FAMILY, [Leg(BETAS, everything)], START, GENERATORS, precision=precision, threads=1)
+    np.testing.assert_array_equal(found.state, START)
+    expected = FAMILY.log_f(1.0, START) - FAMILY.log_f(0.0, START)
+    np.testing.assert_allclose(found.log_weights, expected, atol=1e-4 if precision != "float64" else 1e-10)
+
+
+def test_moves_at_one_beta_weigh_nothing() -> None:
+    found = anneal(FAMILY, [Leg(np.full(20, 1.0))], START, GENERATORS, threads=1)
+    assert (found.log_weights == 0).all()
+
+
+def test_progress_is_told_from_the_callers_thread_and_ends_at_the_total() -> None:
+    told, threads = [], set()
+
+    def progress(task, done, total):
+        told.append((task, done, total))
+        threads.add(threading.current_thread())
+
+    run(threads=2, tile=2, progress=progress)
+    assert threads == {threading.current_thread()}
+    annealing = [(done, total) for task, done, total in told if task == "annealing"]
+    amounts = [done for done, _ in annealing]
+    assert amounts == sorted(amounts)
+    assert annealing[-1] == (2 * (BETAS.size - 1) * N_CHAINS,) * 2
+
+
+def test_an_interruption_keeps_the_chains_that_were_finished(whole) -> None:
+    def interrupt(task, done, total):
+        if task == "annealing" and done > 0:
+            raise KeyboardInterrupt
+
+    found = run(threads=1, tile=1, progress=interrupt)
+    done = found.finished
+    np.testing.assert_array_equal(found.state[done], whole["mixed"].state[done])
+    np.testing.assert_array_equal(found.log_weights[done], whole["mixed"].log_weights[done])
+
+
+def test_an_interruption_before_anything_is_done_finishes_nothing(monkeypatch) -> None:
+    started = threading.Event()
+
+    def wait(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(front, "wait", wait)
+    monkeypatch.setattr(front._Tile, "_walk", lambda self, *_: started.set() or not self.stop.wait(10))
+    found = run(threads=1, tile=1)
+    assert not found.finished.any()
+
+
+def test_a_failure_in_a_tile_is_not_swallowed(monkeypatch) -> None:
+    def fail(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(front._Tile, "run", fail)
+    with pytest.raises(ZeroDivisionError):
+        run(threads=2)
+
+
+def test_two_runs_at_once_do_not_disturb_each_other(whole) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        for found in pool.map(lambda _: run(threads=1), range(2)):
+            same(found, whole["mixed"])
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "all"])
+def test_bad_numbers_of_threads(threads) -> None:
+    with pytest.raises(
+        InputError, match=f"found threads={threads!r}, expected a whole number from 1 on: leave it out"
+    ):
+        check_threads(threads)
+
+
+def test_threads_left_out_are_all_that_may_be_used() -> None:
+    assert check_threads(None) >= 1
+    assert check_threads(3) == 3

@@ -1,0 +1,174 @@
+"""Rounded weights in between, exact ends: one more intermediate distribution, and nothing else.
+
+Every trajectory of the real `anneal` is enumerated here: its tiles, legs, stretches and changes of family. Weights
+are rounded far more coarsely than in earnest, so that a forgotten factor is loud.
+"""
+
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from meltpoint.annealing.base import family_of, uniform
+from meltpoint.annealing.kernels.packing import pack
+from meltpoint.annealing.precision import Stretch, Walk, prepare, round_weights
+from meltpoint.errors import InputError
+from meltpoint.models.dbm import DBM
+from meltpoint.models.rbm import RBM
+from oracle.driving import models
+from oracle.driving.checks import EXACT, LOUD
+from oracle.driving.estimates import expected_probabilities, expected_z, sampled_distribution
+from oracle.driving.trajectories import exact_front, final_distribution
+from oracle.driving.truth import oracle_path
+from oracle.tables import marginal
+
+COARSE = 0.75
+BETAS = np.array([0.0, 0.3, 1.0])
+MODELS = [models.rbm(21, 2, 2, scale=2.0), models.dbm(21, [1, 1, 1], scale=3.0)]
+
+
+def coarse(family, kind=Walk):
+    rounded = round_weights(family, COARSE)
+    return kind(family, pack(family, np.float32), rounded, pack(rounded, np.int16, COARSE))
+
+
+def rounded_model(model):
+    def near(weights):
+        return np.rint(weights / COARSE) * COARSE
+
+    if isinstance(model, DBM):
+        return DBM([near(w) for w in model.weights], model.biases)
+    return RBM(near(model.weights), model.visible_bias, model.hidden_bias)
+
+
+def composite_p_ann(model, base, betas):
+    """The annealing model whose moves use rounded weights, but for the last one, at beta 1."""
+    exact, rounded = oracle_path(model, base), oracle_path(rounded_model(model), base)
+    distribution = exact.p(0.0)
+    for beta in betas[1:-1]:
+        distribution = distribution @ rounded.gibbs(beta)
+    return marginal(distribution @ exact.gibbs(1.0), exact.visible)
+
+
+def errors(model, base, betas, kind=Walk):
+    """Relative errors of AIS, of RAISE and of the sampler on the composite path of a `kind` of Walk."""
+    front, p_ann = exact_front(partial(coarse, kind=kind)), composite_p_ann(model, base, betas)
+
+    def distribution(family, legs):
+        return final_distribution(family, legs, coarse(family, kind))
+
+    z = expected_z(model, base, betas, front)
+    p = expected_probabilities(model, base, betas, front)
+    sampled = sampled_distribution(model, base, betas, distribution=distribution)
+    return (
+        abs(z / oracle_path(model, base).z(1.0) - 1),
+        np.abs(p / p_ann - 1).max(),
+        np.abs(sampled / p_ann - 1).max(),
+    )
+
+
+@pytest.mark.parametrize("betas", [BETAS, np.array([0.0, 1.0])], ids=len)
+@pytest.mark.parametrize("kind", models.BASES)
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_the_composite_path_is_unbiased(model, kind, betas) -> None:
+    assert max(errors(model, models.base(kind, model), betas)) < EXACT
+
+
+def test_a_longer_composite_path_is_unbiased() -> None:
+    model = models.rbm(22, 2, 1, scale=2.0)
+    assert max(errors(model, models.base("data", model), np.array([0.0, 0.2, 0.7, 1.0]))) < EXACT
+
+
+class WithoutChange(Walk):
+    """Mutant: the factor f_exact / f_rounded is left out."""
+
+    def change(self, beta, even, to_exact):
+        return np.zeros(len(even))
+
+
+class ChangedTheWrongWay(Walk):
+    """Mutant: the factor is turned over."""
+
+    def change(self, beta, even, to_exact):
+        return super().change(beta, even, not to_exact)
+
+
+class NeverExact(Walk):
+    """Mutant: the move at beta 1 uses rounded weights too; RAISE's p_ann is then another model's."""
+
+    def stretches(self, betas):
+        return [Stretch(betas, False)]
+
+
+class CutByDirection(Walk):
+    """Mutant: steps into beta 1 are exact as well as steps out of it, so that sampling and melting move differently."""
+
+    def stretches(self, betas):
+        exact = (betas[:-1] == 1) | (betas[1:] == 1)
+        return [Stretch(betas[k : k + 2], bool(exact[k])) for k in range(len(exact))]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_mutants_are_rejected(model) -> None:
+    base = models.base("data", model)
+    for mutant in (WithoutChange, ChangedTheWrongWay):
+        ais, melting, _ = errors(model, base, BETAS, mutant)
+        assert ais > LOUD
+        assert melting > LOUD
+    assert errors(model, base, BETAS, NeverExact)[1] > LOUD
+    ais, melting, sampling = errors(model, base, BETAS, CutByDirection)
+    assert max(ais, melting) < EXACT  # each alone is right, but they speak of different models
+    assert sampling > 1e-5
+
+
+def test_exactly_the_moves_at_beta_1_are_exact() -> None:
+    walk = coarse(family_of(MODELS[0], uniform()))
+    up = np.array([0.0, 0.5, 1.0])
+    assert [(s.betas.tolist(), s.exact) for s in walk.stretches(up)] == [([0.0, 0.5, 1.0], False)]
+    down = [(s.betas.tolist(), s.exact) for s in walk.stretches(up[::-1])]
+    assert down == [([1.0, 0.5], True), ([0.5, 0.0], False)]
+    assert [(s.betas.tolist(), s.exact) for s in walk.stretches(np.ones(3))] == [([1.0, 1.0, 1.0], True)]
+
+
+@given(st.lists(st.sampled_from([0.0, 0.3, 0.9, 1.0]), min_size=2, max_size=9))
+def test_stretches_cover_the_betas_in_order(betas) -> None:
+    walk = coarse(family_of(MODELS[0], uniform()))
+    pieces = walk.stretches(np.array(betas))
+    steps = [(low, high) for s in pieces for low, high in pairwise(s.betas)]
+    assert steps == list(pairwise(betas))
+    assert all(piece.exact == (beta == 1) for piece in pieces for beta in piece.betas[:-1])
+
+
+@pytest.mark.parametrize("largest", [1e-6, 0.5, 30.0])
+def test_rounding_is_to_the_nearest_multiple_that_fits_int16(largest) -> None:
+    weights = np.random.default_rng(0).normal(size=(40, 50))
+    weights *= largest / np.abs(weights).max()
+    family = family_of(RBM(weights, np.zeros(40), np.zeros(50)), uniform())
+    walk = prepare(family, "mixed")
+    assert walk.rounded is not None
+    assert walk.rounded_packed is not None
+    side = walk.rounded_packed.odd
+    assert side.weights.dtype == np.int16
+    near = walk.rounded.target.blocks[0].weights
+    assert np.abs(near - weights).max() <= side.scale / 2 * (1 + 1e-12)
+
+
+def test_weights_too_large_for_16_bits_fall_back_to_float32() -> None:
+    weights = np.zeros((200, 200))
+    weights[0, 0] = 500.0
+    walk = prepare(family_of(RBM(weights, np.zeros(200), np.zeros(200)), uniform()), "mixed")
+    assert walk.rounded is None
+    assert walk.packed(exact=False) is walk.exact_packed
+    assert walk.stretches(np.array([0.0, 0.5, 1.0]))[0].exact
+    assert (walk.change(0.5, np.zeros((3, 200), np.uint8), to_exact=True) == 0).all()
+
+
+def test_unknown_precision() -> None:
+    family = family_of(MODELS[0], uniform())
+    with pytest.raises(
+        InputError, match="found precision='float16', expected 'mixed', 'float32' or 'float64'"
+    ):
+        prepare(family, "float16")  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,118 @@
+"""The plain loop: its move is reversible with respect to p_beta, its parts are what they are called."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from meltpoint.annealing.base import family_of
+from meltpoint.annealing.reference import anneal_reference, move
+from oracle.driving import models
+from oracle.driving.dictated import Dictation, dictated
+from oracle.driving.steps import step
+from oracle.driving.truth import oracle_path
+from oracle.tables import all_states, code, marginal
+from oracle.zoo import SCHEDULES
+
+MODELS = [
+    models.rbm(41, 4, 4, scale=3.0),
+    models.rbm(42, 1, 3),
+    models.dbm(43, [2, 2, 2]),
+    models.dbm(44, [2, 2, 1, 2]),
+]
+BETAS = [0.0, 0.1, 0.5, 1.0]
+
+
+def p_even(model, base, beta):
+    """p_beta (even state,) by the oracle."""
+    path = oracle_path(model, base)
+    return marginal(path.p(beta), path.even)
+
+
+@pytest.mark.parametrize("kind", models.BASES)
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_family_is_the_oracles_path(model, kind) -> None:
+    base = models.base(kind, model)
+    family, path = family_of(model, base), oracle_path(model, base)
+    assert np.exp(family.log_z_base) == pytest.approx(path.z(0.0), rel=1e-12)
+    states = all_states(family.target.n_even)
+    for beta in BETAS:
+        f = marginal(np.exp(path.log_f(beta)), path.even)
+        np.testing.assert_allclose(np.exp(family.log_f(beta, states)), f, rtol=1e-12)
+
+
+@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_the_move_is_reversible(model, beta) -> None:
+    base = models.base("every layer", model)
+    p, matrix = p_even(model, base, beta), step(family_of(model, base), beta, beta).probability
+    flow = p[:, np.newaxis] * matrix
+    np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(flow, flow.T, rtol=1e-10)
+    np.testing.assert_allclose(p @ matrix, p, rtol=1e-12)
+
+
+@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_with_frozen_units_the_move_is_reversible_given_them(model, beta) -> None:
+    base = models.base("every layer", model)
+    family, p = family_of(model, base), p_even(model, base, beta)
+    frozen = np.arange(family.target.n_even) % 2 == 0
+    matrix = step(family, beta, beta, frozen).probability
+    held = code(all_states(frozen.size)[:, frozen])
+    assert (matrix[held[:, np.newaxis] != held] == 0).all()
+    np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-12)
+    flow = p[:, np.newaxis] * matrix
+    np.testing.assert_allclose(flow, flow.T, rtol=1e-10, atol=1e-300)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_at_beta_0_the_move_forgets_where_it_came_from(model) -> None:
+    base = models.base("every layer", model)
+    matrix = step(family_of(model, base), 0.0, 0.0).probability
+    np.testing.assert_allclose(matrix, np.broadcast_to(p_even(model, base, 0.0), matrix.shape), rtol=1e-12)
+
+
+@pytest.mark.parametrize("betas", [SCHEDULES["two betas"], np.array([0.0, 0.2, 0.7, 1.0])], ids=len)
+@pytest.mark.parametrize("descending", [False, True])
+def test_the_loop_is_its_steps_one_after_the_other(betas, descending) -> None:
+    betas = betas[::-1] if descending else betas
+    model = models.rbm(45, 2, 2)
+    family = family_of(model, models.base("every layer", model))
+    trajectories = all_states(4 * (betas.size - 1))
+    start = np.repeat(np.arange(4), len(trajectories))
+    outcomes = Dictation(np.tile(trajectories, (4, 1)))
+    with dictated():
+        end, log_weights = anneal_reference(family, betas, all_states(2)[start], outcomes)
+    whole = np.zeros((4, 4))
+    np.add.at(whole, (start, code(end)), np.exp(outcomes.log_prob + log_weights))
+    by_steps = np.eye(4)
+    for beta, following in pairwise(betas):
+        by_steps = by_steps @ step(family, beta, following).weight
+    np.testing.assert_allclose(whole, by_steps, rtol=1e-12)
+
+
+@given(st.floats(0, 1), st.integers(0, 999))
+@settings(max_examples=30, deadline=None)
+def test_a_unit_is_on_where_its_uniform_is_at_most_its_probability(beta, seed) -> None:
+    # `dictated` replaces the comparison and the sigmoid; here they are the real ones, on a lattice of uniforms.
+    model = models.rbm(seed, 1, 1)
+    family = family_of(model, models.base("every layer", model))
+    n = 400
+    lattice = (np.arange(n) + 0.5) / n
+    uniforms = iter([np.repeat(lattice, n)[:, np.newaxis], np.tile(lattice, n)[:, np.newaxis]])
+    end = move(family, beta, np.zeros((n * n, 1), np.uint8), lambda _: next(uniforms))
+    assert abs(end.mean() - step(family, beta, beta).probability[0, 1]) < 1 / n
+
+
+def test_the_first_weight_belongs_to_the_state_after_the_first_move() -> None:
+    model = models.rbm(46, 2, 1)
+    family = family_of(model, models.base("data", model))
+    uniforms = iter([np.full((1, 1), 1e-9), np.full((1, 2), 1e-9)])  # every unit comes on
+    end, log_weights = anneal_reference(
+        family, np.array([0.3, 0.8]), np.zeros((1, 2), np.uint8), lambda _: next(uniforms)
+    )
+    assert end.tolist() == [[1, 1]]
+    assert log_weights == pytest.approx(family.log_f(0.8, end) - family.log_f(0.3, end))

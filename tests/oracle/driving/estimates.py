@@ -1,0 +1,85 @@
+"""The library's estimators with every random choice replaced by its exact expectation."""
+
+from collections.abc import Sequence
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from meltpoint.annealing.anneal import Annealed, Leg
+from meltpoint.annealing.base import Base
+from meltpoint.annealing.family import Family
+from meltpoint.annealing.reference import anneal_reference
+from meltpoint.estimators import ais, reverse, sampling
+from meltpoint.models import Model, dbn, mrf_of
+from meltpoint.models.checks import Bits, Floats
+from oracle.driving.double import in_double
+from oracle.driving.steps import Moments, exact_anneal, final_distribution, moments
+from oracle.driving.truth import generated, recognition_outcomes, recognition_probability, recognition_sizes
+from oracle.tables import all_states, code, marginal
+
+
+def expected_z(model: Model, base: Base, betas: Floats, anneal: Any = None) -> float:
+    """E[exp(log Z)] of `ais_log_z`."""
+    with mock.patch.object(ais, "anneal", anneal or exact_anneal()):
+        return float(np.exp(ais.ais_log_z(model, base=base, steps=betas, chains=1).value))
+
+
+def expected_probabilities(model: Model, base: Base, betas: Floats, anneal: Any = None) -> Floats:
+    """E[exp(log p)] (visible state,) of `raise_log_prob`."""
+    weights = _weights(model, base, betas, anneal or exact_anneal())
+    return (recognition_probability(model) * weights).sum(axis=1)
+
+
+def _weights(model: Model, base: Base, betas: Floats, anneal: Any) -> Floats:
+    """Weights (visible state, outcome) of `raise_log_prob`, for every outcome of a DBN's recognition."""
+    n_outcomes = 2 ** sum(recognition_sizes(model))
+    with (
+        mock.patch.object(reverse, "anneal", anneal),
+        mock.patch.object(dbn, "draw_given", recognition_outcomes(model)),
+        in_double(),
+    ):
+        run = reverse.raise_log_prob(
+            model, all_states(model.n_visible), base=base, steps=betas, chains=n_outcomes
+        )
+    return np.exp(run.log_weights)
+
+
+class _Notes:
+    """A stand-in for `anneal` that stays where it is, weighs nothing, and notes what it was asked to do."""
+
+    family: Family
+    legs: Sequence[Leg]
+    state: Bits
+
+    def __call__(
+        self, family: Family, legs: Sequence[Leg], state: Bits, generators: object, **_: object
+    ) -> Annealed:
+        self.family, self.legs, self.state = family, legs, state
+        return Annealed(state, np.zeros(len(state)), np.ones(len(state), np.bool_))
+
+
+def sampled_distribution(
+    model: Model, base: Base, betas: Floats, change_legs: Any = list, distribution: Any = final_distribution
+) -> Floats:
+    """Distribution (visible state,) of `sample_annealing_model`: its legs enumerated, `generate` by definition."""
+    asked = _Notes()
+    with mock.patch.object(sampling, "anneal", asked):
+        sampling.sample_annealing_model(model, 1, base=base, steps=betas)
+    even = distribution(asked.family, change_legs(asked.legs))
+    visible = np.arange(asked.family.target.n_even) < mrf_of(model).n_visible
+    return generated(model, marginal(even, visible))
+
+
+def weight_moments(model: Model, base: Base, betas: Floats, loop: Any = anneal_reference) -> Moments:
+    """Mean, mean square and largest value (visible state,) of the weights exp(log_weights) of `raise_log_prob`."""
+    asked = _Notes()
+    first = _weights(model, base, betas, asked)  # the weights before annealing, (visible state, outcome)
+    given = moments(asked.family, asked.legs, loop)
+    at = code(asked.state).reshape(first.shape)
+    q = recognition_probability(model)
+    return Moments(
+        (q * first * given.mean[at]).sum(axis=1),
+        (q * first**2 * given.square[at]).sum(axis=1),
+        (first * given.largest[at]).max(axis=1),
+    )
