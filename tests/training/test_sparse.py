@@ -35,7 +35,7 @@ def test_columns_are_listed_like_rows_of_the_transpose(counts):
 
 
 @pytest.mark.parametrize("density", [0.0, 0.1, 0.9])
-@pytest.mark.parametrize("width", [5, 200])
+@pytest.mark.parametrize("width", [5, 200, 300])
 def test_a_coupling_multiplies_the_same_whichever_way_it_chooses(density, width):
     rng = np.random.default_rng(1)
     coupling = Coupling(rng.normal(size=(300, width)).astype(np.float32))
