@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from meltpoint.estimators.exact import exact_log_z
     from meltpoint.estimators.reverse import LogProb, raise_log_prob
     from meltpoint.estimators.sampling import sample, sample_annealing_model
-    from meltpoint.evaluation import evaluate
+    from meltpoint.evaluation import Interrupted, evaluate
     from meltpoint.files.models import load, save
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
@@ -42,6 +42,7 @@ _HOMES = {
     "raise_log_prob": "estimators.reverse",
     "sample": "estimators.sampling",
     "sample_annealing_model": "estimators.sampling",
+    "Interrupted": "evaluation",
     "evaluate": "evaluation",
     "load": "files.models",
     "save": "files.models",
@@ -62,6 +63,7 @@ __all__ = [
     "Base",
     "Estimate",
     "InputError",
+    "Interrupted",
     "LogProb",
     "LogZ",
     "Report",

@@ -5,7 +5,6 @@ import pytest
 
 import meltpoint as mp
 from meltpoint.annealing.anneal import TILE
-from meltpoint.evaluation import Interrupted
 
 CHAINS = 4
 EXAMPLES = 6 * TILE // CHAINS  # six tiles for each side
@@ -47,24 +46,24 @@ def whole():
 def test_before_ais_nothing_is_known(task):
     with pytest.raises(KeyboardInterrupt) as stop:
         evaluate(stop=lambda heard, _: heard == task, base="model")
-    assert not isinstance(stop.value, Interrupted)
+    assert not isinstance(stop.value, mp.Interrupted)
 
 
 def test_in_log_f_nothing_is_known():
     deep = mp.DBM([np.zeros((40, 5)), np.zeros((5, 4))], [np.zeros(40), np.zeros(5), np.zeros(4)])
     with pytest.raises(KeyboardInterrupt) as stop:
         evaluate(deep, lambda task, _: task == "unnormalised probabilities")
-    assert not isinstance(stop.value, Interrupted)
+    assert not isinstance(stop.value, mp.Interrupted)
 
 
 def test_in_ais_before_the_first_chain_nothing_is_known():
     with pytest.raises(KeyboardInterrupt) as stop:
         evaluate(stop=at(0.0), ais_chains=TILE, steps=30_000)
-    assert not isinstance(stop.value, Interrupted)
+    assert not isinstance(stop.value, mp.Interrupted)
 
 
 def test_in_ais_the_finished_chains_are_kept(whole):
-    with pytest.raises(Interrupted) as stop:
+    with pytest.raises(mp.Interrupted) as stop:
         evaluate(stop=at(0.15))
     log_z = stop.value.log_z
     done = len(log_z.log_weights)
@@ -79,7 +78,7 @@ def test_in_ais_the_finished_chains_are_kept(whole):
 
 def test_in_raise_before_the_first_example_ais_is_kept():
     one_tile = {"ais_chains": TILE, "examples": TILE // CHAINS, "steps": 20_000}
-    with pytest.raises(Interrupted) as stop:
+    with pytest.raises(mp.Interrupted) as stop:
         evaluate(stop=at(0.55), **one_tile)
     log_z = mp.ais_log_z(MODEL, base=BASE, steps=20_000, chains=TILE)
     assert stop.value.log_z.value == log_z.value

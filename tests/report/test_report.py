@@ -64,6 +64,10 @@ def test_interrupted_means_fewer_examples_than_asked_for():
     assert back(made(examples=5))["interrupted"] is True
 
 
+def test_the_short_form_is_one_line():
+    assert repr(made()) == "Report(RBM 784-500: -86.47 ± 0.03 to -86.35 ± 0.02, agree)"
+
+
 def test_a_report_is_frozen():
     with pytest.raises(FrozenInstanceError):
         made().gap = None

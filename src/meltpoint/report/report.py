@@ -44,7 +44,7 @@ class PerExample:
     log_weights: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """A likelihood from both sides, in nats per example. Print it, plot it, or take `to_dict()`.
 
@@ -70,6 +70,9 @@ class Report:
     ais_log_weights: Floats
     seconds: dict[str, float]
     versions: dict[str, str]
+
+    def __repr__(self) -> str:
+        return f"Report({self.model}: {self.conservative} to {self.optimistic}, {self.verdict.reason})"
 
     def __str__(self) -> str:
         from meltpoint.report.text import render
