@@ -23,7 +23,7 @@ def names(folder):
     return [path.name for path in folder.iterdir()]
 
 
-@settings(max_examples=40, deadline=None)  # each example waits for the disk
+@settings(max_examples=20, deadline=None)  # each example waits for the disk
 @given(data=st.binary(max_size=1000), old=st.none() | st.binary(max_size=10))
 def test_what_was_written_is_what_is_there_and_nothing_else(folder, data, old):
     path = folder / "target.bin"

@@ -23,9 +23,8 @@ from meltpoint.models.rbm import RBM
 
 PRECISIONS = [np.float16, np.float32, np.float64]
 SIZES = st.integers(1, 4)
-# A busy machine is no failure, and each saved model waits for the disk.
+# A busy machine is no failure.
 UNHURRIED = settings(deadline=None)
-SYNCED = settings(max_examples=40, deadline=None)
 
 
 def parameters(*shape, limit=6e4):
@@ -58,13 +57,21 @@ def dbns(draw):
 MODELS = rbms() | dbms() | dbns()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _no_wait_for_the_disk():
+    """That bytes reach the disk is tested in test_atomic; here it would cost a second for a hundred files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _descriptor: None)
+        yield
+
+
 @pytest.fixture
 def rbm():
     rng = np.random.default_rng(0)
     return RBM(rng.normal(size=(3, 2)), rng.normal(size=3), rng.normal(size=2))
 
 
-@SYNCED
+@UNHURRIED
 @given(model=MODELS, dtype=st.sampled_from(PRECISIONS))
 def test_what_is_stored_is_the_model(folder, model, dtype):
     save(model, folder / "model.npz", dtype=dtype)
@@ -77,7 +84,7 @@ def test_what_is_stored_is_the_model(folder, model, dtype):
         np.testing.assert_array_equal(array, given[name].astype(dtype).astype(np.float64))
 
 
-@SYNCED
+@UNHURRIED
 @given(
     model=MODELS, dtype=st.sampled_from(PRECISIONS), note=st.text(max_size=20).filter(lambda t: "\0" not in t)
 )
@@ -106,7 +113,7 @@ def test_numpy_opens_a_model_file(tmp_path, rbm):
         assert all(entry.compress_type == zipfile.ZIP_DEFLATED for entry in archive.infolist())
 
 
-@SYNCED
+@UNHURRIED
 @given(note=st.text().filter(lambda text: "\0" not in text))
 def test_a_note_comes_back_as_it_was(folder, note):
     model = RBM([[1.0]], [0.0], [0.0])
