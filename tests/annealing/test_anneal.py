@@ -121,15 +121,12 @@ def test_an_interruption_keeps_the_chains_that_were_finished(whole) -> None:
 
 
 def test_an_interruption_before_anything_is_done_finishes_nothing(monkeypatch) -> None:
-    started = threading.Event()
-
-    def wait(*_, **__):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(front, "wait", wait)
-    monkeypatch.setattr(front._Tile, "_walk", lambda self, *_: started.set() or not self.stop.wait(10))
-    found = run(threads=1, tile=1)
-    assert not found.finished.any()
+    monkeypatch.setattr(front, "wait", interrupted)
+    monkeypatch.setattr(front._Tile, "_walk", lambda self, *_: not self.stop.wait(10))
+    assert not run(threads=1, tile=1).finished.any()
 
 
 def test_a_failure_in_a_tile_is_not_swallowed(monkeypatch) -> None:
