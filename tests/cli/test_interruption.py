@@ -1,4 +1,4 @@
-"""Ctrl-C as it comes from a keyboard: the signal, sent to the command in its own process."""
+"""Ctrl-C as it comes from a keyboard, and SIGTERM as it comes from schedulers, sent to the command's process."""
 
 import json
 import re
@@ -45,22 +45,23 @@ def evaluate(tmp_path):
         process.communicate()
 
 
-def press_at(process, share):
-    """Send SIGINT when that share, in percent, of both stages is done; give the rest of stderr and all of stdout."""
+def press_at(process, share, number=signal.SIGINT):
+    """Send a signal when that share, in percent, of both stages is done; give the rest of stderr and all of stdout."""
     for line in process.stderr:
         match = re.match(r"AIS and RAISE: (\d+)%", line)
         if match and int(match[1]) >= share:
             break
     else:
         pytest.fail(f"it ended by itself: {process.communicate()}")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     return stdout, "".join(line for line in stderr.splitlines(True) if not line.startswith("AIS and RAISE:"))
 
 
-def test_in_raise_a_partial_report_is_printed(evaluate):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_in_raise_a_partial_report_is_printed(evaluate, number):
     process = evaluate("--steps", "4000", "--ais-chains", "64", "--json", "--plot", "a.png")
-    stdout, stderr = press_at(process, 60)
+    stdout, stderr = press_at(process, 60, number)
     report = json.loads(stdout)
     done = len(report["examples"]["log_prob"])
     assert 0 < done < 100

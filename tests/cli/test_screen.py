@@ -1,5 +1,7 @@
 import io
 import re
+import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import rich.console
@@ -50,6 +52,19 @@ def test_problems_become_sentences(capsys, problem, code, text):
         raise problem
     assert stop.value.exit_code == code
     assert tuple(capsys.readouterr()) == ("", text)
+
+
+def test_termination_counts_as_interruption_and_only_inside(capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(typer.Exit) as stop, screen.sentences():
+        signal.raise_signal(signal.SIGTERM)
+    assert stop.value.exit_code == 130
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_thread_that_cannot_set_signals_works_all_the_same():
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: screen.sentences().__enter__()).result() is None
 
 
 def test_a_bug_keeps_its_traceback():

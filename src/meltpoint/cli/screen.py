@@ -1,5 +1,7 @@
 """What a person sees: progress with remaining time and talk on stderr, errors as sentences."""
 
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,15 +29,32 @@ def say(text: str) -> None:
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Turn wrong input into one sentence and exit code 2, and Ctrl-C into one and exit code 130."""
+    """Turn wrong input into one sentence and exit code 2, and Ctrl-C into one and exit code 130.
+
+    What schedulers send at the end of a job's time counts as Ctrl-C: what is finished is not lost.
+    """
     try:
-        yield
+        with _terminated_like_interrupted():
+            yield
     except InputError as problem:
         say(f"meltpoint: {problem}")
         raise typer.Exit(WRONG_INPUT) from None
     except KeyboardInterrupt as stop:
         say(f"meltpoint: interrupted: {str(stop) or 'nothing was finished by then'}")
         raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    # Python lets the main thread alone set what a signal does.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
