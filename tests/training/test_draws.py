@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 from scipy.special import expit
 
-from meltpoint.training.draws import draw, drawn_of, stream, switch_on
+from meltpoint.training.draws import draw, draw_pairs, stream, switch_on
 
 FALSE_ALARM = 1e-6
 
@@ -31,13 +31,14 @@ def test_extreme_inputs_stay_probabilities():
     assert (field >= 0).all()
 
 
-@pytest.mark.parametrize("copies", [1, 2])
-def test_draws_have_the_right_distribution(copies):
+@pytest.mark.parametrize(("drawing", "copies"), [(draw, 1), (draw_pairs, 2)])
+def test_draws_have_the_right_distribution(drawing, copies):
     rates = np.array([0.0, 1e-4, 0.1, 0.5, 0.9, 1.0], np.float32)
     n = 200_000
-    units = draw(np.tile(rates, (n, 1)), stream(7, 0), copies).units
+    out = np.empty((n, rates.size), np.uint8)
+    drawing(np.tile(rates, (n, 1)), stream(7, 0), out)
     for unit, rate in enumerate(rates.astype(float)):
-        observed = np.bincount(units[:, unit], minlength=copies + 1)
+        observed = np.bincount(out[:, unit], minlength=copies + 1)
         expected = n * stats.binom.pmf(np.arange(copies + 1), copies, rate)
         assert (observed[expected == 0] == 0).all()
         kept = expected > 0
@@ -48,27 +49,9 @@ def test_draws_have_the_right_distribution(copies):
 def test_a_wrong_rate_would_be_noticed():
     # The mutant beside the test above.
     n = 200_000
-    units = draw(np.full((n, 1), 0.51, np.float32), stream(7, 0)).units
-    assert stats.binomtest(int(units.sum()), n, 0.5).pvalue < FALSE_ALARM
-
-
-@pytest.mark.parametrize("copies", [1, 2])
-def test_draws_come_with_their_lists(copies):
-    rates = np.random.default_rng(0).random((9, 70)).astype(np.float32)
-    drawn = draw(rates, stream(3), copies)
-    again = drawn_of(drawn.units)
-    np.testing.assert_array_equal(drawn.lists.starts, again.lists.starts)
-    n = drawn.lists.starts[-1]
-    np.testing.assert_array_equal(drawn.lists.columns[:n], again.lists.columns[:n])
-    assert drawn.density == drawn.units.mean()
-
-
-def test_doubling_is_listing_twice():
-    single = drawn_of(np.array([[0, 1, 1], [1, 0, 0]], np.uint8))
-    double, expected = single.doubled(), drawn_of(2 * single.units)
-    np.testing.assert_array_equal(double.units, expected.units)
-    np.testing.assert_array_equal(double.lists.starts, expected.lists.starts)
-    np.testing.assert_array_equal(double.lists.columns, expected.lists.columns[:6])
+    out = np.empty((n, 1), np.uint8)
+    draw(np.full((n, 1), 0.51, np.float32), stream(7, 0), out)
+    assert stats.binomtest(int(out.sum()), n, 0.5).pvalue < FALSE_ALARM
 
 
 def test_streams_belong_to_their_key():
@@ -78,5 +61,6 @@ def test_streams_belong_to_their_key():
 
 
 def test_draws_of_one_stream_differ_from_row_to_row():
-    units = draw(np.full((50, 64), 0.5, np.float32), stream(0)).units
-    assert len(np.unique(units, axis=0)) == 50
+    out = np.empty((50, 64), np.uint8)
+    draw(np.full((50, 64), 0.5, np.float32), stream(0), out)
+    assert len(np.unique(out, axis=0)) == 50

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meltpoint.training.draws import drawn_of, stream
+from meltpoint.training.draws import stream
 from meltpoint.training.machine import machine_of
 from meltpoint.training.phases import begin, dream, infer
 from oracle.derivatives import joint_states, random_parameters
@@ -19,14 +19,13 @@ def equilibrium(sizes):
     layers, probabilities = joint_states(parameters)
     chosen = np.random.default_rng(0).choice(len(probabilities), N_CHAINS, p=probabilities)
     machine = machine_of([p.astype(np.float32) for p in parameters], (1,) * len(sizes))
-    return machine, layers, probabilities, [drawn_of(layer[chosen]) for layer in layers[1::2]]
+    return machine, layers, probabilities, [layer[chosen] for layer in layers[1::2]]
 
 
 def p_value(machine, layers, probabilities, odd, k):
     """Of the hypothesis that visible units after k steps have the distribution they should have."""
     states, _ = dream(machine, odd, k, stream(0, 1))
-    visible = states[0].units
-    codes = visible.astype(int) @ (1 << np.arange(visible.shape[1]))
+    codes = states[0].astype(int) @ (1 << np.arange(states[0].shape[1]))
     exact = np.bincount(layers[0].astype(int) @ (1 << np.arange(layers[0].shape[1])), weights=probabilities)
     return stats.chisquare(np.bincount(codes, minlength=exact.size), N_CHAINS * exact).pvalue
 
@@ -47,7 +46,7 @@ def test_a_slightly_wrong_machine_would_be_noticed(sizes):
 def test_chains_begin_at_the_data_and_examples_serve_in_turn():
     parameters = random_parameters([4, 3], seed=12)
     machine = machine_of([p.astype(np.float32) for p in parameters], (1, 1))
-    data = infer(machine, drawn_of(np.eye(4, dtype=np.uint8)), 0)
+    data = infer(machine, np.eye(4, dtype=np.uint8), 0)
     data[1][:] = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]]
     (odd,) = begin(machine, data, 6, stream(0))
-    np.testing.assert_array_equal(odd.units, data[1][[0, 1, 2, 3, 0, 1]])
+    np.testing.assert_array_equal(odd, data[1][[0, 1, 2, 3, 0, 1]])

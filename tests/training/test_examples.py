@@ -20,12 +20,12 @@ def test_an_epoch_shows_every_example_once(n, size, seed):
 def test_bits_pass_unchanged():
     bits = np.array([[0, 1], [1, 1]], np.uint8)
     for data in (bits, bits.astype(bool), bits.astype(float), bits.tolist()):
-        np.testing.assert_array_equal(checked(data, "data").draw(slice(None), stream(0)).units, bits)
+        np.testing.assert_array_equal(checked(data, "data").bits(slice(None), stream(0)), bits)
 
 
 def test_grey_values_are_drawn_anew_with_their_probabilities():
     examples = checked(np.tile([0.0, 0.25, 1.0], (40_000, 1)), "data")
-    first, second = (examples.draw(slice(None), stream(0, epoch)).units for epoch in (1, 2))
+    first, second = (examples.bits(slice(None), stream(0, epoch)) for epoch in (1, 2))
     assert (first != second).any()
     assert first[:, 0].sum() == 0
     assert first[:, 2].all()

@@ -7,7 +7,6 @@ from scipy.special import expit
 from meltpoint.training import fit
 from meltpoint.training.ascent import at_rest, climb
 from meltpoint.training.dbm import train_dbm
-from meltpoint.training.draws import drawn_of
 from meltpoint.training.examples import Examples
 from meltpoint.training.machine import machine_of, new_machine
 from meltpoint.training.phases import Gradient
@@ -28,20 +27,19 @@ def test_a_new_machine_has_the_rates_of_the_data_and_rare_hidden_units():
 def test_a_step_is_felt_by_the_next_product():
     rng = np.random.default_rng(1)
     machine = machine_of([rng.normal(size=(300, 100)), np.zeros(300), np.zeros(100)], (1, 1))
-    lower = drawn_of((rng.random((5, 300)) < 0.1).astype(np.uint8))
+    lower = (rng.random((5, 300)) < 0.1).astype(np.uint8)
     machine.couplings[0].up(lower)
     slopes = Gradient((rng.normal(size=(300, 100)),), (np.zeros(300), np.zeros(100)))
     climb(machine, at_rest(machine), slopes, 1.0, 0.0, 0.0)
     np.testing.assert_allclose(
-        machine.couplings[0].up(lower), lower.units @ machine.couplings[0].weights, atol=1e-9
+        machine.couplings[0].up(lower), lower @ machine.couplings[0].weights, atol=1e-9
     )
 
 
 def test_every_epoch_shows_all_examples_in_an_order_of_its_own(monkeypatch):
     shown = []
-    draw = Examples.draw
     monkeypatch.setattr(
-        Examples, "draw", lambda *arguments: (shown.append(arguments[1]), draw(*arguments))[1]
+        Examples, "bits", lambda self, chosen, _: (shown.append(chosen), self.rows[chosen])[1]
     )
     train_rbm(DATA, 4, epochs=2, batch=10)
     first, second = np.concatenate(shown[:6]), np.concatenate(shown[6:])

@@ -5,7 +5,6 @@ import pytest
 from scipy.special import expit, logsumexp, xlogy
 
 from meltpoint.training.ascent import at_rest, climb
-from meltpoint.training.draws import drawn_of
 from meltpoint.training.machine import Machine, machine_of
 from meltpoint.training.phases import Gradient, centre, dream, gradient, infer, log_f_bound
 from oracle.derivatives import (
@@ -30,20 +29,16 @@ def machine(parameters, copies=None) -> Machine:
 
 def expected_update(machine: Machine, data, model_states, weights, sweeps=0) -> Gradient:
     """The update averaged over model phases: the states of one chain each, with these probabilities."""
-    inferred = infer(machine, drawn_of(data), sweeps)
+    inferred = infer(machine, data, sweeps)
     updates = [
-        gradient(inferred, [row(layer, i) for layer in model_states], KIND) for i in np.flatnonzero(weights)
+        gradient(inferred, [layer[i : i + 1] for layer in model_states], KIND)
+        for i in np.flatnonzero(weights)
     ]
     weights = weights[weights != 0]
     return Gradient(
         tuple(np.tensordot(weights, [u.pairs[k] for u in updates], 1) for k in range(len(machine.couplings))),
         tuple(np.tensordot(weights, [u.units[k] for u in updates], 1) for k in range(machine.n_layers)),
     )
-
-
-def row(layer, i):
-    """One example of a layer's state."""
-    return drawn_of(layer[i : i + 1]) if layer.dtype == np.uint8 else layer[i : i + 1]
 
 
 def all_parts(update: Gradient):
@@ -67,13 +62,13 @@ def log_likelihood(parameters) -> float:
 def model_phase_by_enumeration(machine: Machine, monkeypatch, parameters, starts, start_weights):
     """Every outcome of one `dream` step from the odd states `starts`, and its probability."""
     outcomes = all_states(parameters[0].shape[0])
-    odd = drawn_of(np.repeat(starts, len(outcomes), axis=0))
+    odd = np.repeat(starts, len(outcomes), axis=0)
     drawn = np.tile(outcomes, (len(starts), 1))
     weights = np.repeat(start_weights, len(outcomes)) * bernoulli(drawn, machine.probabilities(0, [odd, odd]))
     with monkeypatch.context() as patch:
-        patch.setattr(Machine, "draw", lambda _, layer, *__: drawn_of(drawn) if layer == 0 else odd)
+        patch.setattr(Machine, "draw", lambda _, layer, rates, __: drawn if layer == 0 else np.round(rates))
         states, _ = dream(machine, [odd], 1, np.zeros((1, 4, 32), np.uint32))
-    return [states[0].units, states[1]], weights
+    return states, weights
 
 
 def hidden_marginal(parameters):
@@ -99,8 +94,8 @@ def test_contrastive_divergence_is_at_rest_where_the_data_are_the_model(monkeypa
     (visible, hidden), joint = joint_states(parameters)
     rbm = machine(parameters)
     states, weights = model_phase_by_enumeration(rbm, monkeypatch, parameters, hidden, joint)
-    data_phase = infer(rbm, drawn_of(visible), 0)
-    data_pairs = np.einsum("s,si,sj->ij", joint, visible, data_phase[1])
+    data_phase = infer(rbm, visible, 0)
+    data_pairs = np.einsum("s,si,sj->ij", joint, *data_phase)
     model_pairs = np.einsum("s,si,sj->ij", weights, *states)
     np.testing.assert_allclose(data_pairs, model_pairs, rtol=0, atol=1e-12)
 
@@ -125,7 +120,7 @@ def test_doubled_layers_give_the_gradient_of_the_tied_machine(copies):
     full = [np.tile(weights, copies), np.tile(visible_bias, copies[0]), np.tile(hidden_bias, copies[1])]
     (visible, _), probabilities = joint_states(full)
     counts = visible.reshape(len(visible), copies[0], -1).sum(axis=1).astype(np.uint8)
-    states = [counts, copies[1] * doubled.probabilities(1, [drawn_of(counts)])]
+    states = [counts, copies[1] * doubled.probabilities(1, [counts])]
     update = expected_update(doubled, DATA[:, :3], states, probabilities)
     assert_same(update, derivative(lambda p: tied_log_likelihood(p, copies, DATA[:, :3]), parameters))
 
@@ -136,14 +131,12 @@ def test_mean_field_gives_the_gradient_of_its_bound():
 
     def objective(moved) -> float:
         dbm = machine(moved)
-        return float(log_f_bound(dbm, infer(dbm, drawn_of(DATA), sweeps)).mean()) - log_z(moved)
+        return float(log_f_bound(dbm, infer(dbm, DATA, sweeps)).mean()) - log_z(moved)
 
     dbm = machine(parameters)
     states, probabilities = joint_states(parameters)
     visible, _, top = states
-    update = expected_update(
-        dbm, DATA, [visible, dbm.probabilities(1, list(map(drawn_of, states))), top], probabilities, sweeps
-    )
+    update = expected_update(dbm, DATA, [visible, dbm.probabilities(1, states), top], probabilities, sweeps)
     assert_same(update, derivative(objective, parameters))
 
 
@@ -153,12 +146,12 @@ def test_the_bound_is_a_bound_and_exact_for_one_hidden_layer():
     log_p = visible_log_probabilities(parameters)
     codes = DATA.astype(int) @ (1 << np.arange(4)[::-1])
     np.testing.assert_allclose(
-        log_f_bound(rbm, infer(rbm, drawn_of(DATA), 0)) - log_z(parameters), log_p[codes], rtol=0, atol=1e-12
+        log_f_bound(rbm, infer(rbm, DATA, 0)) - log_z(parameters), log_p[codes], rtol=0, atol=1e-12
     )
     deep = random_parameters([4, 3, 2], seed=6, scale=1.5)
     dbm = machine(deep)
     exact = visible_log_probabilities(deep)[codes]
-    bounds = [log_f_bound(dbm, infer(dbm, drawn_of(DATA), sweeps)) - log_z(deep) for sweeps in (0, 1, 100)]
+    bounds = [log_f_bound(dbm, infer(dbm, DATA, sweeps)) - log_z(deep) for sweeps in (0, 1, 100)]
     assert (bounds[2] < exact).all()
     assert bounds[0].mean() < bounds[1].mean() < bounds[2].mean()
 
@@ -170,7 +163,7 @@ def test_the_bound_counts_every_copy(copies):
     full = [np.tile(weights, copies), np.tile(visible_bias, copies[0]), np.tile(hidden_bias, copies[1])]
     for example in DATA[:, :3]:
         exact = tied_log_likelihood(parameters, copies, example[np.newaxis]) + log_z(full)
-        bound = log_f_bound(doubled, infer(doubled, drawn_of(example[np.newaxis]), 0))
+        bound = log_f_bound(doubled, infer(doubled, example[np.newaxis], 0))
         np.testing.assert_allclose(bound, [exact], rtol=0, atol=1e-12)
 
 
@@ -181,7 +174,7 @@ def test_mean_field_against_plain_numpy():
     for _ in range(3):
         means1 = expit(DATA @ weights1 + means2 @ weights2.T + bias1)
         means2 = expit(means1 @ weights2 + bias2)
-    states = infer(machine(parameters), drawn_of(DATA), 3)
+    states = infer(machine(parameters), DATA, 3)
     np.testing.assert_allclose(states[1], means1, rtol=0, atol=1e-12)
     np.testing.assert_allclose(states[2], means2, rtol=0, atol=1e-12)
     entropy = -sum((xlogy(m, m) + xlogy(1 - m, 1 - m)).sum(axis=1) for m in (means1, means2))
@@ -233,9 +226,7 @@ def test_exact_gradient_training_raises_the_likelihood_at_every_step(centred):
     values = [log_likelihood(rbm.parameters)]
     for _ in range(150):
         visible, probabilities = all_states(4), np.exp(visible_log_probabilities(rbm.parameters))
-        update = expected_update(
-            rbm, DATA, [visible, rbm.probabilities(1, [drawn_of(visible)])], probabilities
-        )
+        update = expected_update(rbm, DATA, [visible, rbm.probabilities(1, [visible])], probabilities)
         if centred:
             centre(update, offsets)
         climb(rbm, ascent, update, rate=0.2, momentum=0.0, weight_decay=0.0)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meltpoint.annealing.kernels.compiling import compiled
-from meltpoint.training.coupling import Array
-from meltpoint.training.machine import Machine
+from meltpoint.training.machine import Array, Machine
 from meltpoint.training.phases import Gradient
 
 

@@ -1,20 +1,18 @@
 """Products of states with weights, and of states with states: dense, or sparse where that is less work.
 
-Drawn units are mostly zero, so adding up the rows of those that are on beats the matrix product, unless many are
-on or the rows are short. Means always take the matrix product.
+Drawn states are uint8 and mostly zero, so adding up the rows of the units that are on beats the matrix
+product, unless many are on or the rows are short. Means are floats and always take the matrix product.
 """
 
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.training.draws import Drawn
-from meltpoint.training.sparse import Strips, joined, multiply, strips_of, transposed
+from meltpoint.training.sparse import Strips, list_columns, list_rows, multiply, strips_of, total
 
-Array: TypeAlias = NDArray[np.floating]
-State: TypeAlias = Drawn | Array
-"""Units (example, unit) of a layer: drawn, or means."""
+State: TypeAlias = NDArray[np.uint8] | NDArray[np.floating]
+"""Units (example, unit): uint8 where drawn, floats where means."""
 
 _SPARSE_BELOW = 0.45  # share of ones up to which adding rows wins (docs/decisions/training.md)
 _SHORTEST_ROW = 64
@@ -23,15 +21,15 @@ _SHORTEST_ROW = 64
 class Coupling:
     """Weights (lower unit, upper unit) that change from step to step, and their strips."""
 
-    def __init__(self, weights: Array) -> None:
+    def __init__(self, weights: NDArray[np.floating]) -> None:
         self.weights = weights
         self._strips: dict[str, Strips] = {}
 
-    def up(self, lower: State) -> Array:
+    def up(self, lower: State) -> NDArray[np.floating]:
         """Input (example, upper unit) from below: lower @ weights."""
         return self._product(lower, "up")
 
-    def down(self, upper: State) -> Array:
+    def down(self, upper: State) -> NDArray[np.floating]:
         """Input (example, lower unit) from above: upper @ weights.T."""
         return self._product(upper, "down")
 
@@ -39,29 +37,27 @@ class Coupling:
         """To be called whenever the weights were changed in place."""
         self._strips.clear()
 
-    def _product(self, state: State, way: str) -> Array:
+    def _product(self, states: State, way: str) -> NDArray[np.floating]:
         matrix = self.weights if way == "up" else self.weights.T
-        if not (isinstance(state, Drawn) and _sparse_pays(state.density, matrix.shape[1])):
-            return dense(state, matrix.dtype) @ matrix
+        ones = _if_sparse_pays(states, matrix.shape[1])
+        if ones is None:
+            return states.astype(matrix.dtype, copy=False) @ matrix
         if way not in self._strips:
             self._strips[way] = strips_of(matrix)
-        return multiply(state.lists, self._strips[way])
+        return multiply(list_rows(ones), self._strips[way])
 
 
-def pair_sums(data: State, model: State, upper: Array) -> Array:
-    """Sums of products (lower unit, upper unit) over examples, of the data phase and below them of the model phase."""
-    if isinstance(data, Drawn) and isinstance(model, Drawn):
-        density = (data.density * len(data) + model.density * len(model)) / (len(data) + len(model))
-        if _sparse_pays(density, upper.shape[1]):
-            both = joined(data.lists, model.lists)
-            return multiply(transposed(both, data.units.shape[1]), strips_of(upper))
-    return np.concatenate([dense(data, upper.dtype), dense(model, upper.dtype)]).T @ upper
+def pair_sums(lower: State, upper: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Sums of products over examples (lower unit, upper unit): lower.T @ upper."""
+    ones = _if_sparse_pays(lower, upper.shape[1])
+    if ones is None:
+        return lower.T.astype(upper.dtype, copy=False) @ upper
+    return multiply(list_columns(ones), strips_of(upper))
 
 
-def dense(state: State, kind: np.dtype) -> Array:
-    """Units (example, unit) as floats of this kind."""
-    return (state.units if isinstance(state, Drawn) else state).astype(kind, copy=False)
-
-
-def _sparse_pays(density: float, row_length: int) -> bool:
-    return density < _SPARSE_BELOW and row_length >= _SHORTEST_ROW
+def _if_sparse_pays(states: State, row_length: int) -> NDArray[np.uint8] | None:
+    """The same states if their product with rows of this length is best done by adding rows."""
+    if states.dtype != np.uint8 or row_length < _SHORTEST_ROW:
+        return None
+    few = total(states) < _SPARSE_BELOW * states.size
+    return cast(NDArray[np.uint8], states) if few else None

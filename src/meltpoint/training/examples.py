@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.models import checks
-from meltpoint.training.draws import Drawn, draw, drawn_of
+from meltpoint.training.draws import draw
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,13 @@ class Examples:
         """How often each visible unit is on (unit,), smoothed by one example on and one off."""
         return (self.rows.sum(axis=0, dtype=np.float64) + 1.0) / (len(self) + 2.0)
 
-    def draw(self, chosen: NDArray[np.integer] | slice, stream: NDArray[np.uint32]) -> Drawn:
+    def bits(self, chosen: NDArray[np.integer] | slice, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """Zeros and ones (chosen example, unit)."""
         rows = self.rows[chosen]
-        if rows.dtype == np.uint8:
-            return drawn_of(rows.astype(np.uint8, copy=False))
-        return draw(rows.astype(np.float32, copy=False), stream)
+        bits = rows.astype(np.uint8)
+        if rows.dtype != np.uint8:
+            draw(rows, stream, bits)
+        return bits
 
 
 def shuffled(n: int, size: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.randomness import Purpose, generator
 from meltpoint.training.ascent import average, climb
-from meltpoint.training.coupling import dense
-from meltpoint.training.draws import Drawn, stream
+from meltpoint.training.draws import stream
 from meltpoint.training.examples import shuffled
 from meltpoint.training.interrupts import postponed_interrupts
 from meltpoint.training.machine import Machine
@@ -53,7 +52,7 @@ def _run_epoch(
     batches = shuffled(len(run.examples), settings.batch, order)
     while training.batch < len(batches):
         draws = stream(run.seed, stage.number, training.epoch, _DRAWS, training.batch)
-        visible = run.examples.draw(batches[training.batch], draws)
+        visible = run.examples.bits(batches[training.batch], draws)
         share = (training.epoch + training.batch / len(batches)) / settings.epochs
         step(
             training,
@@ -84,7 +83,7 @@ def _run_epoch(
 def step(
     training: Training,
     settings: Settings,
-    visible: Drawn,
+    visible: NDArray[np.uint8],
     sweeps: int,
     share: float,
     draws: NDArray[np.uint32],
@@ -97,7 +96,7 @@ def step(
     model, training.chains = dream(machine, training.chains, settings.k, draws)
     slope = gradient(data, model, machine.biases[0].dtype)
     if settings.centred:
-        means = [dense(layer, machine.biases[0].dtype).mean(axis=0) for layer in data]
+        means = [layer.mean(axis=0, dtype=machine.biases[0].dtype) for layer in data]
         training.offsets = training.offsets or means
         for offset, mean in zip(training.offsets, means, strict=True):
             offset += _OFFSET_SHARE * (mean - offset)

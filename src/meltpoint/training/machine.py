@@ -15,11 +15,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.training.coupling import Array, Coupling, State
-from meltpoint.training.draws import Drawn, draw, switch_on
+from meltpoint.training.coupling import Coupling, State
+from meltpoint.training.draws import draw, draw_pairs, switch_on
 
+Array: TypeAlias = NDArray[np.floating]
 States: TypeAlias = list[State]
-"""The state of every layer, visible first."""
+"""One array (example, unit) for each layer, visible first."""
+
 
 _HIDDEN_BIAS = -2.0
 
@@ -59,9 +61,11 @@ class Machine:
         switch_on(field, self.biases[layer])
         return field
 
-    def draw(self, layer: int, probabilities: Array, stream: NDArray[np.uint32]) -> Drawn:
+    def draw(self, layer: int, probabilities: Array, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """State (example, unit) of a layer: zeros and ones, or their sum over two copies."""
-        return draw(probabilities, stream, self.copies[layer])
+        state = np.empty(probabilities.shape, np.uint8)
+        (draw if self.copies[layer] == 1 else draw_pairs)(probabilities, stream, state)
+        return state
 
 
 def machine_of(parameters: Sequence[Array], copies: tuple[int, ...]) -> Machine:

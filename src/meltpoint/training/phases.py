@@ -1,15 +1,16 @@
 """The two phases of learning: what the data say about every pair of units, and what the model says."""
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from meltpoint.annealing.kernels.compiling import compiled
-from meltpoint.training.coupling import Array, State, dense, pair_sums
-from meltpoint.training.draws import Drawn
-from meltpoint.training.machine import Machine, States
+from meltpoint.training.coupling import State, pair_sums
+from meltpoint.training.machine import Array, Machine, States
 
 
 @dataclass(frozen=True)
@@ -20,16 +21,16 @@ class Gradient:
     units: tuple[Array, ...]
 
 
-def infer(machine: Machine, visible: Drawn, sweeps: int) -> States:
+def infer(machine: Machine, visible: NDArray[np.uint8], sweeps: int) -> States:
     """Data phase: the visible layer, and the mean of every hidden layer given it.
 
     With one hidden layer the means are exact and `sweeps` is not used. With more this is mean field: from a
     bottom-up pass that doubles each input to make up for the missing layer above, every hidden layer is
     `sweeps` times replaced by its means given its neighbours' means.
     """
-    states: States = [visible.doubled() if machine.copies[0] == 2 else visible]
+    states: States = [visible * np.uint8(machine.copies[0])]
     for layer in range(1, machine.n_layers):
-        below = states[-1] if layer + 1 == machine.n_layers else _doubled(states[-1])
+        below = states[-1] if layer + 1 == machine.n_layers else states[-1] * np.uint8(2)
         states.append(_mean(machine, layer, [*states[:-1], below]))
     if machine.n_layers > 2:
         from_visible = machine.couplings[0].up(states[0])
@@ -44,30 +45,26 @@ def log_f_bound(machine: Machine, states: States) -> Array:
 
     Expected log f plus the entropy of independent hidden units; exact for one hidden layer.
     """
-    kind = machine.biases[0].dtype
-    bound = dense(states[0], kind) @ machine.biases[0]
+    bound = np.matmul(states[0], machine.biases[0])
     for layer in range(1, machine.n_layers):
         field = machine.couplings[layer - 1].up(states[layer - 1]) + machine.biases[layer]
-        means = dense(states[layer], kind)
-        rates = means / machine.copies[layer]
+        rates = states[layer] / machine.copies[layer]
         entropy = -xlogy(rates, rates) - xlogy(1 - rates, 1 - rates)
-        bound = bound + (means * field + machine.copies[layer] * entropy).sum(axis=1)
+        bound = bound + (states[layer] * field + machine.copies[layer] * entropy).sum(axis=1)
     return bound
 
 
-def begin(machine: Machine, data: States, chains: int, stream: NDArray[np.uint32]) -> list[Drawn]:
+def begin(machine: Machine, data: States, chains: int, stream: NDArray[np.uint32]) -> States:
     """Odd layers (h1, h3, …) of chains that start at the data, each example serving as often as needed."""
     rows = np.arange(chains) % len(data[0])
-    drawn = []
-    for layer in range(1, machine.n_layers, 2):
-        rates = dense(data[layer], machine.biases[0].dtype)[rows] * np.float32(1 / machine.copies[layer])
-        drawn.append(machine.draw(layer, rates, stream))
-    return drawn
+    odd = range(1, machine.n_layers, 2)
+    return [
+        machine.draw(layer, data[layer][rows] * np.float32(1 / machine.copies[layer]), stream)
+        for layer in odd
+    ]
 
 
-def dream(
-    machine: Machine, odd: list[Drawn], k: int, stream: NDArray[np.uint32]
-) -> tuple[States, list[Drawn]]:
+def dream(machine: Machine, odd: States, k: int, stream: NDArray[np.uint32]) -> tuple[States, States]:
     """Model phase: k Gibbs steps of chains whose odd layers are given.
 
     Returns the layers, even ones drawn and odd ones as their means given them (less noise than draws), and
@@ -89,12 +86,9 @@ def gradient(data: States, model: States, kind: np.dtype) -> Gradient:
     """Direction that raises the likelihood, if `data` and `model` are what their phases stand for."""
     n, m = len(data[0]), len(model[0])
     share = np.concatenate([np.full(n, 1 / n, kind), np.full(m, -1 / m, kind)])
-    both = [np.concatenate([dense(d, kind), dense(m, kind)]) for d, m in zip(data, model, strict=True)]
-    pairs = [
-        pair_sums(data[layer], model[layer], both[layer + 1] * share[:, np.newaxis])
-        for layer in range(len(both) - 1)
-    ]
-    return Gradient(tuple(pairs), tuple(share @ layer for layer in both))
+    both = [cast(State, np.concatenate(pair)) for pair in zip(data, model, strict=True)]
+    pairs = [pair_sums(lower, np.multiply(upper, share[:, np.newaxis])) for lower, upper in pairwise(both)]
+    return Gradient(tuple(pairs), tuple(np.matmul(share, layer) for layer in both))
 
 
 def centre(gradient: Gradient, offsets: list[Array]) -> None:
@@ -122,10 +116,6 @@ def _subtract_means(
 
 def _mean(machine: Machine, layer: int, states: States, from_below: Array | None = None) -> Array:
     return _times(machine.probabilities(layer, states, from_below), machine.copies[layer])
-
-
-def _doubled(state: State) -> State:
-    return state.doubled() if isinstance(state, Drawn) else state * 2
 
 
 def _times(probabilities: Array, copies: int) -> Array:

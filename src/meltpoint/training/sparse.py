@@ -45,23 +45,18 @@ def strips_of(matrix: NDArray[np.floating]) -> Strips:
 def list_rows(counts: NDArray[np.uint8]) -> Lists:
     """The ones of every row."""
     starts = np.zeros(len(counts) + 1, np.int64)
-    columns = np.empty(int(counts.max(initial=0)) * counts.size + 2, np.uint32)
-    _list_rows(counts, starts, columns)
+    _add_up_rows(counts, starts)
+    columns = np.empty(starts[-1] + 2, np.uint32)
+    _list(counts, columns)
     return Lists(starts, columns)
 
 
-def joined(first: Lists, second: Lists) -> Lists:
-    """The rows of one matrix and below them those of another."""
-    n = first.starts[-1]
-    columns = np.concatenate([first.columns[:n], second.columns[: second.starts[-1]]])
-    return Lists(np.concatenate([first.starts, n + second.starts[1:]]), columns)
-
-
-def transposed(lists: Lists, n_columns: int) -> Lists:
-    """The same ones, listed by column."""
-    starts = np.zeros(n_columns + 2, np.int64)
-    rows = np.empty(lists.starts[-1], np.uint32)
-    _transpose(lists, starts, rows)
+def list_columns(counts: NDArray[np.uint8]) -> Lists:
+    """The ones of every column."""
+    by_row = list_rows(counts)
+    starts = np.zeros(counts.shape[1] + 2, np.int64)
+    rows = np.empty(by_row.starts[-1], np.uint32)
+    _transpose(by_row, starts, rows)
     return Lists(starts[:-1], rows)
 
 
@@ -89,22 +84,33 @@ def _cut(matrix: np.ndarray, flat: np.ndarray, width: int) -> None:
 
 
 @compiled
-def append_row(counts: np.ndarray, columns: np.ndarray, n: int) -> int:
-    """Write the ones of a row to columns[n:]; the end of what is written. There must be room for one more."""
-    for j in range(counts.size):
-        # Without a branch: both places are written, and kept as far as the count goes.
-        columns[n] = j
-        columns[n + 1] = j
-        n += counts[j]
-    return n
+def total(counts: np.ndarray) -> int:
+    """Sum of a matrix of counts."""
+    starts = np.zeros(counts.shape[0] + 1, np.int64)
+    _add_up_rows(counts, starts)
+    return starts[-1]
 
 
 @compiled
-def _list_rows(counts: np.ndarray, starts: np.ndarray, columns: np.ndarray) -> None:
+def _add_up_rows(counts: np.ndarray, starts: np.ndarray) -> None:
+    for row in range(counts.shape[0]):
+        units = counts[row]
+        n = np.int32(0)
+        for j in range(units.size):
+            n += np.int32(units[j])
+        starts[row + 1] = starts[row] + n
+
+
+@compiled
+def _list(counts: np.ndarray, columns: np.ndarray) -> None:
     n = 0
     for row in range(counts.shape[0]):
-        n = append_row(counts[row], columns, n)
-        starts[row + 1] = n
+        units = counts[row]
+        for j in range(units.size):
+            # Without a branch: both places are written, and kept as far as the count goes.
+            columns[n] = j
+            columns[n + 1] = j
+            n += units[j]
 
 
 @compiled

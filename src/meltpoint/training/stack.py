@@ -45,7 +45,7 @@ def _new(run: Run, stage: Stage, size: int, copies: tuple[int, int]) -> Callable
         rates = run.examples.rates
         if stage.lift is not None:
             draws = stream(run.seed, stage.number, _RATES)
-            ones = stage.lift(run.examples.draw(slice(_RATES_EXAMPLES), draws), draws).units
+            ones = stage.lift(run.examples.bits(slice(_RATES_EXAMPLES), draws), draws)
             rates = (ones.sum(axis=0) + 1.0) / (len(ones) + 2.0)
         return new_machine(
             [rates.size, size], rates, generator(run.seed, Purpose.TRAINING, stage.number, _START), copies

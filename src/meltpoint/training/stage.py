@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.models import Model
-from meltpoint.training.draws import Drawn, draw
+from meltpoint.training.draws import draw
 from meltpoint.training.machine import Machine
 
 
@@ -17,12 +17,13 @@ class Recognition:
 
     machines: tuple[Machine, ...]
 
-    def __call__(self, visible: Drawn, draws: NDArray[np.uint32]) -> Drawn:
+    def __call__(self, visible: NDArray[np.uint8], draws: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """State (example, unit) of the highest machine's hidden layer, one copy of it."""
         state = visible
         for machine in self.machines:
-            below = state.doubled() if machine.copies[0] == 2 else state
-            state = draw(machine.probabilities(1, [below]), draws)
+            rates = machine.probabilities(1, [state * np.uint8(machine.copies[0])])
+            state = np.empty(rates.shape, np.uint8)
+            draw(rates, draws, state)
         return state
 
 

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.training.ascent import Ascent, at_rest
-from meltpoint.training.coupling import Array
-from meltpoint.training.draws import Drawn, drawn_of
-from meltpoint.training.machine import Machine, machine_of
+from meltpoint.training.machine import Array, Machine, States, machine_of
 
 
 @dataclass
@@ -24,7 +22,7 @@ class Training:
     machine: Machine
     ascent: Ascent
     offsets: list[Array] = field(default_factory=list)
-    chains: list[Drawn] = field(default_factory=list)
+    chains: States = field(default_factory=list)
     epoch: int = 0
     batch: int = 0
 
@@ -49,7 +47,7 @@ def to_arrays(training: Training) -> dict[str, NDArray[Any]]:
         "velocity": ascent.velocity,
         "average": ascent.average,
         "offset": training.offsets,
-        "chain": [chain.units for chain in training.chains],
+        "chain": training.chains,
     }
     arrays = {f"{name}_{i}": array for name, group in groups.items() for i, array in enumerate(group)}
     arrays["copies"] = np.array(training.machine.copies)
@@ -66,4 +64,4 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Training:
     epoch, batch, n_averaged = arrays["position"].tolist()
     machine = machine_of(group("parameter"), tuple(arrays["copies"].tolist()))
     ascent = Ascent(tuple(group("velocity")), tuple(group("average")), n_averaged)
-    return Training(machine, ascent, group("offset"), list(map(drawn_of, group("chain"))), epoch, batch)
+    return Training(machine, ascent, group("offset"), group("chain"), epoch, batch)

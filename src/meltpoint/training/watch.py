@@ -36,15 +36,15 @@ def watch(run: Run, stage: Stage, training: Training, seconds: float) -> Epoch:
 
 
 def _log_f(stage: Stage, training: Training, examples: Examples, draws: NDArray[np.uint32]) -> float:
-    visible = examples.draw(slice(_GAP_EXAMPLES), draws)
+    visible = examples.bits(slice(_GAP_EXAMPLES), draws)
     machine = latest(training)
     states = infer(machine, stage.lift(visible, draws) if stage.lift else visible, stage.sweeps)
     return float(log_f_bound(machine, states).mean())
 
 
 def _bracket(model: Model, train: Examples, shown: Examples, draws: NDArray[np.uint32]) -> Bracket:
-    base = data_rates(train.draw(slice(_RATES_EXAMPLES), draws).units, model)
-    examples = shown.draw(slice(_BRACKET_EXAMPLES), draws).units
+    base = data_rates(train.bits(slice(_RATES_EXAMPLES), draws), model)
+    examples = shown.bits(slice(_BRACKET_EXAMPLES), draws)
     log_z = ais_log_z(model, base=base, steps=_BRACKET_STEPS, chains=_BRACKET_EXAMPLES).value
     below = raise_log_prob(model, examples, base=base, steps=_BRACKET_STEPS, chains=1).values
     return Bracket(float(below.mean()), float(model.log_f(examples).mean() - log_z))
