@@ -251,8 +251,7 @@ class _Clock:
 
     def lap(self, name: str) -> None:
         now = time.perf_counter()
-        if now - self._last > 0.05:
-            self._laps[name] = now - self._last
+        self._laps[name] = now - self._last
         self._last = now
 
     def seconds(self) -> dict[str, float]:

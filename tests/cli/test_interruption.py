@@ -23,7 +23,7 @@ main()
 def evaluate(tmp_path):
     """Starts an evaluation of some seconds in a process of its own, with its stderr to be read line by line."""
     rng = np.random.default_rng(0)
-    mp.save(mp.RBM(rng.normal(size=(40, 30)), np.zeros(40), np.zeros(30)), tmp_path / "model.npz")
+    mp.save(mp.RBM(rng.normal(0, 0.1, (40, 30)), np.zeros(40), np.zeros(30)), tmp_path / "model.npz")
     np.save(tmp_path / "test.npy", rng.integers(0, 2, (100, 40)))
     started = []
 
@@ -66,6 +66,7 @@ def test_in_raise_a_partial_report_is_printed(evaluate, number):
     done = len(report["examples"]["log_prob"])
     assert 0 < done < 100
     assert report["interrupted"] is True
+    assert report["verdict"]["trusted"] is True  # so that the exit code is the interruption's own
     assert report["settings"]["examples"] == 100
     assert stderr == (
         f"figure: a.png\nmeltpoint: interrupted: a partial report, from {done} of 100 examples\n"

@@ -1,9 +1,12 @@
 """Ctrl-C in every stage: a KeyboardInterrupt raised by the progress callback takes the way of the signal."""
 
+import time
+
 import numpy as np
 import pytest
 
 import meltpoint as mp
+from meltpoint.annealing import anneal
 from meltpoint.annealing.anneal import TILE
 
 CHAINS = 4
@@ -15,10 +18,12 @@ BASE = mp.data_rates(TEST)
 
 
 def evaluate(model=MODEL, stop=lambda task, share: False, **changes):
-    """Evaluate on one thread, interrupted when `stop` says so of a task and the share of it that is done."""
+    """Evaluate on one thread, interrupted once, when `stop` says so of a task and the share of it that is done."""
+    pressed = []
 
     def progress(task, done, total):
-        if stop(task, done / total):
+        if not pressed and stop(task, done / total):
+            pressed.append(True)
             raise KeyboardInterrupt
 
     # A tile must take longer than the main thread needs to hear of it.
@@ -60,6 +65,18 @@ def test_in_ais_before_the_first_chain_nothing_is_known():
     with pytest.raises(KeyboardInterrupt) as stop:
         evaluate(stop=at(0.0), ais_chains=TILE, steps=100_000)
     assert not isinstance(stop.value, mp.Interrupted)
+
+
+def test_an_interruption_is_seen_though_all_chains_finish_after_it(monkeypatch):
+    kernel = anneal._call
+
+    def slow(*arguments):
+        time.sleep(0.5)
+        kernel(*arguments)
+
+    monkeypatch.setattr(anneal, "_call", slow)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(stop=at(0.0), ais_chains=2, examples=1, steps=10)
 
 
 def test_in_ais_the_finished_chains_are_kept(whole):

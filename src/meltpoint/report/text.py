@@ -11,6 +11,7 @@ from meltpoint.statistics.estimate import Estimate, decimals
 
 _WIDTH = 79
 _LABEL = 22
+_WORTH_A_WORD = 0.05  # seconds
 _GLUE = "\N{NO-BREAK SPACE}"  # where a line must not end; printed as a space
 
 
@@ -49,7 +50,8 @@ def _details(report: Report) -> dict[str, str]:
         details["log f"] = f"estimated too, ± {report.log_f_error:.3f}: AIS rests on two estimates"
     if report.interrupted:
         details["interrupted"] = f"after {len(per.log_prob):,} of {_count(s.examples, 'example')}"
-    spent = ", ".join(f"{name} {duration(t)}" for name, t in report.seconds.items() if name != "total")
+    stages = {name: t for name, t in report.seconds.items() if name != "total" and t >= _WORTH_A_WORD}
+    spent = ", ".join(f"{name} {duration(t)}" for name, t in stages.items())
     details["run"] = f"seed {s.seed}, {duration(report.seconds['total'])}" + (f" ({spent})" if spent else "")
     details["with"] = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     # "15 s" and "Python 3.11" stay together at the end of a line.
