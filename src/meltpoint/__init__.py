@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from meltpoint.estimators.exact import exact_log_z
     from meltpoint.estimators.reverse import LogProb, raise_log_prob
     from meltpoint.estimators.sampling import sample, sample_annealing_model
-    from meltpoint.evaluation import Interrupted, evaluate
+    from meltpoint.evaluation.evaluate import evaluate
+    from meltpoint.evaluation.interrupted import Interrupted
     from meltpoint.files.models import load, save
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
@@ -42,8 +43,8 @@ _HOMES = {
     "raise_log_prob": "estimators.reverse",
     "sample": "estimators.sampling",
     "sample_annealing_model": "estimators.sampling",
-    "Interrupted": "evaluation",
-    "evaluate": "evaluation",
+    "Interrupted": "evaluation.interrupted",
+    "evaluate": "evaluation.evaluate",
     "load": "files.models",
     "save": "files.models",
     "DBM": "models.dbm",

@@ -237,7 +237,7 @@ def test_an_output_that_cannot_be_written_is_found_before_the_work(run, folder, 
     def never(*arguments, **options):
         pytest.fail("the evaluation was begun")
 
-    monkeypatch.setattr("meltpoint.evaluation.evaluate", never)
+    monkeypatch.setattr("meltpoint.evaluation.evaluate.evaluate", never)
     monkeypatch.setattr("os.access", lambda path, mode: mode != os.W_OK)
     result = run("evaluate", "model.npz", "test.npy", "--plot", "figure.png")
     assert (result.exit_code, result.stdout) == (2, "")

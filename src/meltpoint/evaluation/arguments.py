@@ -1,0 +1,79 @@
+"""evaluate()'s own arguments: checked, and made from their names."""
+
+import math
+from typing import Literal, TypeAlias
+
+from numpy.typing import ArrayLike
+
+from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
+from meltpoint.errors import InputError, Progress
+from meltpoint.estimators.checks import check_count
+from meltpoint.models import Model
+
+BaseName: TypeAlias = Literal["data", "model", "uniform"]
+
+
+def check_model(model: Model) -> Model:
+    """The model, or an error."""
+    if not isinstance(model, Model):
+        raise InputError(
+            found=f"a model of type {type(model).__name__}",
+            expected="an RBM, a DBM or a DBN",
+            remedy="make one from its parameters, meltpoint.RBM(weights, visible_bias, hidden_bias), or load "
+            "it, meltpoint.load(path)",
+        )
+    return model
+
+
+def check_examples(examples: int | None, available: int) -> int:
+    """The number of examples RAISE is run for: as given, or 100, or all if there are fewer."""
+    if examples is None:
+        return min(100, available)
+    n = check_count(examples, "examples", "100 are usual")
+    if n > available:
+        raise InputError(
+            found=f"examples={n:,} with a test set of {available:,}",
+            expected=f"at most {available:,}",
+            remedy="leave it out for 100, or all if there are fewer",
+        )
+    return n
+
+
+def check_tolerance(tolerance: float) -> float:
+    """A number of nats above 0."""
+    if not 0 < tolerance < math.inf:
+        raise InputError(
+            found=f"tolerance={tolerance!r}", expected="a number of nats above 0", remedy="1 is usual"
+        )
+    return float(tolerance)
+
+
+def make_base(
+    base: BaseName | Base | None,
+    model: Model,
+    train: ArrayLike | None,
+    seed: int,
+    threads: int,
+    progress: Progress | None,
+) -> Base:
+    """The base distribution by its name, or as it is."""
+    if isinstance(base, Base):
+        return base
+    name = base if base is not None else ("model" if train is None else "data")
+    if name == "uniform":
+        return uniform()
+    if name == "model":
+        return model_rates(model, seed=seed, threads=threads, progress=progress)
+    if name != "data":
+        raise InputError(
+            found=f"base={name!r}",
+            expected="'data', 'model', 'uniform', or a Base",
+            remedy="'data' (with train) usually gives the smallest gap",
+        )
+    if train is None:
+        raise InputError(
+            found="base='data' without training data",
+            expected="train, to take the base rates from",
+            remedy="pass train (never the test set: that would leak it), or use base='model'",
+        )
+    return data_rates(train, model)

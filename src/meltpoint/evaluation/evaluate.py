@@ -1,0 +1,104 @@
+"""evaluate(): from a model and a test set to a report. Orchestration, no mathematics."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meltpoint.annealing.anneal import check_threads
+from meltpoint.annealing.base import Base, family_of
+from meltpoint.annealing.precision import Precision
+from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.errors import Progress
+from meltpoint.estimators.checks import check_count
+from meltpoint.evaluation.arguments import BaseName, check_examples, check_model, check_tolerance, make_base
+from meltpoint.evaluation.clock import Clock
+from meltpoint.evaluation.interrupted import Interrupted
+from meltpoint.evaluation.stage import Stage, Work, run_stage
+from meltpoint.evaluation.targets import exact_mean, log_f_of
+from meltpoint.models import Model
+from meltpoint.models.checks import binary
+from meltpoint.randomness import Purpose, generator
+from meltpoint.report.compose import compose, optimistic_of
+from meltpoint.report.report import Report, Settings
+from meltpoint.statistics.certificate import check_confidence
+
+
+def evaluate(
+    model: Model,
+    test: ArrayLike,
+    train: ArrayLike | None = None,
+    *,
+    base: BaseName | Base | None = None,
+    steps: Steps = 3000,
+    chains: int = 4,
+    examples: int | None = None,
+    ais_chains: int | None = None,
+    seed: int = 0,
+    precision: Precision = "mixed",
+    tolerance: float = 1.0,
+    confidence: float = 0.99,
+    exact: bool | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Bracket the mean test log-probability of a model between RAISE and AIS.
+
+    `train` gives the data base rates to anneal from (base "data", the default when it is given; "model" takes
+    the rates from the model's own chains). RAISE is run for `examples` random test examples (100, or all if
+    there are fewer) with `chains` chains each, and a control variate extends it to the whole test set; AIS is
+    run with `ais_chains` chains (as many as RAISE has in all). A gap up to `tolerance` nats counts as
+    agreement. `exact` adds the exact value by enumeration (by itself where the smaller side has at most 20
+    units).
+
+    `progress(task, done, total)` is called several times a second from the caller's own thread. Ctrl-C (or a
+    KeyboardInterrupt raised by `progress`, say at a deadline) gives a report from the examples finished by
+    then; before the first is finished it raises `Interrupted` with what AIS has found, or KeyboardInterrupt.
+
+    >>> from meltpoint.models.rbm import RBM
+    >>> rbm = RBM(np.zeros((3, 2)), np.zeros(3), np.zeros(2))
+    >>> report = evaluate(rbm, [[0, 1, 0], [1, 1, 1]], base="uniform", steps=10, chains=2, ais_chains=2)
+    >>> print(f"{report.conservative.value:.4f}")  # log 1/8
+    -2.0794
+    """
+    bits = binary(test, "test", check_model(model).n_visible)
+    chains = check_count(
+        chains, "chains", "chains per example: 1 is enough with many steps, the paper uses 50"
+    )
+    n = check_examples(examples, len(bits))
+    ais_chains = check_count(
+        n * chains if ais_chains is None else ais_chains, "ais_chains", "1,000 are usual"
+    )
+    betas = as_betas(steps)
+    threads = check_threads(threads)
+    tolerance = check_tolerance(tolerance)
+    confidence = float(check_confidence(confidence))
+    chosen = generator(seed, Purpose.EXAMPLES).choice(len(bits), size=n, replace=False)
+    clock = Clock()
+
+    origin = make_base(base, model, train, seed, threads, progress)
+    family_of(model, origin)  # a base that does not fit is found now, not after log f
+    clock.lap("base")
+    settings = Settings(
+        base=origin.name,
+        schedule="linear" if np.ndim(steps) == 0 else "given",
+        steps=betas.size - 1,
+        examples=n,
+        chains=chains,
+        ais_chains=ais_chains,
+        seed=int(seed),
+        precision=precision,
+        tolerance=tolerance,
+        confidence=confidence,
+    )
+    log_f = log_f_of(model, bits, seed, progress)
+    clock.lap("log f")
+    truth = exact_mean(model, exact, log_f, threads, progress)
+    clock.lap("exact")
+    stage = Stage(model, bits[chosen], origin, betas, chains, ais_chains, int(seed), precision)
+    found = run_stage(stage, Work(threads, progress))
+    clock.add(found.seconds)
+    if found.log_z is None:
+        raise KeyboardInterrupt
+    if found.prob is None:
+        raise Interrupted(optimistic_of(found.log_z, log_f), found.log_z, ais_chains)
+    positions = chosen[found.finished]
+    return compose(model, settings, log_f, truth, found.log_z, found.prob, positions, clock.seconds())
