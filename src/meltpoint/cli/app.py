@@ -7,6 +7,7 @@ import typer
 from meltpoint.cli import data
 from meltpoint.cli.demo import demo
 from meltpoint.cli.evaluate import evaluate
+from meltpoint.cli.paper import paper
 from meltpoint.cli.sample import sample
 from meltpoint.cli.train import train
 
@@ -38,6 +39,7 @@ def _options(
 
 app.command()(demo)
 app.command()(evaluate)
+app.command()(paper)
 app.command()(sample)
 app.command()(train)
 app.add_typer(data.app, name="data")

@@ -1,0 +1,127 @@
+"""`meltpoint paper`: the paper's tables and figures, from stored models, a cell at a time."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from meltpoint.cli.screen import progress_bar, say, sentences
+from meltpoint.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from meltpoint.paper.cells import Cell, Plan
+    from meltpoint.paper.shelf import Shelf
+    from meltpoint.paper.store import Record, Store
+
+WHAT = ("table1", "table2", "figure", "all")
+
+
+def paper(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="table1, table2, figure NAME, or all.")],
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="log-likelihood-rbms, cd1-500, cd1-20-dbr, omni-pcd-1000 or dbn."
+        ),
+    ] = None,
+    profile: Annotated[str, typer.Option(help="quick (minutes) or full (hours).")] = "full",
+    steps: Annotated[
+        int | None, typer.Option(help="Linear steps of the tables.", show_default="the profile's")
+    ] = None,
+    models: Annotated[Path, typer.Option(help="Folder of the trained models.")] = Path("zoo"),
+    parameters: Annotated[
+        Path | None,
+        typer.Option(
+            help="mnistvh_CD25.mat, the paper's own parameters, for one more row.", show_default="in MODELS"
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells that are missing.")] = False,
+) -> None:
+    """Reproduce the paper's tables and figures from the trained models.
+
+    Every finished cell is kept in the folder of results and not computed again. After Ctrl-C or a crash the
+    same command goes on where it was.
+    """
+    with sentences():
+        from meltpoint.paper.cells import Plan
+        from meltpoint.paper.profiles import profile_of
+        from meltpoint.paper.shelf import Shelf
+        from meltpoint.paper.store import Store
+
+        shelf, store = Shelf(models, parameters), Store(out)
+        plan = Plan(profile_of(profile, steps), parameters=shelf.parameters is not None)
+        groups = _groups(plan, what, name)
+        if dry_run:
+            _list(groups, shelf, store)
+        else:
+            _compute(groups, shelf, store, threads)
+
+
+def _groups(plan: "Plan", what: str, name: str | None) -> "list[list[Cell]]":
+    """The cells of what was asked for."""
+    from meltpoint.paper.cells import CURVES
+
+    if what not in WHAT or (what == "figure") != (name is not None) or (name and name not in CURVES):
+        raise InputError(
+            found=" ".join(["paper", what, *([name] if name else [])]),
+            expected=f"table1, table2, all, or figure and one of {', '.join(CURVES)}",
+            remedy="for example: meltpoint paper figure cd1-500 --profile quick",
+        )
+    if what == "figure":
+        return [plan.figure(name or "")]
+    return plan.all() if what == "all" else [plan.table1() if what == "table1" else plan.table2()]
+
+
+def _list(groups: "Sequence[Sequence[Cell]]", shelf: "Shelf", store: "Store") -> None:
+    from meltpoint.paper.run import missing, work
+    from meltpoint.report.duration import duration
+
+    cells = missing(groups, shelf, store)
+    costs = [work(cell, shelf[cell.model]) for cell in cells]
+    for cell, cost in zip(cells, costs, strict=True):
+        typer.echo(f"{cell.name}  about {duration(cost)}")
+    say(f"{len(cells)} of {_count(groups)} cells are missing: about {duration(sum(costs))} on two cores")
+
+
+def _compute(groups: "Sequence[Sequence[Cell]]", shelf: "Shelf", store: "Store", threads: int | None) -> None:
+    """Compute what is missing, and say what was found."""
+    from meltpoint.paper.run import missing, run, work
+    from meltpoint.report.duration import duration
+
+    cells = missing(groups, shelf, store)
+    whole, left = _count(groups), len(cells)
+    expected = duration(sum(work(cell, shelf[cell.model]) for cell in cells))
+    say(f"{whole} cells, {whole - left} of them are there; the others take about {expected} on two cores")
+
+    def finished(cell: "Cell", record: "Record") -> None:
+        nonlocal left
+        left -= 1
+        say(f"{cell.name}: {_shown(record)}, {duration(record['seconds']['total'])}; {left} remain")
+
+    try:
+        with progress_bar() as progress:
+            run(cells, shelf, store, threads=threads, progress=progress, finished=finished)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"{whole - left} of {whole} cells are kept in {store.folder}: the same command goes on from there"
+        ) from None
+
+
+def _count(groups: "Sequence[Sequence[Cell]]") -> int:
+    return len({cell for group in groups for cell in group})
+
+
+def _shown(record: "Record") -> str:
+    """The number a cell is about, with its error."""
+    from meltpoint.statistics.estimate import Estimate
+
+    estimate = record["result"].get("estimate")
+    if estimate is None:
+        return "done"
+    nan = float("nan")
+    value, error = (nan if estimate[key] is None else estimate[key] for key in ("value", "stderr"))
+    return str(Estimate(value, error, estimate["direction"], ""))
