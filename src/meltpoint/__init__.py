@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
     from meltpoint.errors import InputError
     from meltpoint.estimators.ais import LogZ, ais_log_z
+    from meltpoint.estimators.csl import csl_log_prob
     from meltpoint.estimators.exact import exact_log_z
     from meltpoint.estimators.reverse import LogProb, raise_log_prob
     from meltpoint.estimators.sampling import sample, sample_annealing_model
@@ -38,6 +39,7 @@ _HOMES = {
     "InputError": "errors",
     "LogZ": "estimators.ais",
     "ais_log_z": "estimators.ais",
+    "csl_log_prob": "estimators.csl",
     "exact_log_z": "estimators.exact",
     "LogProb": "estimators.reverse",
     "raise_log_prob": "estimators.reverse",
@@ -69,6 +71,7 @@ __all__ = [
     "LogZ",
     "Report",
     "ais_log_z",
+    "csl_log_prob",
     "data_rates",
     "datasets",
     "evaluate",
