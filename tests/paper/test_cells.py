@@ -18,7 +18,7 @@ def test_names_tell_cells_apart():
 
 def test_table1_has_both_bases_and_the_long_rows():
     cells = FULL.table1()
-    assert len(cells) == 2 + (6 + 1 + 1) * 2 * 2
+    assert len(cells) == 2 + (6 + 1 + 1) * 2 * 2 + 7 + 1
     assert {cell.model for cell in cells if cell.steps == 100_000} == {"mnistvh_CD25"}
     assert [cell.model for cell in cells if cell.method == "exact"] == ["mnistCD1-20", "mnistPCD-20"]
 
@@ -41,7 +41,7 @@ def test_the_tables_are_run_with_what_the_paper_page_promises():
 @pytest.mark.parametrize("name", CURVES)
 def test_the_last_point_of_a_curve_is_a_cell_of_a_table(name):
     tables = set(FULL.table1() + FULL.table2())
-    last = [cell for cell in FULL.figure(name) if cell.steps == FULL.profile.curve[-1]]
+    last = [c for c in FULL.figure(name) if c.steps == 10_000 and c.method in ("ais", "raise")]
     assert last
     assert set(last) <= tables
 

@@ -7,8 +7,12 @@ from typing import Literal, TypeAlias
 from meltpoint.paper.profiles import Profile
 from meltpoint.paper.subjects import DBMS, DBNS, DEEP, PARAMETERS, RBMS, SMALL, Subject
 
-Method: TypeAlias = Literal["exact", "log-f", "ais", "raise"]
+Method: TypeAlias = Literal[
+    "exact", "log-f", "ais", "raise", "csl", "configurations", "samples", "annealed", "training"
+]
 BaseName: TypeAlias = Literal["uniform", "data"]
+
+_SAMPLE_STEPS = 1000
 
 BASES: tuple[BaseName, ...] = ("uniform", "data")
 
@@ -17,7 +21,9 @@ BASES: tuple[BaseName, ...] = ("uniform", "data")
 class Cell:
     """One estimate of one model: what a method was asked for. What a method does not use is None.
 
-    `chains` are those of AIS, or of RAISE for each example.
+    `chains` are those of AIS or CSL, of RAISE for each example, or the number of pictures. The last four methods
+    are the probabilities of hidden configurations, samples of a model, samples of its annealing model, and
+    training examples.
     """
 
     model: str
@@ -90,6 +96,30 @@ class Plan:
             test_examples=p.test_examples,
         )
 
+    def csl(self, subject: Subject) -> Cell:
+        """CSL with as many Gibbs moves as AIS makes."""
+        p = self.profile
+        return Cell(subject.name, "csl", "data", p.steps, p.examples, p.ais_chains, p.seed, p.test_examples)
+
+    def configurations(self) -> Cell:
+        """The probabilities of all hidden configurations of mnistCD1-20."""
+        return Cell(SMALL[0].name, "configurations", seed=self.profile.seed)
+
+    def pictures(self, name: str) -> list[Cell]:
+        """The samples and examples a figure shows beside its curves."""
+        seed = self.profile.seed
+        if name == "cd1-20-dbr":
+            return [
+                Cell(SMALL[0].name, "samples", steps=_SAMPLE_STEPS, chains=10, seed=seed),
+                Cell(SMALL[0].name, "annealed", "data", steps=10, chains=10, seed=seed),
+            ]
+        if name == "omni-pcd-1000":
+            return [
+                Cell(RBMS[5].name, "training", chains=32, seed=seed),
+                Cell(RBMS[5].name, "annealed", "uniform", self.profile.steps, chains=32, seed=seed),
+            ]
+        return []
+
     def both(self, subject: Subject, base: BaseName, steps: int) -> Iterator[Cell]:
         """AIS and RAISE, and what they rest on."""
         if subject in DEEP:
@@ -104,7 +134,7 @@ class Plan:
         cells += [c for s in rows for base in BASES for c in self.both(s, base, self.profile.steps)]
         if self.parameters:
             cells += [c for base in BASES for c in self.both(PARAMETERS, base, self.profile.long_steps)]
-        return cells
+        return [*cells, *(self.csl(subject) for subject in rows), self.configurations()]
 
     def table2(self) -> list[Cell]:
         """The deep models (the paper's table 2); it has no data base rates for DBNs."""
@@ -121,7 +151,7 @@ class Plan:
                 cells += kept
         if name == "cd1-20-dbr":
             cells.append(self.exact(SMALL[0]))
-        return cells
+        return cells + self.pictures(name)
 
     def all(self) -> list[list[Cell]]:
         """Every cell, in groups: tables before figures, what takes longest at the end of the tables."""

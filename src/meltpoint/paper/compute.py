@@ -7,11 +7,15 @@ import numpy as np
 
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import ais_log_z
+from meltpoint.estimators.csl import csl_log_prob
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.reverse import raise_log_prob
 from meltpoint.models.checks import Bits
 from meltpoint.models.log_f import LogF
+from meltpoint.models.rbm import RBM
 from meltpoint.paper.cells import Cell
+from meltpoint.paper.configurations import describe_configurations
+from meltpoint.paper.pictures import draw_pictures
 from meltpoint.paper.shelf import Loaded
 from meltpoint.randomness import Purpose, generator
 from meltpoint.report.compose import mean_error, optimistic_of
@@ -30,15 +34,24 @@ def compute(
     `log_f` are the unnormalised probabilities of the cell's test examples. Ctrl-C is passed on: half a cell is
     none.
     """
+    begun = time.perf_counter()
     match cell.method:
         case "exact":
-            return _exact(loaded, log_f, threads, progress)
+            result = _exact(loaded, log_f, threads, progress)
         case "ais":
             return _ais(cell, loaded, log_f, threads, progress)
         case "raise":
             return _raise(cell, loaded, log_f, threads, progress)
+        case "csl":
+            result = _csl(cell, loaded, log_f, threads, progress)
         case "log-f":
-            return describe_log_f(log_f), {}
+            result = describe_log_f(log_f)
+        case "configurations":
+            assert isinstance(loaded.model, RBM)
+            result = describe_configurations(loaded.model, progress)
+        case "samples" | "annealed" | "training":
+            result = draw_pictures(cell, loaded, threads, progress)
+    return result, {cell.method: time.perf_counter() - begun}
 
 
 def describe_log_f(log_f: LogF) -> dict[str, Any]:
@@ -51,16 +64,13 @@ def describe_log_f(log_f: LogF) -> dict[str, Any]:
     }
 
 
-def _exact(
-    loaded: Loaded, log_f: LogF, threads: int | None, progress: Progress | None
-) -> tuple[dict[str, Any], dict[str, float]]:
-    begun = time.perf_counter()
+def _exact(loaded: Loaded, log_f: LogF, threads: int | None, progress: Progress | None) -> dict[str, Any]:
     log_z = exact_log_z(loaded.model, threads=threads, progress=progress)
-    estimate = Estimate(
-        float(np.mean(log_f.values)) - log_z, mean_error(log_f), "exact", "log Z by enumeration"
-    )
-    seconds = {"enumeration": time.perf_counter() - begun}
-    return {"estimate": estimate.to_dict(), "log_z": log_z}, seconds
+    value = float(np.mean(log_f.values)) - log_z
+    return {
+        "estimate": Estimate(value, mean_error(log_f), "exact", "log Z by enumeration").to_dict(),
+        "log_z": log_z,
+    }
 
 
 def _ais(
@@ -115,6 +125,23 @@ def _raise(
         ).to_dict(),
     }
     return result, {"base": annealed_from - begun, "RAISE": time.perf_counter() - annealed_from}
+
+
+def _csl(
+    cell: Cell, loaded: Loaded, log_f: LogF, threads: int | None, progress: Progress | None
+) -> dict[str, Any]:
+    positions, examples = chosen_examples(cell, loaded)
+    prob = csl_log_prob(
+        loaded.model,
+        examples,
+        base=loaded.base(cell.base),
+        steps=_set(cell.steps),
+        chains=_set(cell.chains),
+        seed=cell.seed,
+        threads=threads,
+        progress=progress,
+    )
+    return over_the_test_set(prob.values, prob.stderrs, positions, log_f)
 
 
 def chosen_examples(cell: Cell, loaded: Loaded) -> tuple[np.ndarray, Bits]:

@@ -12,11 +12,21 @@ from meltpoint.paper.shelf import Loaded, Shelf
 from meltpoint.paper.store import Record, Store
 
 # Seconds for one step of one chain and one pair of units, on two cores; only their ratios matter.
-_AIS, _RAISE, _HEAT, _LOG_F = 1.7e-11, 2.9e-11, 1.7e-11, 4e-11
+_AIS, _RAISE, _HEAT, _LOG_F, _CSL = 1.7e-11, 2.9e-11, 1.7e-11, 4e-11, 4e-11
+_CONFIGURATIONS = 1.5e-8
 _LOG_F_SAMPLES = 500
 _AT_LEAST = 0.5
 
-_TASKS = ("AIS", "RAISE", "unnormalised probabilities", "enumeration")
+_TASKS = (
+    "AIS",
+    "RAISE",
+    "CSL",
+    "unnormalised probabilities",
+    "enumeration",
+    "configurations",
+    "sampling",
+)
+"""What the estimators call the work they do; what else they say is passed on."""
 
 
 def missing(groups: Iterable[Sequence[Cell]], shelf: Shelf, store: Store) -> list[Cell]:
@@ -34,10 +44,14 @@ def missing(groups: Iterable[Sequence[Cell]], shelf: Shelf, store: Store) -> lis
 
 def work(cell: Cell, loaded: Loaded) -> float:
     """About how many seconds a cell takes on two cores."""
-    if cell.method == "exact":
-        return _AT_LEAST
     if cell.method == "log-f":
         return _AT_LEAST + len(loaded.test(cell)) * _LOG_F_SAMPLES * loaded.work * _LOG_F
+    if cell.method == "configurations":
+        return _AT_LEAST + 2.0 ** loaded.model.layer_sizes[-1] * loaded.model.n_visible * _CONFIGURATIONS
+    if cell.method == "csl":
+        return _AT_LEAST + (cell.steps or 0) * (cell.chains or 0) * loaded.work * _CSL
+    if cell.method not in ("ais", "raise"):
+        return _AT_LEAST
     pair_steps = (cell.steps or 0) * (cell.chains or 0) * (cell.examples or 1) * loaded.work
     if cell.method == "ais":
         return _AT_LEAST + pair_steps * _AIS

@@ -17,7 +17,17 @@ from meltpoint.paper.cells import Cell, Method
 Record: TypeAlias = dict[str, Any]
 """What is kept of a finished cell: `fingerprint`, `cell`, `model`, `data`, `result`, `seconds`, `versions`, …"""
 
-VERSIONS: dict[Method, int] = {"exact": 1, "log-f": 1, "ais": 1, "raise": 1}
+VERSIONS: dict[Method, int] = {
+    "exact": 1,
+    "log-f": 1,
+    "ais": 1,
+    "raise": 1,
+    "csl": 1,
+    "configurations": 1,
+    "samples": 1,
+    "annealed": 1,
+    "training": 1,
+}
 """Versions of the computations: raised when a change of the source changes numbers beyond their errors."""
 
 
