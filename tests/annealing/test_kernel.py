@@ -91,10 +91,11 @@ def test_heating_then_melting(precision) -> None:
 
 @pytest.mark.parametrize("precision", ALLOWED)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_equal_weights_do_not_overflow_sixteen_bits(precision, sign) -> None:
+@pytest.mark.parametrize(("n", "m"), [(100, 90), (64, 64), (150, 20)], ids=["many", "few", "wide"])
+def test_equal_weights_do_not_overflow_sixteen_bits(precision, sign, n, m) -> None:
     # Every row is as large as a row can be, and all units of a side are on or off together. The odd side's share
     # of the log weight is 4,500 nats, nearly all of which the even side's takes back: float32 leaves 1e-7 of it.
-    rbm = RBM(np.full((100, 90), sign), np.full(100, -45.0 * sign), np.full(90, -50.0 * sign))
+    rbm = RBM(np.full((n, m), sign), np.full(n, -m / 2 * sign), np.full(m, -n / 2 * sign))
     compare(family_of(rbm, uniform()), [Leg(np.linspace(0, 1, 120))], precision, 5, n_chains=20, slack=10)
 
 

@@ -133,6 +133,7 @@ class _Tile:
 
         state = words(self.result.state[self.part])
         log_weights = np.zeros(len(state))
+        carried = np.ones(len(state))
         exact = True
         beta = 0.0
         for leg in self.legs:
@@ -141,7 +142,7 @@ class _Tile:
                 if stretch.exact != exact:
                     log_weights += self.walk.change(stretch.betas[0], units(), stretch.exact)
                     exact = stretch.exact
-                if not self._walk(stretch, state, frozen, log_weights):
+                if not self._walk(stretch, state, frozen, log_weights, carried):
                     return
                 beta = stretch.betas[-1]
         if not exact:
@@ -149,11 +150,16 @@ class _Tile:
         if self.stop.is_set():
             return  # an interruption leaves something unfinished, or the caller would not know of it
         self.result.state[self.part] = units()
-        self.result.log_weights[self.part] = log_weights
+        self.result.log_weights[self.part] = log_weights - np.log(carried)
         self.result.finished[self.part] = True
 
     def _walk(
-        self, stretch: Stretch, state: NDArray[np.uint32], frozen: NDArray[np.uint32], log_weights: Floats
+        self,
+        stretch: Stretch,
+        state: NDArray[np.uint32],
+        frozen: NDArray[np.uint32],
+        log_weights: Floats,
+        carried: Floats,
     ) -> bool:
         """Walk one stretch in calls that are short enough to stop between; False when stopped."""
         packed = self.walk.packed(stretch.exact)
@@ -163,7 +169,7 @@ class _Tile:
             if self.stop.is_set():
                 return False
             betas = stretch.betas[low : low + steps + 1]
-            _call(packed, betas, frozen, state, self.generators, log_weights)
+            _call(packed, betas, frozen, state, self.generators, log_weights, carried)
             self.done[0] += (betas.size - 1) * len(state)
         return True
 
@@ -175,9 +181,10 @@ def _call(
     state: NDArray[np.uint32],
     generators: NDArray[np.uint32],
     log_weights: Floats,
+    carried: Floats,
 ) -> None:
-    real = np.empty(0, packed.real)
-    run_tile(betas, packed.even, packed.odd, packed.reach, real, frozen, state, generators, log_weights)
+    even, odd, real = packed.even, packed.odd, np.empty(0, packed.real)
+    run_tile(betas, even, odd, packed.reach, real, frozen, state, generators, log_weights, carried)
 
 
 def _compile(walk: Walk, progress: Progress) -> None:
@@ -186,7 +193,8 @@ def _compile(walk: Walk, progress: Progress) -> None:
     for packed in (walk.exact_packed, walk.rounded_packed):
         if packed is not None:
             state = np.zeros((1, packed.even.real.size), np.uint32)
-            _call(packed, np.ones(1), state[0], state, np.ones((1, 4, LANES), np.uint32), np.zeros(1))
+            generators = np.ones((1, 4, LANES), np.uint32)
+            _call(packed, np.ones(1), state[0], state, generators, np.zeros(1), np.ones(1))
     progress("preparing the kernels (compiled once per machine)", 1.0, 1.0)
 
 

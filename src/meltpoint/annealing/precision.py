@@ -14,7 +14,7 @@ import numpy as np
 
 from meltpoint.annealing.family import Family
 from meltpoint.annealing.kernels.packing import Packed, pack
-from meltpoint.annealing.kernels.rows import GROUP, largest_group_sum
+from meltpoint.annealing.kernels.rows import FEW, GROUP, largest_sum
 from meltpoint.errors import InputError
 from meltpoint.models.bipartite import Bipartite, sum_softplus
 from meltpoint.models.checks import Bits, Floats
@@ -108,9 +108,14 @@ def round_weights(family: Family, scale: float) -> Family:
 
 def _quantum(family: Family) -> float | None:
     """The step between 16-bit weights that lets a group of rows be added in int16; None if too coarse."""
-    weights = [block.weights for block in family.target.blocks]
-    largest = max(max(largest_group_sum(w), largest_group_sum(w.T)) for w in weights)
+    target = family.target
+    weights = [block.weights for block in target.blocks]
+    largest = 0.0
+    for n_sources, blocks in ((target.n_even, weights), (target.n_odd, [w.T for w in weights])):
+        few = n_sources <= FEW  # then all rows are added in int16
+        sums = [largest_sum(w, FEW if few else GROUP) for w in blocks]
+        largest = max(largest, sum(sums) if few else max(sums))
     # Each rounded weight may be half a step larger.
-    scale = largest / (32767 - GROUP / 2) if largest > 0 else 1.0
+    scale = largest / (32767 - FEW / 2) if largest > 0 else 1.0
     pairs = sum(w.size for w in weights) / 4  # half the units of each side on
     return scale if pairs * scale**2 / 12 <= _TOLERATED_VARIANCE else None

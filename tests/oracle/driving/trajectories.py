@@ -74,7 +74,13 @@ def _dictate(walk: Walk, trajectories: Bits, log_prob: Floats) -> Callable[..., 
     columns = padded_columns(even.sizes, even.starts)
 
     def call(
-        packed: Packed, betas: Floats, frozen: Any, state: Any, generators: Any, log_weights: Floats
+        packed: Packed,
+        betas: Floats,
+        frozen: Any,
+        state: Any,
+        generators: Any,
+        log_weights: Floats,
+        _carried: Floats,
     ) -> None:
         if betas.size < 2:  # what `anneal` does to compile
             return

@@ -159,6 +159,40 @@ def add_where_on(_context: Any, values: Any, unit: Any, word: Any, sums: Any) ->
     return types.void(values, types.int64, types.uint32, sums), codegen
 
 
+def _folder(lanes: int, operation: str) -> Any:  # noqa: ANN401
+    """An intrinsic that folds the first `lanes` elements of an array into one float64, halving the vector each time."""
+
+    def fold(_context: Any, values: Any) -> Any:  # noqa: ANN401
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            element = context.get_value_type(signature.args[0].dtype)
+            vector = builder.load(builder.bitcast(data, ir.VectorType(element, lanes).as_pointer()))
+            vector.align = 4
+            if element != ir.DoubleType():
+                vector = builder.fpext(vector, ir.VectorType(ir.DoubleType(), lanes))
+            size = lanes
+            while size > 1:
+                size //= 2
+                low, high = (
+                    builder.shuffle_vector(
+                        vector,
+                        vector,
+                        ir.Constant(ir.VectorType(_I32, size), list(range(first, first + size))),
+                    )
+                    for first in (0, size)
+                )
+                vector = getattr(builder, operation)(low, high)
+            return builder.extract_element(vector, ir.Constant(_I32, 0))
+
+        return types.float64(values), codegen
+
+    return intrinsic(fold)
+
+
+total = _folder(LANES, "fadd")
+product = _folder(PRODUCTS, "fmul")
+
+
 @intrinsic
 def list_quads(_context: Any, word: Any, quad: Any, lines: Any, at: Any) -> Any:  # noqa: ANN401
     """lines[at:at+8] = the table rows of a word's eight quads, the first of which is number `quad`."""

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.annealing.family import Family
 from meltpoint.annealing.kernels.blocks import to_words
-from meltpoint.annealing.kernels.rows import QUAD, STRIP_BYTES, WIDE, strip_width
+from meltpoint.annealing.kernels.rows import FEW, QUAD, STRIP_BYTES, WIDE, strip_width
 from meltpoint.annealing.streams import LANES
 
 STATES = 2**QUAD
@@ -24,9 +24,6 @@ ON, OFF, QUADS, CHEAPEST = range(4)
 """Which lines to add: of the units that are on, of those that are off, of the tables, or what costs least."""
 _TABLE_BYTES = 4 * 2**20
 """Tables beyond this are slower than rows: every tile of chains streams them through the second-level cache."""
-
-
-_FEW_UNITS = 64
 
 
 class Side(NamedTuple):
@@ -42,6 +39,7 @@ class Side(NamedTuple):
     strips: NDArray[np.int64]  # (strip, 5): see `_side`
     totals: NDArray[Any]  # (strip, width): sum of all the strip's rows
     scale: float  # weights are multiplied by this
+    stride: int  # elements of a chain's field: the units, and room for the last strip
     wide: bool  # whether strips are WIDE cache lines wide
     lists: int  # which lines to add for this side's own units; CHEAPEST but in tests
 
@@ -104,10 +102,11 @@ def _side(
         return full
 
     slope = spread(bias - base_bias)
+    few = sum(weights.shape[0] for _, _, weights in sources) <= FEW
     # Rows of few source units stay in the first-level cache even when they are long.
-    wide = max(weights.shape[0] for _, _, weights in sources) <= _FEW_UNITS and min(sizes) > 2 * LANES
+    wide = few and len(sizes) == 1 and sizes[0] > 2 * LANES
     width = strip_width(dtype) * (WIDE if wide else 1)
-    sum_type = np.dtype(np.int32) if dtype == np.int16 else dtype
+    sum_type = np.dtype(np.int32) if dtype == np.int16 and not few else dtype
     rows, tables, strips, totals = [], [np.zeros(0, dtype)], [], []
     row_offset = table_offset = 0
     for source, layer, weights in sources:
@@ -118,13 +117,12 @@ def _side(
             part = weights[:, column : column + strip.shape[1]]
             strip[: part.shape[0], : part.shape[1]] = part
             target = starts[layer] + column
-            # A wide strip may reach beyond its layer, where it must add zeros and not write them.
-            fresh = not wide and all(target != earlier[2] for earlier in strips)
+            fresh = all(target != earlier[2] for earlier in strips)
             # Offset in weights, source layer, first unit it feeds, offset in quads, and whether it is the first to.
             strips.append((row_offset, source, target, table_offset if tabled else -1, fresh))
             rows.append(strip.ravel())
             row_offset += strip.size
-            totals.append(strip.sum(axis=0, dtype=np.int64 if sum_type == np.int32 else np.float64))
+            totals.append(strip.sum(axis=0, dtype=np.int64 if dtype == np.int16 else np.float64))
             if tabled:
                 tables.append(_tables(strip).ravel())
                 table_offset += tables[-1].size
@@ -139,6 +137,7 @@ def _side(
         np.array(strips, np.int64),
         np.array(totals).astype(sum_type),
         scale,
+        int(-(-starts[-1] // width) * width),
         wide,
         lists,
     )

@@ -20,7 +20,8 @@ GROUP = 16
 """Units whose int16 weights may be added up before the sum is widened to int32."""
 QUAD = 4
 """Units whose 16 partial sums make up one table of `add_quads`."""
-
+FEW = 64
+"""Units whose int16 weights may be added up without widening at all, if they are all there are."""
 WIDE = 4
 """A wide strip, for sources of few units, is this many cache lines wide: fewer strips, less overhead for each."""
 
@@ -29,7 +30,10 @@ _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
 def _adder(group: int, n_lines: int) -> Any:  # noqa: ANN401
-    """An intrinsic that adds rows of n_lines cache lines and widens int16 sums after every group of rows."""
+    """An intrinsic that adds rows of n_lines cache lines, a group of rows at a time.
+
+    Where the sums are int32 and the weights int16, the sum of a group is widened.
+    """
 
     def add(
         _context: Any,  # noqa: ANN401
@@ -46,14 +50,15 @@ def _adder(group: int, n_lines: int) -> Any:  # noqa: ANN401
         """out[column:column+width] += sign * sum of the strip's rows at lines[first:first+count]; = where fresh.
 
         `weights` is flat and starts a cache line, `strip` is the element at which the strip starts; `lines` is
-        flat uint32 and holds row * STRIP_BYTES; `out` is flat, int32 for int16 weights and else of their type.
+        flat uint32 and holds row * STRIP_BYTES; `out` is flat, of the weights' type or, for int16, int32.
         """
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
             data = {
                 k: context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 7)
             }
-            _Sum(context, builder, signature.args[0].dtype, group, n_lines).emit(
+            types_ = signature.args[0].dtype, signature.args[7].dtype
+            _Sum(context, builder, *types_, group, n_lines).emit(
                 strip=builder.gep(data[0], [args[1]]),
                 lines=builder.gep(data[2], [args[3]]),
                 count=args[4],
@@ -76,15 +81,24 @@ add_wide_quads = _adder(GROUP // QUAD, WIDE)
 
 
 class _Sum:
-    """Emits the instructions of an adder for one type of weights."""
+    """Emits the instructions of an adder for one type of weights and one of sums."""
 
-    def __init__(self, context: Any, builder: Any, element: Any, group: int, n_lines: int) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        context: Any,  # noqa: ANN401
+        builder: Any,  # noqa: ANN401
+        weight: Any,  # noqa: ANN401
+        total: Any,  # noqa: ANN401
+        group: int,
+        n_lines: int,
+    ) -> None:
         self.builder, self.group, self.n_lines = builder, group, n_lines
         self.registers = range(n_lines * STRIP_BYTES // _REGISTER_BYTES)
-        self.integer = isinstance(element, types.Integer)
-        self.lanes = 8 * _REGISTER_BYTES // element.bitwidth
-        self.narrow = ir.VectorType(context.get_value_type(element), self.lanes)
-        self.wide = ir.VectorType(_I32, self.lanes) if self.integer else self.narrow
+        self.integer = isinstance(weight, types.Integer)
+        self.lanes = 8 * _REGISTER_BYTES // weight.bitwidth
+        self.narrow = ir.VectorType(context.get_value_type(weight), self.lanes)
+        self.wide = ir.VectorType(context.get_value_type(total), self.lanes)
+        self.widens = weight != total
         self.plus = builder.add if self.integer else builder.fadd
         self.totals = [cgutils.alloca_once(builder, self.wide) for _ in self.registers]
 
@@ -97,13 +111,16 @@ class _Sum:
         whole = builder.and_(count, ir.Constant(_I64, -self.group))
         with self._loop(ir.Constant(_I64, 0), whole, self.group) as (low, _):
             self._add_up([self._row(strip, lines, low, k) for k in range(self.group)])
-        rest = [cgutils.alloca_once(builder, self.narrow) for _ in self.registers]
-        for place in rest:
-            builder.store(ir.Constant(self.narrow, None), place)
+        rest = self.totals
+        if self.widens:
+            rest = [cgutils.alloca_once(builder, self.narrow) for _ in self.registers]
+            for place in rest:
+                builder.store(ir.Constant(self.narrow, None), place)
         with self._loop(whole, count, 1) as (r, _):
             for place, value in zip(rest, self._row(strip, lines, r, 0), strict=True):
                 builder.store(self.plus(builder.load(place), value), place)
-        self._add_up([[builder.load(place) for place in rest]])
+        if self.widens:
+            self._add_up([[builder.load(place) for place in rest]])
         signs = self._splat(sign)
         out = builder.bitcast(out, self.wide.as_pointer())
         for k, total in enumerate(self.totals):
@@ -129,13 +146,13 @@ class _Sum:
         return values
 
     def _add_up(self, rows: list[list[Any]]) -> None:
-        """Add at most a group of rows to the totals; sums of int16 stay int16 until the whole group is added."""
+        """Add at most a group of rows to the totals; the sum is widened when the whole group is added."""
         for r, total in enumerate(self.totals):
             chains = [row[r] for row in rows[:2]]
             for k, row in enumerate(rows[2:]):
                 chains[k % 2] = self.plus(chains[k % 2], row[r])
             group = self.plus(*chains) if len(chains) == 2 else chains[0]
-            if self.integer:
+            if self.widens:
                 group = self.builder.sext(group, self.wide)
             self.builder.store(self.plus(self.builder.load(total), group), total)
 
@@ -147,10 +164,10 @@ class _Sum:
         return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_I32, self.lanes), None))
 
 
-def largest_group_sum(weights: np.ndarray) -> float:
-    """The largest |sum| over GROUP rows that any column of weights (row, column) can have."""
+def largest_sum(weights: np.ndarray, n_rows: int) -> float:
+    """The largest |sum| over n_rows rows that any column of weights (row, column) can have."""
     return max(
-        float(np.sort(np.maximum(side, 0.0), axis=0)[-GROUP:].sum(axis=0).max())
+        float(np.sort(np.maximum(side, 0.0), axis=0)[-n_rows:].sum(axis=0).max())
         for side in (weights, -weights)
     )
 

@@ -14,6 +14,8 @@ from meltpoint.annealing.kernels.blocks import (
     PRODUCTS,
     add_where_on,
     draw_even,
+    product,
+    total,
     weigh_and_draw_odd,
     weigh_odd,
 )
@@ -23,7 +25,8 @@ from meltpoint.annealing.kernels.packing import OFF, QUADS, Side
 from meltpoint.annealing.kernels.rows import add_quads, add_rows, add_wide_quads, add_wide_rows
 
 _LARGEST_STEP = 4.0  # |change of t| up to which 1 + z keeps its digits in float32
-_LARGEST_PRODUCT = 600.0  # exp(±600) is a normal float64
+_LARGEST_PRODUCT = 400.0  # |log| of a step's product up to which it need not be taken in parts
+_LARGEST_CARRY = 1e100  # carried from step to step: exp(±400) times this is a normal float64
 
 
 @compiled
@@ -37,18 +40,20 @@ def run_tile(
     state: np.ndarray,
     generators: np.ndarray,
     log_weights: np.ndarray,
+    carried: np.ndarray,
 ) -> None:
     """Take every chain of the tile through betas[0] … betas[-1], in place.
 
-    `state` (chain, block of even units) holds the units as bits, `generators` (chain, 4, LANES) the streams,
-    `log_weights` (chain,) is added to; `frozen` (block,) marks even units that keep their value. `real` is an
-    empty array whose type is that of the units' inputs.
+    `state` (chain, block of even units) holds the units as bits, `generators` (chain, 4, LANES) the streams;
+    `frozen` (block,) marks even units that keep their value. The weights are exp(log_weights) / carried, both
+    (chain,): one logarithm serves many small steps. `real` is an empty array whose type is that of the units'
+    inputs.
     """
     n_chains = state.shape[0]
     n_even, n_odd = even.starts[-1], odd.starts[-1]
-    # Fields are flat, chain after chain; the last strip of a row may add zeros beyond it.
-    even_field = np.empty(n_chains * n_even + even.totals.shape[1], even.totals.dtype)
-    odd_field = np.empty(n_chains * n_odd + odd.totals.shape[1], odd.totals.dtype)
+    # Fields are flat, chain after chain.
+    even_field = np.empty(n_chains * even.stride, even.totals.dtype)
+    odd_field = np.empty(n_chains * odd.stride, odd.totals.dtype)
     even_lines = np.empty((n_chains, n_even), np.uint32)
     odd_lines = np.empty((n_chains, n_odd), np.uint32)
     even_counts = np.empty((2, n_chains, even.sizes.size), np.int64)  # counts, then kinds
@@ -70,21 +75,23 @@ def run_tile(
         last = i + 1 == betas.size
         _bias_at(beta, even, even_bias)
         _bias_at(beta, odd, odd_bias)
-        coarse = abs(delta) * reach > _LARGEST_STEP or abs(delta) * reach * n_odd > 4 * _LARGEST_PRODUCT
+        coarse = (
+            abs(delta) * reach > _LARGEST_STEP or abs(delta) * reach * n_odd > PRODUCTS * _LARGEST_PRODUCT
+        )
         small = abs(delta) * reach * n_odd < _LARGEST_PRODUCT
         factor = real.dtype.type(beta * odd.scale)
         # -d = minus_change * x + minus_delta * slope; a coarse step is weighed apart, so that its factors are 1.
         minus_delta = real.dtype.type(0.0 if coarse else -delta)
         minus_change = real.dtype.type(0.0 if coarse else -delta * odd.scale)
         for chain in range(n_chains):
+            at = chain * odd.stride
             sums[:] = 0
             for k in range(state.shape[1]):
                 add_where_on(even_slope, k * WORD, state[chain, k], sums)
-            gain = delta * _total(sums)
+            gain = delta * total(sums)
             if coarse:
-                gain += _coarse_change(previous, beta, odd, odd_field[chain * n_odd : (chain + 1) * n_odd])
+                gain += _coarse_change(previous, beta, odd, odd_field[at : at + n_odd])
             products[:] = 1.0
-            at = chain * n_odd
             if last:
                 for unit in range(0, n_odd, WORD):
                     weigh_odd(
@@ -97,7 +104,15 @@ def run_tile(
                         generators, chain, odd_field, at + unit, odd_bias, odd_slope, unit,
                         factor, minus_change, minus_delta, products,
                     )  # fmt: skip
-            log_weights[chain] += gain - _log_product(products, small)
+            if small:
+                carried[chain] *= product(products)
+                if not 1 / _LARGEST_CARRY < carried[chain] < _LARGEST_CARRY:
+                    gain -= math.log(carried[chain])
+                    carried[chain] = 1.0
+            else:
+                for k in range(PRODUCTS):
+                    gain -= math.log(products[k])
+            log_weights[chain] += gain
         if last:
             break
         list_lines(odd_state, odd, odd_tabled, odd_lines, odd_counts[0], odd_counts[1])
@@ -105,7 +120,7 @@ def run_tile(
         factor = real.dtype.type(beta * even.scale)
         for chain in range(n_chains):
             for k in range(state.shape[1]):
-                at = chain * n_even + k * WORD
+                at = chain * even.stride + k * WORD
                 word = draw_even(generators, chain, even_field, at, even_bias, k * WORD, factor)
                 state[chain, k] = (state[chain, k] & frozen[k]) | (word & even.real[k] & ~frozen[k])
         list_lines(state, even, even_tabled, even_lines, even_counts[0], even_counts[1])
@@ -130,30 +145,6 @@ def _bias_at(beta: float, side: Side, out: np.ndarray) -> None:
 
 
 @compiled
-def _total(sums: np.ndarray) -> float:
-    """Sum in float64, in four chains that do not wait for each other."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for k in range(0, sums.size, 4):
-        a += sums[k]
-        b += sums[k + 1]
-        c += sums[k + 2]
-        d += sums[k + 3]
-    return (a + b) + (c + d)
-
-
-@compiled
-def _log_product(products: np.ndarray, small: bool) -> float:
-    """Log of the product of all; where that could overflow, the sum of the logs of four parts."""
-    total, product = 0.0, 1.0
-    for k in range(4):
-        product *= (products[k] * products[k + 4]) * (products[k + 8] * products[k + 12])
-        if not small:
-            total += math.log(product)
-            product = 1.0
-    return math.log(product) if small else total
-
-
-@compiled
 def _coarse_change(previous: float, beta: float, odd: Side, field: np.ndarray) -> float:
     """Sum over odd units of softplus(t at beta) - softplus(t at previous), for steps of any size."""
     total = 0.0
@@ -171,15 +162,13 @@ def _softplus(x: float) -> float:
 @compiled
 def _gather(side: Side, source: Side, lines: np.ndarray, counts: np.ndarray, field: np.ndarray) -> None:
     """Field (chain * unit of `side`,): the sum of the weights of the source units that are on."""
-    n_chains, n_units = lines.shape[0], side.starts[-1]
+    n_chains = lines.shape[0]
     flat_lines = lines.reshape(-1)
-    if side.wide:
-        field[:] = 0
     for strip in range(side.strips.shape[0]):
         rows, layer, column, quads, first_to_feed = side.strips[strip]
         totals = side.totals[strip]
         for chain in range(n_chains):
-            at = chain * n_units + column
+            at = chain * side.stride + column
             first = chain * lines.shape[1] + source.starts[layer]
             count, kind = counts[0, chain, layer], counts[1, chain, layer]
             fresh, sign = first_to_feed == 1, 1

@@ -17,9 +17,15 @@ from meltpoint.annealing.streams import LANES
 _I32 = ir.IntType(32)
 _WORDS = ir.VectorType(_I32, LANES)
 
+UNIFORM = 2.0**-31
+"""The unit of the kernels' uniforms; a power of two, so that it can be left to the comparison they are used in."""
+
 
 def emit_uniforms(builder: Any, states: Any, chain: Any, reals: ir.VectorType) -> Any:  # noqa: ANN401
-    """Emit one step of a chain's generators: LANES uniforms in (0, 1]; states (chain, 4, LANES) advance in place."""
+    """Emit one step of a chain's generators: LANES uniforms in (0, 1], in units of UNIFORM.
+
+    The states (chain, 4, LANES) advance in place.
+    """
 
     def splat(value: int) -> ir.Constant:
         return ir.Constant(_WORDS, [value] * LANES)
@@ -44,8 +50,7 @@ def emit_uniforms(builder: Any, states: Any, chain: Any, reals: ir.VectorType) -
         builder.store(word, place).align = 4
     # 31 bits: a signed conversion is one instruction, and probabilities down to 2**-31 are kept.
     value = builder.sitofp(builder.lshr(drawn, splat(1)), reals)
-    value = builder.fadd(value, ir.Constant(reals, [0.5] * LANES))
-    return builder.fmul(value, ir.Constant(reals, [2.0**-31] * LANES))
+    return builder.fadd(value, ir.Constant(reals, [0.5] * LANES))
 
 
 @intrinsic
@@ -58,6 +63,7 @@ def _next_uniforms(_context: Any, state: Any, chain: Any, out: Any, at: Any) -> 
 
         reals = ir.VectorType(context.get_value_type(signature.args[2].dtype), LANES)
         value = emit_uniforms(builder, data(0), args[1], reals)
+        value = builder.fmul(value, ir.Constant(reals, [UNIFORM] * LANES))
         target = builder.bitcast(builder.gep(data(2), [args[3]]), reals.as_pointer())
         builder.store(value, target).align = 4
         return context.get_dummy_value()
