@@ -102,7 +102,7 @@ def to_bits(array: NDArray[Any], name: str) -> Bits:
                 remedy="drop or fill the missing values first",
             )
         bits = (array != 0).astype(np.uint8)
-    if array.size and not ((array == 0) | (array == 1)).all():
+    if not np.array_equal(array, bits) or bits.max(initial=0) > 1:
         low, high = array.min(), array.max()
         if low >= 0:
             grey = f"{name} / 255" if high > 1 else name
