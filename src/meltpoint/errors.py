@@ -1,7 +1,8 @@
-"""The one error a user's input can cause, and the progress callback's type."""
+"""The one error a user's input can cause, the one warning, and the progress callback's type."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 Progress: TypeAlias = Callable[[str, float, float], None]
 """Called from the caller's own thread with (what is being done, amount done, total amount)."""
@@ -20,3 +21,11 @@ class InputError(ValueError):
         self.found = found
         self.expected = expected
         self.remedy = remedy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors of workers travel as pickles, which know nothing of keywords.
+        return partial(InputError, found=self.found, expected=self.expected, remedy=self.remedy), ()
+
+
+class RunWarning(UserWarning):
+    """Something about a run's folder that was put right, or can be: no result depends on it."""

@@ -49,6 +49,7 @@ def anneal(
     generators: NDArray[np.uint32],
     *,
     precision: Precision = "mixed",
+    walk: Walk | None = None,
     threads: int | None = None,
     tile: int = TILE,
     progress: Progress | None = None,
@@ -58,13 +59,14 @@ def anneal(
 
     `state` (chain, even unit) is where the chains start and `generators` (chain, 4, LANES) their streams, from
     `chain_generators`. The result does not depend on threads, tile or the order in which chains are run. Ctrl-C
-    ends the run early; the chains that were finished by then are kept, and marked.
+    ends the run early; the chains that were finished by then are kept, and marked. A `walk` that `prepare` has
+    made of this family and precision saves laying it out once more.
     """
     threads = check_threads(threads)
     progress = progress or _silent
     n_chains = len(state)
-    walk = prepare(family, precision)
-    _compile(walk, progress)
+    walk = walk or prepare(family, precision)
+    compile_kernels(walk, progress)
     steps = sum(leg.betas.size - 1 for leg in legs)
     n_tiles = threads * -(-n_chains // (threads * tile))  # as many for each thread
     edges = np.linspace(0, n_chains, min(n_tiles, n_chains) + 1).astype(int)
@@ -187,7 +189,7 @@ def _call(
     run_tile(betas, even, odd, packed.reach, real, frozen, state, generators, log_weights, carried)
 
 
-def _compile(walk: Walk, progress: Progress) -> None:
+def compile_kernels(walk: Walk, progress: Progress) -> None:
     """Compile (or load from the cache) the kernels this walk needs, and say so: it can take some seconds."""
     progress("preparing the kernels (compiled once per machine)", 0.0, 1.0)
     for packed in (walk.exact_packed, walk.rounded_packed):

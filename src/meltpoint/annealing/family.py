@@ -6,8 +6,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from meltpoint.models.bipartite import Bipartite, softplus, sum_softplus
-from meltpoint.models.checks import Floats
+from meltpoint.models.bipartite import Bipartite, softplus, sum_rows, sum_softplus
+from meltpoint.models.checks import Bits, Floats
 
 
 @dataclass(frozen=True)
@@ -35,3 +35,8 @@ class Family:
         """Log unnormalised probability (chain,) of even states at beta, the odd side summed out."""
         field = beta * self.target.odd_field(even) + self.odd_bias(beta)
         return even @ self.even_bias(beta) + sum_softplus(field)
+
+    def log_f_by_rows(self, beta: float, even: Bits) -> Floats:
+        """The same for states of zeros and ones, to the same bits however many chains there are."""
+        field = beta * self.target.odd_field_by_rows(even) + self.odd_bias(beta)
+        return sum_rows(even, self.even_bias(beta)) + sum_softplus(field)

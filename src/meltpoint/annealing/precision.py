@@ -16,7 +16,7 @@ from meltpoint.annealing.family import Family
 from meltpoint.annealing.kernels.packing import Packed, pack
 from meltpoint.annealing.kernels.rows import FEW, GROUP, largest_sum
 from meltpoint.errors import InputError
-from meltpoint.models.bipartite import Bipartite, sum_softplus
+from meltpoint.models.bipartite import sum_softplus
 from meltpoint.models.checks import Bits, Floats
 
 Precision: TypeAlias = Literal["mixed", "float32", "float64"]
@@ -64,24 +64,10 @@ class Walk:
         if self.rounded is None:
             return np.zeros(len(even))
         exact, rounded = (
-            sum_softplus(beta * _odd_field(family.target, even) + family.odd_bias(beta))
+            sum_softplus(beta * family.target.odd_field_by_rows(even) + family.odd_bias(beta))
             for family in (self.exact, self.rounded)
         )  # the even units' biases are the same in both families
         return exact - rounded if to_exact else rounded - exact
-
-
-def _odd_field(target: Bipartite, even: Bits) -> Floats:
-    """The odd units' field (chain, odd unit), each chain's rows added in order.
-
-    A dense product rounds differently for another number of chains, and results must not depend on tiles.
-    """
-    from scipy.sparse import csr_array
-
-    field = np.zeros((len(even), target.n_odd))
-    for block in target.blocks:
-        rows, columns = target.even_slices[block.even_layer], target.odd_slices[block.odd_layer]
-        field[:, columns] += csr_array(even[:, rows].astype(np.float64)) @ block.weights
-    return field
 
 
 def prepare(family: Family, precision: Precision) -> Walk:

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meltpoint.annealing.anneal import Leg, anneal
 from meltpoint.annealing.base import Base, family_of, uniform
-from meltpoint.annealing.precision import Precision
+from meltpoint.annealing.family import Family
+from meltpoint.annealing.precision import Precision, Walk
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.annealing.streams import chain_generators
 from meltpoint.errors import Progress
@@ -47,24 +49,49 @@ def ais_log_z(
     >>> abs(ais_log_z(rbm, steps=100, chains=500).value - 3.4506) < 0.1
     True
     """
-    chains = check_count(chains, "chains", "1,000 chains are usual")
+    numbers = np.arange(check_count(chains, "chains", "1,000 chains are usual"))
     betas = as_betas(steps)
     family = family_of(model, base or uniform())
-    # At beta 0 the units are independent, so the first move draws from the base exactly, wherever it starts.
-    start = np.zeros((chains, family.target.n_even), np.uint8)
+    log_weights, finished = ais_weights(
+        family, betas, numbers, seed, precision=precision, threads=threads, progress=progress
+    )
+    if not finished.any():
+        raise KeyboardInterrupt
+    return log_z_of(log_weights[finished])
+
+
+def ais_weights(
+    family: Family,
+    betas: Floats,
+    chains: NDArray[np.integer],
+    seed: int,
+    *,
+    precision: Precision = "mixed",
+    walk: Walk | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Log weights (chain,) of the chains with these numbers (chain,), and which were finished (chain,).
+
+    exp(log weight) is unbiased for Z. A chain's weight does not depend on which others are run with it.
+    """
     run = anneal(
         family,
         [Leg(betas)],
-        start,
-        chain_generators(seed, Purpose.AIS, np.arange(chains)),
+        # At beta 0 the units are independent, so the first move draws from the base exactly, wherever it starts.
+        np.zeros((len(chains), family.target.n_even), np.uint8),
+        chain_generators(seed, Purpose.AIS, chains),
         precision=precision,
+        walk=walk,
         threads=threads,
         progress=progress,
         task="AIS",
     )
-    if not run.finished.any():
-        raise KeyboardInterrupt
-    log_weights = run.log_weights[run.finished] + family.log_z_base
+    return run.log_weights + family.log_z_base, run.finished
+
+
+def log_z_of(log_weights: Floats) -> LogZ:
+    """The estimate of log Z from log weights (chain,)."""
     return LogZ(
         value=float(log_mean_exp(log_weights)),
         stderr=float(log_mean_error(log_weights)),

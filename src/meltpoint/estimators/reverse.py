@@ -7,18 +7,18 @@ and bounds log p(v) from below, under the annealing model.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.anneal import Leg, anneal
 from meltpoint.annealing.base import Base, family_of, uniform
 from meltpoint.annealing.family import Family
-from meltpoint.annealing.precision import Precision
+from meltpoint.annealing.precision import Precision, Walk
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.annealing.streams import chain_generators
 from meltpoint.errors import Progress
 from meltpoint.estimators.checks import check_count
 from meltpoint.models import Model
-from meltpoint.models.bipartite import softplus
+from meltpoint.models.bipartite import softplus, sum_rows
 from meltpoint.models.checks import Bits, Floats, binary
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
@@ -62,26 +62,64 @@ def raise_log_prob(
     bits = binary(x, "x", model.n_visible)
     betas = as_betas(steps)
     family = family_of(model, base or uniform())
-    keys = np.stack(np.meshgrid(np.arange(len(bits)), np.arange(chains), indexing="ij"), axis=-1).reshape(
-        -1, 2
+    log_weights, finished = raise_weights(
+        model,
+        family,
+        betas,
+        bits,
+        np.arange(len(bits)),
+        np.arange(chains),
+        seed,
+        precision=precision,
+        threads=threads,
+        progress=progress,
     )
-    start, legs, log_weights = _proposal(model, family, np.repeat(bits, chains, axis=0), betas, seed, keys)
+    n = len(bits) if finished.all() else int(np.argmin(finished))
+    if n == 0:
+        raise KeyboardInterrupt
+    return log_prob_of(log_weights[:n])
+
+
+def raise_weights(
+    model: Model,
+    family: Family,
+    betas: Floats,
+    bits: Bits,
+    examples: NDArray[np.integer],
+    chains: NDArray[np.integer],
+    seed: int,
+    *,
+    precision: Precision = "mixed",
+    walk: Walk | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Log weights (example, chain) and which examples (example,) have all their chains finished.
+
+    `bits` (example, visible unit) are the examples with the numbers `examples` (example,); each is melted by the
+    chains with the numbers `chains` (chain,). A weight does not depend on what is run with it.
+    """
+    keys = np.stack(np.meshgrid(examples, chains, indexing="ij"), axis=-1).reshape(-1, 2)
+    visible = np.repeat(bits, len(chains), axis=0)
+    start, legs, log_weights = _proposal(model, family, visible, betas, seed, keys)
     run = anneal(
         family,
         legs,
         start,
         chain_generators(seed, Purpose.RAISE, keys),
         precision=precision,
+        walk=walk,
         threads=threads,
         progress=progress,
         task="RAISE",
     )
-    whole = run.finished.reshape(-1, chains).all(axis=1)
-    n = len(bits) if whole.all() else int(np.argmin(whole))
-    if n == 0:
-        raise KeyboardInterrupt
-    weights = (log_weights + run.log_weights).reshape(-1, chains)[:n]
-    return LogProb(log_mean_exp(weights), log_mean_error(weights), weights)
+    shape = len(examples), len(chains)
+    return (log_weights + run.log_weights).reshape(shape), run.finished.reshape(shape).all(axis=1)
+
+
+def log_prob_of(log_weights: Floats) -> LogProb:
+    """The estimates of log p(v) from log weights (example, chain)."""
+    return LogProb(log_mean_exp(log_weights), log_mean_error(log_weights), log_weights)
 
 
 def _proposal(
@@ -93,13 +131,13 @@ def _proposal(
         generators = [generator(seed, Purpose.RECOGNITION, *key) for key in keys.tolist()]
         drawn, log_weights = model.recognise_sample(visible[:, np.newaxis], generators)
         start = drawn[:, 0].astype(np.uint8)
-        return start, [melt], log_weights[:, 0] + family.log_f(1.0, start) - family.log_z_base
+        return start, [melt], log_weights[:, 0] + family.log_f_by_rows(1.0, start) - family.log_z_base
     if isinstance(model, DBM) and len(model.weights) > 1:
         # The posterior of the even hidden layers is intractable: heat it, with v frozen, before melting.
         frozen = np.arange(family.target.n_even) < model.n_visible
         start = np.zeros((len(visible), family.target.n_even), np.uint8)
         start[:, : model.n_visible] = visible
         bias = family.base_even[: model.n_visible]
-        return start, [Leg(betas, frozen), melt], visible @ bias - softplus(bias).sum()
+        return start, [Leg(betas, frozen), melt], sum_rows(visible, bias) - softplus(bias).sum()
     # All even units are visible: heating would change nothing and telescope to f_1(v) / f_0(v).
-    return visible, [melt], family.log_f(1.0, visible) - family.log_z_base
+    return visible, [melt], family.log_f_by_rows(1.0, visible) - family.log_z_base

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from meltpoint.models.checks import Floats
+from meltpoint.models.checks import Bits, Floats
 
 _FACTORS = 64  # 2**64 is far below the largest float32
 
@@ -77,6 +77,18 @@ class Bipartite:
             field[:, columns] += even[:, rows] @ block.weights
         return field
 
+    def odd_field_by_rows(self, even: Bits) -> Floats:
+        """The same for states of zeros and ones, each row's terms added in order: slower than the product.
+
+        A dense product rounds differently for another number of rows, and results must not depend on how many
+        chains are run together.
+        """
+        field = np.zeros((len(even), self.n_odd))
+        for block in self.blocks:
+            rows, columns = self.even_slices[block.even_layer], self.odd_slices[block.odd_layer]
+            field[:, columns] += sum_rows(even[:, rows], block.weights)
+        return field
+
     def even_field(self, odd: NDArray[Any]) -> Floats:
         """What the odd units contribute to the even units' input: o @ W.T (chain, even unit)."""
         field = np.zeros((len(odd), self.n_even))
@@ -96,6 +108,13 @@ class Bipartite:
     def even_given_odd(self, odd: NDArray[Any]) -> Floats:
         """Probability (chain, even unit) of being on."""
         return expit(self.even_field(odd) + self.even_bias)
+
+
+def sum_rows(bits: Bits, weights: Floats) -> Floats:
+    """bits @ weights, for bits (row, unit), each row's terms added in order."""
+    from scipy.sparse import csr_array
+
+    return csr_array(bits.astype(np.float64)) @ weights
 
 
 def sum_softplus(x: NDArray[np.floating]) -> Floats:
