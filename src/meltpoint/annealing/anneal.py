@@ -189,8 +189,9 @@ def _call(
     run_tile(betas, even, odd, packed.reach, real, frozen, state, generators, log_weights, carried)
 
 
-def compile_kernels(walk: Walk, progress: Progress) -> None:
+def compile_kernels(walk: Walk, progress: Progress | None = None) -> None:
     """Compile (or load from the cache) the kernels this walk needs, and say so: it can take some seconds."""
+    progress = progress or _silent
     progress("preparing the kernels (compiled once per machine)", 0.0, 1.0)
     for packed in (walk.exact_packed, walk.rounded_packed):
         if packed is not None:

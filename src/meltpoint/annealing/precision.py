@@ -72,18 +72,24 @@ class Walk:
 
 def prepare(family: Family, precision: Precision) -> Walk:
     """Lay a family out for the kernels. `mixed` falls back to float32 where 16 bits are too coarse."""
-    if precision not in ("mixed", "float32", "float64"):
-        raise InputError(
-            found=f"precision={precision!r}",
-            expected="'mixed', 'float32' or 'float64'",
-            remedy="'mixed' is fast and unbiased, 'float64' is for checking",
-        )
+    check_precision(precision)
     exact_packed = pack(family, np.float64 if precision == "float64" else np.float32)
     scale = _quantum(family) if precision == "mixed" else None
     if scale is None:
         return Walk(family, exact_packed, None, None)
     rounded = round_weights(family, scale)
     return Walk(family, exact_packed, rounded, pack(rounded, np.int16, scale))
+
+
+def check_precision(precision: Precision) -> Precision:
+    """The name of a precision, or an error."""
+    if precision not in ("mixed", "float32", "float64"):
+        raise InputError(
+            found=f"precision={precision!r}",
+            expected="'mixed', 'float32' or 'float64'",
+            remedy="'mixed' is fast and unbiased, 'float64' is for checking",
+        )
+    return precision
 
 
 def round_weights(family: Family, scale: float) -> Family:

@@ -114,7 +114,8 @@ def raise_weights(
         task="RAISE",
     )
     shape = len(examples), len(chains)
-    return (log_weights + run.log_weights).reshape(shape), run.finished.reshape(shape).all(axis=1)
+    finished = np.logical_and.reduce(run.finished.reshape(shape), axis=1)
+    return (log_weights + run.log_weights).reshape(shape), finished
 
 
 def log_prob_of(log_weights: Floats) -> LogProb:

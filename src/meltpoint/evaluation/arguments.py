@@ -3,12 +3,15 @@
 import math
 from typing import Literal, TypeAlias
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.checks import check_count
 from meltpoint.models import Model
+from meltpoint.models.checks import Bits
+from meltpoint.randomness import Purpose, generator
 
 BaseName: TypeAlias = Literal["data", "model", "uniform"]
 
@@ -48,32 +51,38 @@ def check_tolerance(tolerance: float) -> float:
     return float(tolerance)
 
 
-def make_base(
-    base: BaseName | Base | None,
-    model: Model,
-    train: ArrayLike | None,
-    seed: int,
-    threads: int,
-    progress: Progress | None,
-) -> Base:
-    """The base distribution by its name, or as it is."""
+def choose_examples(available: int, n: int, seed: int) -> NDArray[np.integer]:
+    """Positions (example,), in the test set, of the examples RAISE is run for."""
+    return generator(seed, Purpose.EXAMPLES).choice(available, size=n, replace=False)
+
+
+def base_name(base: BaseName | Base | None, train: ArrayLike | None) -> str:
+    """The base's name: as given, or "data" with training data and "model" without."""
     if isinstance(base, Base):
-        return base
+        return base.name
     name = base if base is not None else ("model" if train is None else "data")
-    if name == "uniform":
-        return uniform()
-    if name == "model":
-        return model_rates(model, seed=seed, threads=threads, progress=progress)
-    if name != "data":
+    if name not in ("data", "model", "uniform"):
         raise InputError(
             found=f"base={name!r}",
             expected="'data', 'model', 'uniform', or a Base",
             remedy="'data' (with train) usually gives the smallest gap",
         )
-    if train is None:
+    if name == "data" and train is None:
         raise InputError(
             found="base='data' without training data",
             expected="train, to take the base rates from",
             remedy="pass train (never the test set: that would leak it), or use base='model'",
         )
+    return name
+
+
+def make_base(
+    name: str, model: Model, train: Bits | None, seed: int, threads: int, progress: Progress | None
+) -> Base:
+    """The base distribution of this name."""
+    if name == "uniform":
+        return uniform()
+    if name == "model":
+        return model_rates(model, seed=seed, threads=threads, progress=progress)
+    assert train is not None, "base_name has refused this"
     return data_rates(train, model)

@@ -1,24 +1,38 @@
 """evaluate(): from a model and a test set to a report. Orchestration, no mathematics."""
 
+import os
+from concurrent.futures import Executor
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from meltpoint.annealing.anneal import check_threads
 from meltpoint.annealing.base import Base, family_of
-from meltpoint.annealing.precision import Precision
+from meltpoint.annealing.precision import Precision, check_precision
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.errors import Progress
 from meltpoint.estimators.checks import check_count
-from meltpoint.evaluation.arguments import BaseName, check_examples, check_model, check_tolerance, make_base
+from meltpoint.evaluation.arguments import (
+    BaseName,
+    base_name,
+    check_examples,
+    check_model,
+    check_tolerance,
+    choose_examples,
+    make_base,
+)
 from meltpoint.evaluation.clock import Clock
 from meltpoint.evaluation.interrupted import Interrupted
-from meltpoint.evaluation.stage import Stage, Work, run_stage
-from meltpoint.evaluation.targets import exact_mean, log_f_of
+from meltpoint.evaluation.keeping import check_part, keep_report, kept, specify
+from meltpoint.evaluation.plan import Stage
+from meltpoint.evaluation.stage import Work, run_stage
+from meltpoint.evaluation.targets import base_of, exact_mean, log_f_of
 from meltpoint.models import Model
 from meltpoint.models.checks import binary
-from meltpoint.randomness import Purpose, generator
+from meltpoint.randomness import check_seed
 from meltpoint.report.compose import compose, optimistic_of
 from meltpoint.report.report import Report, Settings
+from meltpoint.runs.specification import Specification
 from meltpoint.statistics.certificate import check_confidence
 
 
@@ -37,6 +51,9 @@ def evaluate(
     tolerance: float = 1.0,
     confidence: float = 0.99,
     exact: bool | None = None,
+    run: str | os.PathLike[str] | None = None,
+    part: int = 0,
+    executor: Executor | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
@@ -53,6 +70,10 @@ def evaluate(
     KeyboardInterrupt raised by `progress`, say at a deadline) gives a report from the examples finished by
     then; before the first is finished it raises `Interrupted` with what AIS has found, or KeyboardInterrupt.
 
+    With a folder `run` everything that is finished is kept there, and the same call continues it, to the same bits
+    as if it had never been stopped. `part=1` computes as many other chains, for `meltpoint runs merge`. `executor`
+    takes any concurrent.futures.Executor in place of threads, such as Dask's `client.get_executor()`.
+
     >>> from meltpoint.models.rbm import RBM
     >>> rbm = RBM(np.zeros((3, 2)), np.zeros(3), np.zeros(2))
     >>> report = evaluate(rbm, [[0, 1, 0], [1, 1, 1]], base="uniform", steps=10, chains=2, ais_chains=2)
@@ -60,6 +81,7 @@ def evaluate(
     -2.0794
     """
     bits = binary(test, "test", check_model(model).n_visible)
+    known = None if train is None else binary(train, "train", model.n_visible)
     chains = check_count(
         chains, "chains", "chains per example: 1 is enough with many steps, the paper uses 50"
     )
@@ -68,37 +90,52 @@ def evaluate(
         n * chains if ais_chains is None else ais_chains, "ais_chains", "1,000 are usual"
     )
     betas = as_betas(steps)
-    threads = check_threads(threads)
-    tolerance = check_tolerance(tolerance)
-    confidence = float(check_confidence(confidence))
-    chosen = generator(seed, Purpose.EXAMPLES).choice(len(bits), size=n, replace=False)
-    clock = Clock()
-
-    origin = make_base(base, model, train, seed, threads, progress)
-    family_of(model, origin)  # a base that does not fit is found now, not after log f
-    clock.lap("base")
+    given = np.ndim(steps) > 0
     settings = Settings(
-        base=origin.name,
-        schedule="linear" if np.ndim(steps) == 0 else "given",
+        base=base_name(base, train),
+        schedule="given" if given else "linear",
         steps=betas.size - 1,
         examples=n,
         chains=chains,
         ais_chains=ais_chains,
-        seed=int(seed),
-        precision=precision,
-        tolerance=tolerance,
-        confidence=confidence,
+        seed=check_seed(seed),
+        precision=check_precision(precision),
+        tolerance=check_tolerance(tolerance),
+        confidence=float(check_confidence(confidence)),
     )
-    log_f = log_f_of(model, bits, seed, progress)
-    clock.lap("log f")
-    truth = exact_mean(model, exact, log_f, threads, progress)
-    clock.lap("exact")
-    stage = Stage(model, bits[chosen], origin, betas, chains, ais_chains, int(seed), precision)
-    found = run_stage(stage, Work(threads, progress))
-    clock.add(found.seconds)
-    if found.log_z is None:
-        raise KeyboardInterrupt
-    if found.prob is None:
-        raise Interrupted(optimistic_of(found.log_z, log_f), found.log_z, ais_chains)
-    positions = chosen[found.finished]
-    return compose(model, settings, log_f, truth, found.log_z, found.prob, positions, clock.seconds())
+    threads = check_threads(threads)
+    part = check_part(part)
+    clock = Clock()
+    own_base = base if isinstance(base, Base) else None
+    if own_base is not None:
+        family_of(model, own_base)  # a base that does not fit is found now, not after log f
+
+    def specification() -> Specification:
+        return specify(model, bits, known, own_base, betas if given else None, settings, part)
+
+    with kept(run, specification) as store:
+
+        def make() -> Base:
+            return own_base or make_base(settings.base, model, known, settings.seed, threads, progress)
+
+        origin = base_of(settings.base, make, store)
+        clock.lap("base")
+        log_f = log_f_of(model, bits, settings.seed, store, progress)
+        clock.lap("log f")
+        truth = exact_mean(model, exact, log_f, threads, store, progress)
+        clock.lap("exact")
+        chosen = choose_examples(len(bits), n, settings.seed)
+        stage = Stage(
+            model, bits[chosen], origin, betas, chains, ais_chains, settings.seed, precision, part=part
+        )
+        found = run_stage(stage, Work(threads, progress, executor, store))
+        clock.add(found.seconds)
+        if found.log_z is None:
+            raise KeyboardInterrupt
+        if found.prob is None:
+            raise Interrupted(optimistic_of(found.log_z, log_f), found.log_z, ais_chains)
+        positions = chosen[found.finished]
+        report = compose(model, settings, log_f, truth, found.log_z, found.prob, positions, clock.seconds())
+        if not report.interrupted:
+            keep_report(report, store)
+        return report

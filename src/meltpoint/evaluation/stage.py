@@ -1,67 +1,41 @@
-"""A stage: AIS and RAISE once each, with one schedule and one seed.
+"""A stage computed: its tasks are given out, and their results kept as they come in."""
 
-`Stage` has all that determines the numbers, `Work` how they are computed, which never changes them.
-"""
-
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.base import Base
-from meltpoint.annealing.precision import Precision
-from meltpoint.errors import Progress
-from meltpoint.estimators.ais import LogZ, ais_log_z
-from meltpoint.estimators.reverse import LogProb, raise_log_prob
+from meltpoint.annealing.anneal import compile_kernels
+from meltpoint.errors import InputError, Progress
+from meltpoint.estimators.ais import LogZ
+from meltpoint.estimators.reverse import LogProb
 from meltpoint.evaluation.clock import Clock
-from meltpoint.models import Model
-from meltpoint.models.checks import Bits, Floats
-from meltpoint.models.dbm import DBM
+from meltpoint.evaluation.compute import Workshop
+from meltpoint.evaluation.crew import Crew, threads_here, workers_of
+from meltpoint.evaluation.parcel import stage_to_arrays
+from meltpoint.evaluation.plan import Stage, Task, cut, work_of
+from meltpoint.evaluation.weights import Weights
+from meltpoint.models.checks import Floats
+from meltpoint.runs.fingerprint import fingerprint
+from meltpoint.runs.store import Nowhere, Store
 
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """Everything that determines the log weights of one stage.
-
-    `examples` (example, visible unit) are those RAISE is run for, with `chains` chains each; AIS has `ais_chains`.
-    Stages of one evaluation are numbered by `index`, and each has a seed of its own.
-    """
-
-    model: Model
-    examples: Bits
-    base: Base
-    betas: Floats
-    chains: int
-    ais_chains: int
-    seed: int
-    precision: Precision
-    index: int = 0
-
-    @property
-    def steps(self) -> int:
-        """Number of annealing steps."""
-        return self.betas.size - 1
-
-    @property
-    def ais_work(self) -> int:
-        """Chain-steps of AIS."""
-        return self.ais_chains * self.steps
-
-    @property
-    def raise_work(self) -> int:
-        """Chain-steps of RAISE, which heats a DBM's hidden units before it melts them."""
-        legs = 2 if isinstance(self.model, DBM) and len(self.model.weights) > 1 else 1
-        return len(self.examples) * self.chains * self.steps * legs
+_PATIENCE = 0.1  # seconds between looks at the progress
 
 
 @dataclass(frozen=True)
 class Work:
-    """How a stage is computed: nothing here changes a number."""
+    """How a stage is computed: nothing here changes a number.
+
+    By `threads` threads of this process, or by the workers of `executor`. `store` keeps what is finished.
+    """
 
     threads: int
     progress: Progress | None = None
+    executor: Executor | None = None
+    store: Store = field(default_factory=Nowhere)
 
 
 @dataclass(frozen=True)
@@ -80,36 +54,98 @@ class Found:
 
 
 def run_stage(stage: Stage, work: Work) -> Found:
-    """Run AIS, then RAISE. Ctrl-C ends the stage early, and what is finished by then is given back."""
-    annealing: dict[str, Any] = {
-        "base": stage.base,
-        "steps": stage.betas,
-        "seed": stage.seed,
-        "precision": stage.precision,
-        "threads": work.threads,
-        "progress": work.progress and _whole(work.progress, stage),
-    }
+    """Run AIS and RAISE, but for what is in the store. Ctrl-C ends it, and gives what is finished by then."""
+    _keep_stage(stage, work.store)
+    weights = Weights(len(stage.examples), stage.chains, stage.ais_chains)
+    tasks = cut(len(stage.examples), stage.chains, stage.ais_chains)
+    missing = [task for task in tasks if not _recall(stage, task, weights, work.store)]
     clock = Clock()
-    log_z, prob = None, None
-    # Complete or not, what is finished is worth having: the caller sees what is missing.
-    with suppress(KeyboardInterrupt):
-        log_z = ais_log_z(stage.model, chains=stage.ais_chains, **annealing)
-        clock.lap("AIS")
-        if len(log_z.log_weights) == stage.ais_chains:
-            prob = raise_log_prob(stage.model, stage.examples, chains=stage.chains, **annealing)
-            clock.lap("RAISE")
-    n = 0 if prob is None else len(prob.values)
-    return Found(log_z, prob, np.arange(n), complete=n == len(stage.examples), seconds=clock.laps())
+    interrupted = False
+    try:
+        with _crew(stage, work, len(missing)) as crew:
+            for task, log_weights in _completed(crew, missing, _look(stage, tasks, missing, crew, work)):
+                weights.put(task, log_weights)
+                work.store.write(f"{stage.folder}/{task.name}", {"log_weights": log_weights})
+                if weights.ais_known and "AIS" not in clock.laps():
+                    clock.lap("AIS")
+    except KeyboardInterrupt:
+        interrupted = True
+    clock.lap("RAISE" if weights.ais_known else "AIS")
+    complete = weights.complete and not interrupted
+    return Found(weights.log_z(), weights.log_prob(), weights.examples, complete, clock.laps())
 
 
-def _whole(progress: Progress, stage: Stage) -> Progress:
-    """AIS and RAISE as one task, in chain-steps, so that the remaining time is that of both."""
-    before = {"AIS": 0, "RAISE": stage.ais_work}
+def _keep_stage(stage: Stage, store: Store) -> None:
+    """Store what the weights depend on, or make sure that it is what is stored."""
+    name, arrays = f"{stage.folder}/stage", stage_to_arrays(stage)
+    kept = store.read(name)
+    if kept is None:
+        store.write(name, arrays)
+    elif fingerprint(kept) != fingerprint(arrays):
+        raise InputError(
+            found=f"another schedule, base or other chains in {stage.folder} of the run",
+            expected="the stage that was begun",
+            remedy="choose another folder",
+        )
 
-    def pass_on(task: str, done: float, total: float) -> None:
-        if task in before:
-            progress("AIS and RAISE", before[task] + done, stage.ais_work + stage.raise_work)
-        else:
-            progress(task, done, total)
 
-    return pass_on
+def _recall(stage: Stage, task: Task, weights: Weights, store: Store) -> bool:
+    """Take the results of a task from the store, if it has them."""
+    kept = store.read(f"{stage.folder}/{task.name}")
+    if kept is None:
+        return False
+    weights.put(task, kept["log_weights"])
+    return True
+
+
+@contextmanager
+def _crew(stage: Stage, work: Work, n_tasks: int) -> Iterator[Crew]:
+    if work.executor is not None:
+        with workers_of(work.executor, stage) as workers:
+            yield workers
+        return
+    shop = Workshop(stage)
+    if n_tasks:
+        compile_kernels(shop.walk, work.progress)
+    with threads_here(shop, n_tasks, work.threads) as threads:
+        yield threads
+
+
+def _completed(
+    crew: Crew, tasks: Sequence[Task], look: Callable[[set[Task]], None]
+) -> Iterator[tuple[Task, Floats]]:
+    """Tasks and their results in the order of their completion; `look` is told several times a second what is left."""
+    futures = {crew.submit(task): task for task in tasks}
+    pending = set(futures)
+    try:
+        while pending:
+            finished, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield futures[future], future.result()
+            look({futures[future] for future in pending})
+    except (BrokenExecutor, CancelledError) as problem:
+        raise InputError(
+            found=f"workers that ended before their work was done ({problem or type(problem).__name__})",
+            expected="workers that live on",
+            remedy="was one killed, or the memory full? Start fewer, and call again; a run with a folder "
+            "(run=, --run) continues where it was",
+        ) from problem
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def _look(
+    stage: Stage, tasks: Sequence[Task], missing: Sequence[Task], crew: Crew, work: Work
+) -> Callable[[set[Task]], None]:
+    """Tells the progress of AIS and RAISE as one task, in chain-steps: the remaining time is that of both."""
+    amounts = {task: work_of(stage, task) for task in tasks}
+    total = sum(amounts.values())
+
+    def look(pending: set[Task]) -> None:
+        if work.progress:
+            left = sum(amounts[task] for task in pending) - crew.under_way(pending)
+            work.progress("AIS and RAISE", total - left, total)
+
+    look(set(missing))
+    return look

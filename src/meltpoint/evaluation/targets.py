@@ -1,7 +1,10 @@
-"""What is known of the test set without annealing: log f, and the exact value where a side is small."""
+"""What an evaluation needs besides annealing, computed once in a run: the base, log f, the exact log Z."""
+
+from collections.abc import Callable
 
 import numpy as np
 
+from meltpoint.annealing.base import Base
 from meltpoint.errors import Progress
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.models import Model, mrf_of
@@ -9,30 +12,56 @@ from meltpoint.models.checks import Bits
 from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM
 from meltpoint.report.compose import mean_error
+from meltpoint.runs.fingerprint import Arrays
+from meltpoint.runs.store import Store, remember
 from meltpoint.statistics.estimate import Estimate
+
+BASE, LOG_F, EXACT = "base", "log_f", "exact"
+"""Names of the pieces in a run's folder."""
 
 _EXACT_UNITS = 20
 _ROWS = 4096
 
 
-def log_f_of(model: Model, bits: Bits, seed: int, progress: Progress | None) -> LogF:
-    """Log f of every test example: exact for an RBM, estimated for a deep model."""
-    if isinstance(model, RBM):
-        values = np.concatenate([model.log_f(bits[low : low + _ROWS]) for low in range(0, len(bits), _ROWS)])
-        return LogF(values, np.zeros(len(bits)), values)
-    return model.log_f_estimate(bits, seed=seed, progress=progress)
+def base_of(name: str, make: Callable[[], Base], store: Store) -> Base:
+    """The base distribution. It is kept because its last bits may depend on the machine that computes it."""
+
+    def compute() -> Arrays:
+        return {f"layer_{k}": bias for k, bias in enumerate(make().biases)}
+
+    return Base(name, tuple(remember(store, BASE, compute).values()))
+
+
+def log_f_of(model: Model, bits: Bits, seed: int, store: Store, progress: Progress | None) -> LogF:
+    """Log f of every test example: exact for an RBM, estimated for a deep model, which takes minutes."""
+    arrays = remember(store, LOG_F, lambda: vars(_log_f(model, bits, seed, progress)))
+    return LogF(**arrays)
 
 
 def exact_mean(
-    model: Model, exact: bool | None, log_f: LogF, threads: int, progress: Progress | None
+    model: Model, exact: bool | None, log_f: LogF, threads: int, store: Store, progress: Progress | None
 ) -> Estimate | None:
     """The exact mean log-probability, None unless it is cheap (`exact` None) or wanted."""
     two = mrf_of(model).bipartite
     wanted = min(two.n_even, two.n_odd) <= _EXACT_UNITS if exact is None else exact
     if not wanted:
         return None
-    value = float(np.mean(log_f.values)) - exact_log_z(model, threads=threads, progress=progress)
+
+    def compute() -> Arrays:
+        return {"log_z": np.array(exact_log_z(model, threads=threads, progress=progress))}
+
+    return exact_from(float(remember(store, EXACT, compute)["log_z"]), log_f)
+
+
+def exact_from(log_z: float, log_f: LogF) -> Estimate:
+    """The exact mean log-probability, but for the error of log f, if it has one."""
     error = mean_error(log_f)
-    return Estimate(
-        value, error, "exact", "nothing to cover: log Z by enumeration" if error == 0 else "log f"
-    )
+    covers = "nothing to cover: log Z by enumeration" if error == 0 else "log f"
+    return Estimate(float(np.mean(log_f.values)) - log_z, error, "exact", covers)
+
+
+def _log_f(model: Model, bits: Bits, seed: int, progress: Progress | None) -> LogF:
+    if isinstance(model, RBM):
+        values = np.concatenate([model.log_f(bits[low : low + _ROWS]) for low in range(0, len(bits), _ROWS)])
+        return LogF(values, np.zeros(len(bits)), values)
+    return model.log_f_estimate(bits, seed=seed, progress=progress)

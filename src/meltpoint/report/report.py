@@ -81,8 +81,9 @@ class Report:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the run before RAISE had finished all examples."""
-        return len(self.per_example.log_prob) < self.settings.examples
+        """Whether Ctrl-C ended the run before all chains were finished."""
+        examples, chains = len(self.per_example.log_prob), len(self.ais_log_weights)
+        return examples < self.settings.examples or chains < self.settings.ais_chains
 
     def plot(self) -> Figure:
         """A figure of the estimates per example and the spread of the log weights; save it with savefig."""

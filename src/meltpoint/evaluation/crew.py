@@ -1,0 +1,107 @@
+"""Who computes tasks: threads of this process, or an executor with workers of its own."""
+
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Any, Protocol
+
+from meltpoint.evaluation.compute import Workshop, compute
+from meltpoint.evaluation.parcel import Parcel, opened, parcel_of
+from meltpoint.evaluation.plan import Stage, Task
+from meltpoint.evaluation.workers import heed
+from meltpoint.models.checks import Floats
+
+
+class Crew(Protocol):
+    """Takes tasks, and tells how much of the unfinished ones is done."""
+
+    def submit(self, task: Task) -> "Future[Floats]":
+        """Begin a task as soon as there is somebody to do it."""
+        ...
+
+    def under_way(self, tasks: set[Task]) -> float:
+        """Chain-steps done of these tasks, which are not finished, as far as it is known."""
+        ...
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Threads of this process. They tell how far they are, and stop soon after they are asked to."""
+
+    pool: ThreadPoolExecutor
+    shop: Workshop
+    each: int
+    stop: Event
+    done: dict[Task, float]
+
+    def submit(self, task: Task) -> "Future[Floats]":
+        """Begin a task as soon as a thread is free."""
+        return self.pool.submit(self._run, task)
+
+    def under_way(self, tasks: set[Task]) -> float:
+        """Chain-steps done of these tasks, which are not finished."""
+        return sum(self.done.get(task, 0.0) for task in tasks)
+
+    def _run(self, task: Task) -> Floats:
+        def watch(name: str, done: float, _total: float) -> None:
+            if self.stop.is_set():
+                raise KeyboardInterrupt
+            if name in ("AIS", "RAISE"):
+                self.done[task] = done
+
+        return compute(self.shop, task, threads=self.each, progress=watch)
+
+
+@contextmanager
+def threads_here(shop: Workshop, n_tasks: int, threads: int) -> Iterator[Threads]:
+    """Threads of this process for a number of tasks; leaving this stops the tasks that are not finished."""
+    stop = Event()
+    each = max(1, threads // max(1, n_tasks))  # fewer tasks than threads: several threads for each
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            yield Threads(pool, shop, each, stop, {})
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class Workers:
+    """An executor whose workers open the stage once each; a task is a range of chains and nothing more."""
+
+    executor: Executor
+    parcel: Any
+
+    def submit(self, task: Task) -> "Future[Floats]":
+        """Begin a task as soon as a worker is free."""
+        return self.executor.submit(compute_sent, self.parcel, task)
+
+    def under_way(self, tasks: set[Task]) -> float:
+        """Unknown: workers do not tell before they are done."""
+        return 0.0
+
+
+@contextmanager
+def workers_of(executor: Executor, stage: Stage) -> Iterator[Workers]:
+    """The executor's workers. The stage reaches them in a file or, in a Dask cluster, through its network."""
+    client = getattr(executor, "_client", None)  # there is no public way from a Dask executor to its client
+    if client is not None:
+        parcel = parcel_of(stage)
+        # As the result of a task: workers get it from each other, and if all that have it die it is made again.
+        yield Workers(executor, client.submit(_pass_on, parcel, key=f"meltpoint-stage-{parcel.fingerprint}"))
+        return
+    with tempfile.TemporaryDirectory(prefix="meltpoint-") as folder:
+        yield Workers(executor, parcel_of(stage, Path(folder) / "stage.npz"))
+
+
+def compute_sent(parcel: Parcel, task: Task) -> Floats:
+    """Compute a task on a worker."""
+    return compute(opened(parcel), task, progress=heed)
+
+
+def _pass_on(parcel: Parcel) -> Parcel:
+    return parcel
