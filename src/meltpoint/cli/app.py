@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from meltpoint.cli import data
+from meltpoint.cli import data, runs
 from meltpoint.cli.demo import demo
 from meltpoint.cli.evaluate import evaluate
 from meltpoint.cli.paper import paper
@@ -43,3 +43,4 @@ app.command()(paper)
 app.command()(sample)
 app.command()(train)
 app.add_typer(data.app, name="data")
+app.add_typer(runs.app, name="runs")

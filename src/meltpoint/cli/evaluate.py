@@ -1,7 +1,11 @@
 """`meltpoint evaluate`: a model file and a test set in, a bracket out."""
 
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +18,10 @@ from meltpoint.cli.inputs import (
     read_test_and_train,
 )
 from meltpoint.cli.screen import NOT_TO_BE_TRUSTED, progress_bar, say, sentences
+from meltpoint.errors import InputError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 
 def evaluate(
@@ -40,7 +48,22 @@ def evaluate(
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = 0,
     binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
     tolerance: Annotated[float, typer.Option(help="Gap, in nats, that still counts as agreement.")] = 1.0,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Keep what is finished in this folder; the same command continues there."
+        ),
+    ] = None,
+    part: Annotated[
+        int, typer.Option(help="1, 2, …: as many other chains, for another --run; join with runs merge.")
+    ] = 0,
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes, in place of threads.", show_default="none")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Use the Dask cluster with this scheduler.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")] = None,
 ) -> None:
@@ -49,14 +72,15 @@ def evaluate(
     Exit code 0: the two agree. 1: they do not, and the verdict says why, or Ctrl-C made the report partial.
     2: wrong input. 130: Ctrl-C before there was a report.
     """
-    with sentences():
+    to_continue = _to_continue(run)
+    with sentences(to_continue):
         if plot is not None:
             check_output(plot, ".png", ".pdf", ".svg")
         import meltpoint as mp
         from meltpoint.report.figures import save_figure
 
         loaded = mp.load(model)
-        with progress_bar() as progress:
+        with _executor(workers, cluster) as executor, progress_bar() as progress:
             test_examples, train_examples = read_test_and_train(data, train, binarize, seed, progress)
             report = mp.evaluate(
                 loaded,
@@ -69,6 +93,9 @@ def evaluate(
                 ais_chains=ais_chains,
                 seed=seed,
                 tolerance=tolerance,
+                run=run,
+                part=part,
+                executor=executor,
                 threads=threads,
                 progress=progress,
             )
@@ -84,5 +111,31 @@ def evaluate(
         if report.interrupted:
             done, asked = len(report.per_example.log_prob), report.settings.examples
             say(f"meltpoint: interrupted: a partial report, from {done:,} of {asked:,} examples")
+            say(to_continue)
     if report.interrupted or not report.verdict.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
+
+
+def _to_continue(run: Path | None) -> str:
+    """How to go on after an interruption."""
+    if run is None:
+        return "to be able to continue, add --run FOLDER"
+    return f"to continue: {shlex.join(['meltpoint', *sys.argv[1:]])}"
+
+
+@contextmanager
+def _executor(workers: int | None, address: str | None) -> "Iterator[Executor | None]":
+    """Processes, the workers of a cluster, or nothing: threads."""
+    if workers is not None and address is not None:
+        raise InputError(
+            found="both --workers and --cluster",
+            expected="one of them",
+            remedy="leave out --workers: the cluster has workers of its own",
+        )
+    if workers is None and address is None:
+        yield None
+        return
+    from meltpoint.evaluation.workers import cluster, processes
+
+    with processes(workers) if workers is not None else cluster(str(address)) as executor:
+        yield executor

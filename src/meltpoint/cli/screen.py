@@ -3,13 +3,14 @@
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
 
-from meltpoint.errors import InputError, Progress
+from meltpoint.errors import InputError, Progress, RunWarning
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -28,19 +29,21 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def sentences() -> Iterator[None]:
+def sentences(after_interruption: str = "") -> Iterator[None]:
     """Turn wrong input into one sentence and exit code 2, and Ctrl-C into one and exit code 130.
 
     What schedulers send at the end of a job's time counts as Ctrl-C: what is finished is not lost.
     """
     try:
-        with _terminated_like_interrupted():
+        with _terminated_like_interrupted(), _warnings_as_sentences():
             yield
     except InputError as problem:
         say(f"meltpoint: {problem}")
         raise typer.Exit(WRONG_INPUT) from None
     except KeyboardInterrupt as stop:
         say(f"meltpoint: interrupted: {str(stop) or 'nothing was finished by then'}")
+        if after_interruption:
+            say(after_interruption)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -55,6 +58,14 @@ def _terminated_like_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _warnings_as_sentences() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RunWarning)
+        warnings.showwarning = lambda message, *_, **__: say(f"meltpoint: {message}")
+        yield
 
 
 @contextmanager

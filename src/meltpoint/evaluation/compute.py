@@ -1,7 +1,9 @@
 """Tasks computed: what runs on threads, in worker processes and on other machines."""
 
+import time
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +34,16 @@ class Workshop:
         return prepare(self.family, self.stage.precision)
 
 
-def compute(shop: Workshop, task: Task, *, threads: int = 1, progress: Progress | None = None) -> Floats:
-    """Log weights of a task: (chain,) of AIS, (example, chain) of RAISE; KeyboardInterrupt if it was stopped."""
+class Result(NamedTuple):
+    """Log weights of a task, (chain,) of AIS or (example, chain) of RAISE, and the seconds they took."""
+
+    log_weights: Floats
+    seconds: float
+
+
+def compute(shop: Workshop, task: Task, *, threads: int = 1, progress: Progress | None = None) -> Result:
+    """Run the chains of a task; KeyboardInterrupt if they were stopped."""
+    begun = time.perf_counter()
     stage = shop.stage
     if task.estimator == "ais":
         first = stage.part * stage.ais_chains + task.first
@@ -62,4 +72,4 @@ def compute(shop: Workshop, task: Task, *, threads: int = 1, progress: Progress 
         )
     if not finished.all():
         raise KeyboardInterrupt
-    return log_weights
+    return Result(log_weights, time.perf_counter() - begun)

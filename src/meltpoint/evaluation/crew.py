@@ -9,17 +9,16 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Protocol
 
-from meltpoint.evaluation.compute import Workshop, compute
+from meltpoint.evaluation.compute import Result, Workshop, compute
 from meltpoint.evaluation.parcel import Parcel, opened, parcel_of
 from meltpoint.evaluation.plan import Stage, Task
 from meltpoint.evaluation.workers import heed
-from meltpoint.models.checks import Floats
 
 
 class Crew(Protocol):
     """Takes tasks, and tells how much of the unfinished ones is done."""
 
-    def submit(self, task: Task) -> "Future[Floats]":
+    def submit(self, task: Task) -> "Future[Result]":
         """Begin a task as soon as there is somebody to do it."""
         ...
 
@@ -38,7 +37,7 @@ class Threads:
     stop: Event
     done: dict[Task, float]
 
-    def submit(self, task: Task) -> "Future[Floats]":
+    def submit(self, task: Task) -> "Future[Result]":
         """Begin a task as soon as a thread is free."""
         return self.pool.submit(self._run, task)
 
@@ -46,7 +45,7 @@ class Threads:
         """Chain-steps done of these tasks, which are not finished."""
         return sum(self.done.get(task, 0.0) for task in tasks)
 
-    def _run(self, task: Task) -> Floats:
+    def _run(self, task: Task) -> Result:
         def watch(name: str, done: float, _total: float) -> None:
             if self.stop.is_set():
                 raise KeyboardInterrupt
@@ -76,7 +75,7 @@ class Workers:
     executor: Executor
     parcel: Any
 
-    def submit(self, task: Task) -> "Future[Floats]":
+    def submit(self, task: Task) -> "Future[Result]":
         """Begin a task as soon as a worker is free."""
         return self.executor.submit(compute_sent, self.parcel, task)
 
@@ -98,7 +97,7 @@ def workers_of(executor: Executor, stage: Stage) -> Iterator[Workers]:
         yield Workers(executor, parcel_of(stage, Path(folder) / "stage.npz"))
 
 
-def compute_sent(parcel: Parcel, task: Task) -> Floats:
+def compute_sent(parcel: Parcel, task: Task) -> Result:
     """Compute a task on a worker."""
     return compute(opened(parcel), task, progress=heed)
 

@@ -126,7 +126,16 @@ def evaluate(
         clock.lap("exact")
         chosen = choose_examples(len(bits), n, settings.seed)
         stage = Stage(
-            model, bits[chosen], origin, betas, chains, ais_chains, settings.seed, precision, part=part
+            model,
+            bits[chosen],
+            chosen,
+            origin,
+            betas,
+            chains,
+            ais_chains,
+            settings.seed,
+            precision,
+            part=part,
         )
         found = run_stage(stage, Work(threads, progress, executor, store))
         clock.add(found.seconds)

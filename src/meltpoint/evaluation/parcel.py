@@ -33,6 +33,7 @@ def stage_to_arrays(stage: Stage) -> dict[str, NDArray[Any]]:
         **{name: np.array(getattr(stage, name)) for name in _NUMBERS},
         "betas": stage.betas,
         "examples": stage.examples,
+        "positions": stage.positions,
         **{f"{_MODEL}{name}": array for name, array in parameters.items()},
         **{f"{_BASE}{layer}": bias for layer, bias in enumerate(stage.base.biases)},
     }
@@ -52,6 +53,7 @@ def stage_from_arrays(arrays: Arrays) -> Stage:
     return Stage(
         model=from_arrays(kind, parameters),
         examples=arrays["examples"],
+        positions=arrays["positions"],
         base=Base(base, tuple(biases)),
         betas=arrays["betas"],
         seed=int(seed),

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.precision import Precision
@@ -19,13 +20,14 @@ _CHAINS = 64  # of a range: the kernels gain nothing from more, and lose with ha
 class Stage:
     """Everything that determines the log weights of one stage: AIS and RAISE once each, with one schedule.
 
-    `examples` (example, visible unit) are those RAISE is run for, with `chains` chains each; AIS has `ais_chains`.
-    Stages of one evaluation are numbered by `index`, and each has a seed of its own. Another `part` has the same
-    number of other chains.
+    `examples` (example, visible unit) are those RAISE is run for, at these `positions` (example,) of the test set,
+    with `chains` chains each; AIS has `ais_chains`. Stages of one evaluation are numbered by `index`, and each has a
+    seed of its own. Another `part` has the same number of other chains.
     """
 
     model: Model
     examples: Bits
+    positions: NDArray[np.integer]
     base: Base
     betas: Floats
     chains: int

@@ -13,12 +13,11 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.reverse import LogProb
 from meltpoint.evaluation.clock import Clock
-from meltpoint.evaluation.compute import Workshop
+from meltpoint.evaluation.compute import Result, Workshop
 from meltpoint.evaluation.crew import Crew, threads_here, workers_of
 from meltpoint.evaluation.parcel import stage_to_arrays
 from meltpoint.evaluation.plan import Stage, Task, cut, work_of
 from meltpoint.evaluation.weights import Weights
-from meltpoint.models.checks import Floats
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.store import Nowhere, Store
 
@@ -43,7 +42,7 @@ class Found:
     """What a stage has found: AIS from its finished chains, RAISE for its finished examples, None without any.
 
     `finished` (example,) are the positions, among the stage's examples, that `prob` is for. A stage is complete
-    unless it was interrupted. `seconds` are those of AIS and of RAISE.
+    unless it was interrupted. `seconds` are those of AIS and of RAISE, and the core seconds of earlier calls.
     """
 
     log_z: LogZ | None
@@ -58,19 +57,23 @@ def run_stage(stage: Stage, work: Work) -> Found:
     _keep_stage(stage, work.store)
     weights = Weights(len(stage.examples), stage.chains, stage.ais_chains)
     tasks = cut(len(stage.examples), stage.chains, stage.ais_chains)
-    missing = [task for task in tasks if not _recall(stage, task, weights, work.store)]
+    missing = [task for task in tasks if not weights.recall(work.store, stage.folder, task)]
+    earlier = weights.seconds
     clock = Clock()
     interrupted = False
     try:
         with _crew(stage, work, len(missing)) as crew:
-            for task, log_weights in _completed(crew, missing, _look(stage, tasks, missing, crew, work)):
-                weights.put(task, log_weights)
-                work.store.write(f"{stage.folder}/{task.name}", {"log_weights": log_weights})
-                if weights.ais_known and "AIS" not in clock.laps():
+            for task, result in _completed(crew, missing, _look(stage, tasks, missing, crew, work)):
+                weights.put(task, result)
+                arrays = {"log_weights": result.log_weights, "seconds": np.array(result.seconds)}
+                work.store.write(f"{stage.folder}/{task.name}", arrays)
+                if weights.ais_complete and "AIS" not in clock.laps():
                     clock.lap("AIS")
     except KeyboardInterrupt:
         interrupted = True
-    clock.lap("RAISE" if weights.ais_known else "AIS")
+    clock.lap("RAISE" if weights.ais_complete else "AIS")
+    if earlier > 0:
+        clock.add({"earlier calls": earlier})
     complete = weights.complete and not interrupted
     return Found(weights.log_z(), weights.log_prob(), weights.examples, complete, clock.laps())
 
@@ -89,15 +92,6 @@ def _keep_stage(stage: Stage, store: Store) -> None:
         )
 
 
-def _recall(stage: Stage, task: Task, weights: Weights, store: Store) -> bool:
-    """Take the results of a task from the store, if it has them."""
-    kept = store.read(f"{stage.folder}/{task.name}")
-    if kept is None:
-        return False
-    weights.put(task, kept["log_weights"])
-    return True
-
-
 @contextmanager
 def _crew(stage: Stage, work: Work, n_tasks: int) -> Iterator[Crew]:
     if work.executor is not None:
@@ -113,7 +107,7 @@ def _crew(stage: Stage, work: Work, n_tasks: int) -> Iterator[Crew]:
 
 def _completed(
     crew: Crew, tasks: Sequence[Task], look: Callable[[set[Task]], None]
-) -> Iterator[tuple[Task, Floats]]:
+) -> Iterator[tuple[Task, Result]]:
     """Tasks and their results in the order of their completion; `look` is told several times a second what is left."""
     futures = {crew.submit(task): task for task in tasks}
     pending = set(futures)

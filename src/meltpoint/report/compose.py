@@ -59,7 +59,7 @@ def compose(
         control_variate_gain=plain_error / error if error > 0 else math.nan,
         certificate=certify_mean_log_prob(float(np.mean(prob.values)), len(prob.values), settings.confidence),
         log_z_certificate=certify_log_z(log_z.value, settings.confidence),
-        verdict=judge(gap, log_z.ess, settings.ais_chains, settings.tolerance, settings.base),
+        verdict=judge(gap, log_z.ess, len(log_z.log_weights), settings.tolerance, settings.base),
         per_example=PerExample(
             positions, prob.values, prob.stderrs, log_f.values[positions], prob.log_weights
         ),

@@ -37,19 +37,22 @@ def render(report: Report) -> str:
 def _details(report: Report) -> dict[str, str]:
     """What is needed to judge and to repeat the run, by label."""
     s, per = report.settings, report.per_example
+    ais_chains = min(s.ais_chains, len(report.ais_log_weights))
     estimate = decimals(float(np.mean(per.log_prob)), 2)
     details = {
         "certificate": f"{report.certificate} (estimated: {estimate}), whatever the number of steps and "
         "chains; p_ann is the annealing model",
-        "log Z": f"{report.log_z}; effective sample size {report.ess:,.0f} of "
-        f"{_count(s.ais_chains, 'chain')}",
+        "log Z": f"{report.log_z}; effective sample size {report.ess:,.0f} of {_count(ais_chains, 'chain')}",
         "path": f"base {s.base}, {_count(s.steps, f'{s.schedule} step')}, {s.precision} precision",
         "RAISE": f"{_count(len(per.log_prob), 'example')} × {_count(s.chains, 'chain')}{_gain(report)}",
     }
     if report.log_f_error > 0:
         details["log f"] = f"estimated too, ± {report.log_f_error:.3f}: AIS rests on two estimates"
     if report.interrupted:
-        details["interrupted"] = f"after {len(per.log_prob):,} of {_count(s.examples, 'example')}"
+        done = f"{len(per.log_prob):,} of {_count(s.examples, 'example')}"
+        if ais_chains < s.ais_chains:
+            done = f"{ais_chains:,} of {_count(s.ais_chains, 'AIS chain')} and {done}"
+        details["interrupted"] = f"after {done}"
     stages = {name: t for name, t in report.seconds.items() if name != "total" and t >= _WORTH_A_WORD}
     spent = ", ".join(f"{name} {duration(t)}" for name, t in stages.items())
     details["run"] = f"seed {s.seed}, {duration(report.seconds['total'])}" + (f" ({spent})" if spent else "")

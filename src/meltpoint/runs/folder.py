@@ -51,7 +51,7 @@ class RunFolder:
         try:
             return read_piece(path, self._fingerprint, name)
         except InputError as problem:
-            _warn(f"{problem.found}: this piece of the run is computed again")
+            _warn(f"{problem.found}: this piece of the run counts as missing, and is computed again")
             return None
 
     def write(self, name: str, arrays: Arrays) -> None:

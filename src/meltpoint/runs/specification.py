@@ -30,7 +30,7 @@ class Specification:
     test_examples: int
     fingerprints: Mapping[str, str]
     settings: Mapping[str, Any]
-    judgement: Mapping[str, float]
+    judgement: Mapping[str, Any]
     versions: Mapping[str, str]
     parts: tuple[int, ...]
     method: int = METHOD

@@ -1,0 +1,132 @@
+"""`meltpoint runs`: look at runs that are kept in folders, and join them."""
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from meltpoint.cli.screen import NOT_TO_BE_TRUSTED, say, sentences
+
+if TYPE_CHECKING:
+    from meltpoint.evaluation.stored import StoredRun
+    from meltpoint.report.report import Report
+
+app = typer.Typer(help="Look at runs that are kept in folders, and join them.", no_args_is_help=True)
+
+_LABEL = 22
+_WIDTH = 79
+
+
+@app.command()
+def show(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A run's folder.")],
+    json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
+) -> None:
+    """Say how far a run is, and what is known by now, with its error. It may be running."""
+    with sentences():
+        from meltpoint.evaluation.stored import read_run
+        from meltpoint.runs.lock import is_locked
+
+        run = read_run(folder)
+        running = is_locked(folder)
+        report, known = _known(run)
+        if json:
+            from json import dumps
+
+            content = {**_as_dict(run, running), "report": report.to_dict() if report else None}
+            typer.echo(dumps(content, indent=2, allow_nan=False))
+            return
+        typer.echo(
+            "\n".join([*_lines(run, running), "", str(report) if report else "\n".join(_wrapped(known))])
+        )
+
+
+@app.command()
+def merge(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="FOLDER...", help="Finished runs, of different parts.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Write the joint run to this new folder.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
+) -> None:
+    """Join runs of the same specification and different --part: the chains of all of them count."""
+    with sentences():
+        from meltpoint.evaluation.merge import merge_runs
+
+        report = merge_runs(folders, out)
+        if json:
+            from json import dumps
+
+            typer.echo(dumps(report.to_dict(), indent=2, allow_nan=False))
+        else:
+            typer.echo(report)
+        if out is not None:
+            say(f"joint run: {out}")
+    if not report.verdict.trusted:
+        raise typer.Exit(NOT_TO_BE_TRUSTED)
+
+
+def _known(run: "StoredRun") -> "tuple[Report | None, str]":
+    """The report so far, or what is known instead."""
+    from meltpoint.errors import InputError
+    from meltpoint.evaluation.interrupted import Interrupted
+    from meltpoint.evaluation.stored import report_so_far
+
+    try:
+        return report_so_far(run), ""
+    except Interrupted as stop:
+        return None, f"So far: {stop}."
+    except InputError:
+        return None, "Nothing is known so far."
+
+
+def _lines(run: "StoredRun", running: bool) -> list[str]:
+    from meltpoint.report.duration import duration
+
+    parts = run.specification.parts
+    rows = [("run", f"{run.folder}, part{'s' if len(parts) > 1 else ''} {', '.join(map(str, parts))}")]
+    rows.append(("state", _state(run, running)))
+    for stored in run.stages:
+        stage, weights = stored.stage, stored.weights
+        name = f"part {stage.part}, stage {stage.index}" if len(run.stages) > 1 else "chains"
+        rows.append(
+            (
+                name,
+                f"{weights.ais_chains:,} of {stage.ais_chains:,} AIS chains, {len(weights.examples):,} of "
+                f"{len(stage.examples):,} examples",
+            )
+        )
+    spent = sum(stored.weights.seconds for stored in run.stages)
+    rows.append(("computed in", f"{duration(spent)} of one core"))
+    return [line for label, text in rows for line in _wrapped(text, f"{label:<{_LABEL}}")]
+
+
+def _wrapped(text: str, label: str = "") -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=label, subsequent_indent=" " * len(label))
+
+
+def _state(run: "StoredRun", running: bool) -> str:
+    if running:
+        return "being computed now"
+    return "finished" if run.complete else "stopped; to continue, repeat the call that began it"
+
+
+def _as_dict(run: "StoredRun", running: bool) -> dict[str, Any]:
+    return {
+        "folder": str(run.folder),
+        "finished": run.complete,
+        "running": running,
+        "parts": list(run.specification.parts),
+        "fingerprints": dict(run.specification.fingerprints),
+        "stages": [
+            {
+                "part": stored.stage.part,
+                "stage": stored.stage.index,
+                "steps": stored.stage.steps,
+                "ais_chains": [stored.weights.ais_chains, stored.stage.ais_chains],
+                "examples": [len(stored.weights.examples), len(stored.stage.examples)],
+            }
+            for stored in run.stages
+        ],
+    }
