@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
+from meltpoint.evaluation.stored import read_run
 
 # A line for every look at the progress, so that the test knows when to press.
 TALKATIVE = """
@@ -17,6 +19,8 @@ from meltpoint.cli import main, screen
 screen._LINE_SECONDS = screen._WARM_SECONDS = 0.0
 main()
 """
+
+ADVICE = "to be able to continue, add --run FOLDER\n"
 
 
 @pytest.fixture
@@ -69,7 +73,7 @@ def test_in_raise_a_partial_report_is_printed(evaluate, number):
     assert report["verdict"]["trusted"] is True  # so that the exit code is the interruption's own
     assert report["settings"]["examples"] == 100
     assert stderr == (
-        f"figure: a.png\nmeltpoint: interrupted: a partial report, from {done} of 100 examples\n"
+        f"figure: a.png\nmeltpoint: interrupted: a partial report, from {done} of 100 examples\n{ADVICE}"
     )
     assert process.returncode == 1
 
@@ -80,7 +84,7 @@ def test_in_ais_the_answer_so_far_is_told(evaluate):
     assert stdout == ""
     assert re.fullmatch(
         r"meltpoint: interrupted: of 400 AIS chains, \d+ were finished, RAISE had finished no example: "
-        r"optimistic -\S+ ± \S+, conservative unknown \(log Z \S+ ± \S+\)\n",
+        r"optimistic -\S+ ± \S+, conservative unknown \(log Z \S+ ± \S+\)\n" + ADVICE,
         stderr,
     )
     assert process.returncode == 130
@@ -89,5 +93,25 @@ def test_in_ais_the_answer_so_far_is_told(evaluate):
 def test_before_anything_is_known_it_says_so(evaluate):
     process = evaluate("--steps", "200000", "--ais-chains", "64")
     stdout, stderr = press_at(process, 0)
-    assert (stdout, stderr) == ("", "meltpoint: interrupted: nothing was finished by then\n")
+    assert (stdout, stderr) == ("", f"meltpoint: interrupted: nothing was finished by then\n{ADVICE}")
     assert process.returncode == 130
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]], ids=["threads", "processes"])
+def test_with_a_folder_it_says_how_to_continue_and_does(evaluate, tmp_path, workers):
+    options = ["--steps", "4000", "--ais-chains", "200", "--run", "my run"]
+    process = evaluate(*options, *workers)
+    _, stderr = press_at(process, 30)
+    line = next(line for line in stderr.splitlines() if line.startswith("to continue: "))
+    command = shlex.split(line.removeprefix("to continue: "))
+    assert command[:2] == ["meltpoint", "evaluate"]
+    assert command[-len(options + workers) :] == options + workers
+    assert process.returncode in (1, 130)
+    stopped = read_run(tmp_path / "my run")
+    assert stopped.stages[0].weights.ais_chains > 0
+    assert not stopped.complete
+    again = evaluate(*options)
+    assert "after" not in again.communicate()[0]
+    assert again.returncode == 0
+    assert read_run(tmp_path / "my run").complete
