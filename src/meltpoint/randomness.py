@@ -19,6 +19,7 @@ class Purpose(IntEnum):
     RECOGNITION = 7
     LOG_F = 8
     TRAINING = 9
+    PILOT = 10
     CSL = 11
 
 

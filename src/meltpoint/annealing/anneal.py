@@ -35,11 +35,16 @@ class Leg:
 
 @dataclass(frozen=True)
 class Annealed:
-    """Final even states (chain, unit), log weights (chain,), and which chains were finished (chain,)."""
+    """Final even states (chain, unit), log weights after each leg (chain, leg), finished chains (chain,)."""
 
     state: Bits
-    log_weights: Floats
+    passed: Floats
     finished: NDArray[np.bool_]
+
+    @property
+    def log_weights(self) -> Floats:
+        """Log weights (chain,) of the whole way."""
+        return self.passed[:, -1]
 
 
 def anneal(
@@ -55,7 +60,7 @@ def anneal(
     progress: Progress | None = None,
     task: str = "annealing",
 ) -> Annealed:
-    """Take every chain through the legs, one after the other, and add up its log weight.
+    """Take every chain through the legs, one after the other, and add up its log weight leg by leg.
 
     `state` (chain, even unit) is where the chains start and `generators` (chain, 4, LANES) their streams, from
     `chain_generators`. The result does not depend on threads, tile or the order in which chains are run. Ctrl-C
@@ -71,7 +76,7 @@ def anneal(
     n_tiles = threads * -(-n_chains // (threads * tile))  # as many for each thread
     edges = np.linspace(0, n_chains, min(n_tiles, n_chains) + 1).astype(int)
     tiles = [slice(low, high) for low, high in itertools.pairwise(edges)]
-    result = Annealed(state.copy(), np.zeros(n_chains), np.zeros(n_chains, np.bool_))
+    result = Annealed(state.copy(), np.zeros((n_chains, len(legs))), np.zeros(n_chains, np.bool_))
     done = np.zeros(len(tiles), np.int64)  # chain-steps; each tile writes its own entry
     stop = Event()
     with ThreadPoolExecutor(threads) as pool:
@@ -138,7 +143,8 @@ class _Tile:
         carried = np.ones(len(state))
         exact = True
         beta = 0.0
-        for leg in self.legs:
+        passed = np.empty((len(state), len(self.legs)))
+        for k, leg in enumerate(self.legs):
             frozen = words(np.zeros(len(columns)) if leg.frozen is None else leg.frozen)
             for stretch in self.walk.stretches(leg.betas):
                 if stretch.exact != exact:
@@ -147,12 +153,14 @@ class _Tile:
                 if not self._walk(stretch, state, frozen, log_weights, carried):
                     return
                 beta = stretch.betas[-1]
+            passed[:, k] = log_weights - np.log(carried)
         if not exact:
             log_weights += self.walk.change(beta, units(), to_exact=True)
+            passed[:, -1] = log_weights - np.log(carried)
         if self.stop.is_set():
             return  # an interruption leaves something unfinished, or the caller would not know of it
         self.result.state[self.part] = units()
-        self.result.log_weights[self.part] = log_weights - np.log(carried)
+        self.result.passed[self.part] = passed
         self.result.finished[self.part] = True
 
     def _walk(

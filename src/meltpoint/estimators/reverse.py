@@ -101,7 +101,7 @@ def raise_weights(
     """
     keys = np.stack(np.meshgrid(examples, chains, indexing="ij"), axis=-1).reshape(-1, 2)
     visible = np.repeat(bits, len(chains), axis=0)
-    start, legs, log_weights = _proposal(model, family, visible, betas, seed, keys)
+    start, legs, log_weights = proposal(model, family, visible, betas, seed, keys)
     run = anneal(
         family,
         legs,
@@ -123,7 +123,7 @@ def log_prob_of(log_weights: Floats) -> LogProb:
     return LogProb(log_mean_exp(log_weights), log_mean_error(log_weights), log_weights)
 
 
-def _proposal(
+def proposal(
     model: Model, family: Family, visible: Bits, betas: Floats, seed: int, keys: np.ndarray
 ) -> tuple[Bits, list[Leg], Floats]:
     """Where the chains start, the legs they walk, and the log weights (chain,) they start with."""

@@ -37,7 +37,7 @@ def replay(
             log_weights += change
             beta = stretch.betas[-1]
     log_weights += walk.exact.log_f(beta, state) - family.log_f(beta, state)
-    return Annealed(state, log_weights, np.ones(len(state), np.bool_))
+    return Annealed(state, log_weights[:, np.newaxis], np.ones(len(state), np.bool_))
 
 
 def clear_cut(

@@ -94,7 +94,7 @@ def exact_anneal(
 
     def anneal(family: Family, legs: Sequence[Leg], state: Bits, generators: object, **_: object) -> Annealed:
         expected = moments(family, change_legs(legs), loop).mean[code(state)]
-        return Annealed(state, np.log(expected), np.ones(len(state), np.bool_))
+        return Annealed(state, np.log(expected)[:, np.newaxis], np.ones(len(state), np.bool_))
 
     return anneal
 

@@ -1,0 +1,208 @@
+"""The pilot: short runs in both directions that measure friction, and the schedule that follows from it.
+
+The pilot has random numbers of its own and never sees the test set, and the schedule is frozen before the run, so
+that what the run finds is as unbiased as with any other schedule.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meltpoint.annealing.anneal import Annealed, Leg, anneal
+from meltpoint.annealing.base import Base, family_of, uniform
+from meltpoint.annealing.friction import Windows, measure_friction, spend_equally
+from meltpoint.annealing.schedule import as_betas
+from meltpoint.annealing.streams import chain_generators
+from meltpoint.errors import Progress
+from meltpoint.estimators.reverse import proposal
+from meltpoint.models import Model
+from meltpoint.models.checks import Bits, Floats, binary
+from meltpoint.models.dbm import DBM
+from meltpoint.models.dbn import DBN
+from meltpoint.randomness import Purpose, generator
+
+ScheduleName: TypeAlias = Literal["friction", "linear"]
+
+_CHAINS = 64
+_STEPS = 500
+_WINDOWS = 50
+_SIGMAS = 2.0  # beyond which a loss is not noise
+_TASK = "pilot"
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What a pilot cost, and how much less both directions lost with its betas, in nats, than with linear steps."""
+
+    steps: int
+    chain_steps: int
+    seconds: float
+    gain: float
+    gain_error: float
+
+    @property
+    def helps(self) -> bool:
+        """Whether friction beat linear steps, or the two cannot be told apart."""
+        return self.gain >= -_SIGMAS * self.gain_error
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {**vars(self), "helps": self.helps}
+
+
+@dataclass(frozen=True)
+class FrictionSchedule:
+    """Friction (window,) between edges (window + 1,): `betas(steps)` spends it equally over the steps."""
+
+    edges: Floats
+    friction: Floats
+    pilot: Pilot
+
+    @property
+    def name(self) -> ScheduleName:
+        """'friction', or 'linear' where the pilot found that this is better."""
+        return "friction" if self.pilot.helps else "linear"
+
+    def betas(self, steps: int) -> Floats:
+        """The schedule (steps + 1,)."""
+        linear = as_betas(steps)
+        return spend_equally(self.edges, self.friction, linear.size - 1) if self.pilot.helps else linear
+
+
+def friction_schedule(
+    model: Model,
+    train: ArrayLike | None = None,
+    *,
+    base: Base | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> FrictionSchedule:
+    """Measure friction between a base and a model, for betas that lose little at any number of steps.
+
+    Chains go up from the base, and down from training examples (without `train`, from where the chains have gone
+    up to): first with linear steps, then with those that follow from the first round, which also shows
+    whether these are better. If they are worse, the schedule is linear. Pass `betas(steps)` as an estimator's
+    steps.
+
+    >>> from meltpoint.models.rbm import RBM
+    >>> rbm = RBM([[4.0, -4.0], [4.0, -4.0]], [-2.0, -2.0], [-2.0, 2.0])
+    >>> friction_schedule(rbm).betas(5).shape
+    (6,)
+    """
+    start = time.perf_counter()
+    examples = None if train is None else _some(binary(train, "train", model.n_visible), seed)
+    walk = _Walk(model, base or uniform(), seed, threads, progress or _silent)
+    first = walk.round(0, as_betas(_STEPS), examples)
+    again = spend_equally(first.edges, first.friction, _STEPS)
+    second = walk.round(1, again, first.examples)
+    gains = second.down - first.down  # of the same examples
+    pilot = Pilot(
+        steps=_STEPS,
+        chain_steps=2 * walk.chain_steps,
+        seconds=time.perf_counter() - start,
+        gain=float(second.up.mean() - first.up.mean() + gains.mean()),
+        gain_error=math.hypot(_error(first.up), _error(second.up), _error(gains)),
+    )
+    return FrictionSchedule(second.edges, second.friction, pilot)
+
+
+@dataclass(frozen=True)
+class _Round:
+    """Friction (window,) between edges, and log weights (chain,) of the chains that went up and came down."""
+
+    edges: Floats
+    friction: Floats
+    up: Floats
+    down: Floats
+    examples: Bits
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """What the rounds share."""
+
+    model: Model
+    base: Base
+    seed: int
+    threads: int | None
+    progress: Progress
+
+    @property
+    def chain_steps(self) -> int:
+        """Of one round: up and down, and up once more where a model needs heating."""
+        heated = isinstance(self.model, DBM) and len(self.model.weights) > 1
+        return _CHAINS * _STEPS * (3 if heated else 2)
+
+    def round(self, k: int, betas: Floats, examples: Bits | None) -> _Round:
+        """Up, and down from examples (chain, visible unit) or from where the way up ended, in windows of betas."""
+        family = family_of(self.model, self.base)
+        windows = Windows.of(betas, _WINDOWS)
+        count = len(windows.parts)
+        nowhere = np.zeros((_CHAINS, family.target.n_even), np.uint8)
+        done = k * self.chain_steps
+        up = self._anneal([Leg(part) for part in windows.parts], nowhere, _keys(k, 0), done)
+        visible = self._visible(up.state, k) if examples is None else examples
+        start, legs, _ = proposal(self.model, family, visible, betas, self.seed, _keys(k, 1))
+        parts = [Leg(part, leg.frozen) for leg in legs for part in replace(windows, betas=leg.betas).parts]
+        down = self._anneal(parts, start, _keys(k, 1), done + _CHAINS * _STEPS)
+        weights = _by_leg(down)
+        heating, backward = weights[:, :-count], weights[:, -count:][:, ::-1]
+        friction = measure_friction(windows, _by_leg(up), backward, heating if heating.size else None)
+        return _Round(windows.edges, friction, up.log_weights, down.log_weights, visible)
+
+    def _anneal(self, legs: Sequence[Leg], start: Bits, keys: np.ndarray, done: int) -> Annealed:
+        def whole(task: str, here: float, total: float) -> None:
+            if task == _TASK:
+                here, total = done + here, 2.0 * self.chain_steps
+            self.progress(task, here, total)
+
+        run = anneal(
+            family_of(self.model, self.base),
+            legs,
+            start,
+            chain_generators(self.seed, Purpose.PILOT, keys),
+            threads=self.threads,
+            progress=whole,
+            task=_TASK,
+        )
+        if not run.finished.all():
+            raise KeyboardInterrupt
+        return run
+
+    def _visible(self, state: Bits, k: int) -> Bits:
+        if isinstance(self.model, DBN):
+            return self.model.generate(state, generator(self.seed, Purpose.PILOT, k))
+        return state[:, : self.model.n_visible]
+
+
+def _keys(k: int, direction: int) -> np.ndarray:
+    """Three numbers (chain, 3) to a chain: RAISE's have two, so that not even recognition's draws are shared."""
+    keys = np.empty((_CHAINS, 3), np.int64)
+    keys[:] = k, direction, 0
+    keys[:, 2] = np.arange(_CHAINS)
+    return keys
+
+
+def _some(train: Bits, seed: int) -> Bits:
+    """As many training examples as there are chains; the same one more than once if there are too few."""
+    chosen = generator(seed, Purpose.PILOT).choice(len(train), _CHAINS, replace=len(train) < _CHAINS)
+    return train[chosen]
+
+
+def _by_leg(run: Annealed) -> Floats:
+    """Log weights (chain, leg) gained on each leg."""
+    return np.diff(run.passed, axis=1, prepend=0.0)
+
+
+def _error(values: Floats) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
+def _silent(_task: str, _done: float, _total: float) -> None:
+    """Say nothing."""
