@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from meltpoint.estimators.ais import LogZ, ais_log_z
     from meltpoint.estimators.csl import csl_log_prob
     from meltpoint.estimators.exact import exact_log_z
+    from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
     from meltpoint.estimators.reverse import LogProb, raise_log_prob
     from meltpoint.estimators.sampling import sample, sample_annealing_model
     from meltpoint.evaluation.evaluate import evaluate
@@ -41,6 +42,8 @@ _HOMES = {
     "ais_log_z": "estimators.ais",
     "csl_log_prob": "estimators.csl",
     "exact_log_z": "estimators.exact",
+    "FrictionSchedule": "estimators.pilot",
+    "friction_schedule": "estimators.pilot",
     "LogProb": "estimators.reverse",
     "raise_log_prob": "estimators.reverse",
     "sample": "estimators.sampling",
@@ -65,6 +68,7 @@ __all__ = [
     "RBM",
     "Base",
     "Estimate",
+    "FrictionSchedule",
     "InputError",
     "Interrupted",
     "LogProb",
@@ -76,6 +80,7 @@ __all__ = [
     "datasets",
     "evaluate",
     "exact_log_z",
+    "friction_schedule",
     "load",
     "model_rates",
     "raise_log_prob",

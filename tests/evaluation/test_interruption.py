@@ -31,6 +31,7 @@ def evaluate(model=MODEL, stop=lambda task, share: False, **changes):
         "base": BASE,
         "examples": EXAMPLES,
         "steps": 2000,
+        "schedule": "linear",
         "chains": CHAINS,
         "threads": 1,
         "exact": False,

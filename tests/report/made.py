@@ -7,7 +7,7 @@ import numpy as np
 
 from meltpoint.estimators.ais import LogZ
 from meltpoint.report.report import PerExample, Report, Settings
-from meltpoint.report.verdict import judge
+from meltpoint.report.verdict import Signs, judge
 from meltpoint.statistics.certificate import certify_log_z, certify_mean_log_prob
 from meltpoint.statistics.estimate import Estimate
 
@@ -35,17 +35,19 @@ def made(**changes: Any) -> Report:
         model="RBM 784-500",
         test_examples=10_000,
         settings=SETTINGS,
+        pilot=None,
         conservative=Estimate(-86.473, 0.03, "conservative", "noise"),
         optimistic=Estimate(-86.35, 0.017, "optimistic", "noise"),
         gap=gap,
         exact=None,
         log_z=LogZ(451.28, 0.017, "lower bound", "noise", ais_log_weights, 31.4),
         ess=31.4,
+        pareto_k=0.31,
         log_f_error=0.0,
         control_variate_gain=7.94,
         certificate=certify_mean_log_prob(-88.0, 4, 0.99),
-        log_z_certificate=certify_log_z(451.28, 0.99),
-        verdict=judge(gap, 31.4, 50, 1.0),
+        log_z_certificate=certify_log_z(ais_log_weights, 0.99),
+        verdict=judge(gap, Signs(31.4, 50, 0.31), 1.0),
         per_example=PerExample(
             np.array([5, 2, 8, 1]), np.full(4, -88.0), np.full(4, 0.2), np.full(4, 363.1), log_weights
         ),

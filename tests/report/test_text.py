@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meltpoint.report.verdict import judge
+from meltpoint.report.verdict import Signs, judge
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
 from report.made import SETTINGS, made
@@ -39,7 +39,8 @@ def test_a_whole_report():
             "certificate           mean log p_ann of these 4 examples > -89.16 with 99%",
             "                      confidence (estimated: -88.00), whatever the number of",
             "                      steps and chains; p_ann is the annealing model",
-            "log Z                 451.28 ± 0.02; effective sample size 31 of 50 chains",
+            "log Z                 451.28 ± 0.02 (> 451.01 with 99% confidence); effective",
+            "                      sample size 31 of 50 chains, Pareto k 0.31",
             "path                  base data, 10,000 linear steps, mixed precision",
             "RAISE                 4 examples × 3 chains; with the control variate the error",
             "                      is 7.9 × smaller",
@@ -88,7 +89,7 @@ def test_the_gain_of_the_control_variate_is_shown_where_there_is_one(gain, popul
 
 def test_one_of_a_thing_is_singular():
     text = str(made(test_examples=1, steps=1, chains=1, ais_chains=1))
-    for one in ("on 1 test example,", "1 linear step,", "× 1 chain;", "of 1 chain\n"):
+    for one in ("on 1 test example,", "1 linear step,", "× 1 chain;", "of 1 chain,"):
         assert one in text
 
 
@@ -118,7 +119,7 @@ def test_every_report_fits_a_terminal(bracket, layers, ess, seconds, asked):
         optimistic=optimistic,
         gap=gap,
         exact=exact,
-        verdict=judge(gap, ess, asked["ais_chains"], 1.0),
+        verdict=judge(gap, Signs(ess, asked["ais_chains"]), 1.0),
         ess=ess,
         certificate=Certificate(gap.value, 0.99, "mean log p_ann of these 4 examples"),
         seconds={"AIS": seconds, "RAISE": seconds, "total": 2 * seconds},
@@ -134,6 +135,6 @@ def test_every_setting_is_shown():
     values |= {"chains": 27182, "ais_chains": 16180, "seed": 57721, "tolerance": 0.6931, "examples": 14142}
     assert {field.name for field in fields(SETTINGS)} - set(values) == {"confidence"}
     report = made(**values)
-    report = replace(report, verdict=judge(report.gap, 31.4, 50, values["tolerance"]))
+    report = replace(report, verdict=judge(report.gap, Signs(31.4, 50), values["tolerance"]))
     text = str(report).replace(",", "")
     assert [value for value in values.values() if str(value) not in text] == []

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meltpoint.report.verdict import judge
+from meltpoint.report.verdict import Signs, judge
 from meltpoint.statistics.estimate import Estimate
 
 
-def verdict(gap, error, *, ess=100.0, chains=400, tolerance=1.0, base="data"):
-    return judge(Estimate(gap, error, "difference", ""), ess, chains, tolerance, base)
+def verdict(gap, error, *, ess=100.0, chains=400, k=math.nan, apart=math.nan, tolerance=1.0, base="data"):
+    return judge(Estimate(gap, error, "difference", ""), Signs(ess, chains, k, apart), tolerance, base)
 
 
 @pytest.mark.parametrize(
@@ -117,3 +117,26 @@ def test_trust_needs_every_number_to_be_known_and_small(gap, error, ess, chains,
 def test_a_larger_tolerance_never_takes_trust_away_from_a_bracket(error, gap):
     trusted = [verdict(gap, error, tolerance=tolerance).trusted for tolerance in (0.1, 0.3, 1.0, 3.0)]
     assert trusted == sorted(trusted)
+
+
+@pytest.mark.parametrize(
+    ("gap", "error", "k", "apart", "reason"),
+    [
+        (0.1, 0.1, 0.69, 4.9, "agree"),
+        (0.1, 0.1, 0.71, 1.0, "agree"),  # three times the error would still do
+        (0.1, 0.2, 0.71, 1.0, "heavy"),
+        (0.1, 0.01, 1.0, 1.0, "heavy"),  # no mean, no error
+        (0.1, 0.1, 0.3, 5.1, "halves"),
+        (9.0, 0.1, 2.0, 9.0, "gap"),  # what is certain comes first
+        (-9.0, 0.1, 2.0, 9.0, "inverted"),
+        (0.1, 0.6, 0.3, math.nan, "noisy"),
+    ],
+)
+def test_what_the_weights_say_of_themselves(gap, error, k, apart, reason):
+    judged = verdict(gap, error, k=k, apart=apart)
+    assert judged.reason == reason
+    assert judged.trusted == (reason == "agree")
+
+
+def test_a_few_chains_come_before_their_tail():
+    assert verdict(0.1, 0.1, ess=1.5, k=2.0).reason == "degenerate"

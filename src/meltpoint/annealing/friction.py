@@ -74,7 +74,7 @@ def spend_equally(edges: Floats, friction: Floats, steps: int) -> Floats:
     """Betas (steps + 1,) with an equal sqrt(friction) in every interval, but none much coarser than linear.
 
     >>> spend_equally(np.array([0.0, 0.5, 1.0]), np.array([1.0, 9.0]), 4).round(3)
-    array([0.   , 0.417, 0.667, 0.833, 1.   ])
+    array([0.   , 0.417, 0.643, 0.821, 1.   ])
     """
     width = np.diff(edges)
     root = np.sqrt(friction)

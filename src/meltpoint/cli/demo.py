@@ -39,6 +39,7 @@ def demo(
                     digits.test,
                     digits.train,
                     steps=steps,
+                    schedule="linear",
                     chains=5,
                     examples=len(digits.test),
                     ais_chains=1000,

@@ -38,6 +38,9 @@ def evaluate(
         str | None, typer.Option(help="data, model or uniform.", show_default="data with --train, else model")
     ] = None,
     steps: Annotated[int, typer.Option(help="Annealing steps. More steps, smaller gap.")] = 3000,
+    schedule: Annotated[
+        str, typer.Option(help="friction: steps where a short pilot finds them needed. linear: equal steps.")
+    ] = "friction",
     chains: Annotated[int, typer.Option(help="RAISE chains per example.")] = 4,
     examples: Annotated[
         int | None, typer.Option(help="Test examples RAISE is run for.", show_default="100, or all if fewer")
@@ -88,6 +91,7 @@ def evaluate(
                 train_examples,
                 base=base,  # pyright: ignore[reportArgumentType]
                 steps=steps,
+                schedule=schedule,  # pyright: ignore[reportArgumentType]
                 chains=chains,
                 examples=examples,
                 ais_chains=ais_chains,

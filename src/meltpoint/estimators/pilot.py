@@ -5,7 +5,6 @@ that what the run finds is as unbiased as with any other schedule.
 """
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -25,6 +24,7 @@ from meltpoint.models.checks import Bits, Floats, binary
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.randomness import Purpose, generator
+from meltpoint.statistics.estimate import finite_or_none
 
 ScheduleName: TypeAlias = Literal["friction", "linear"]
 
@@ -41,7 +41,6 @@ class Pilot:
 
     steps: int
     chain_steps: int
-    seconds: float
     gain: float
     gain_error: float
 
@@ -52,7 +51,13 @@ class Pilot:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
-        return {**vars(self), "helps": self.helps}
+        return {
+            "steps": self.steps,
+            "chain_steps": self.chain_steps,
+            "gain": finite_or_none(self.gain),
+            "gain_error": finite_or_none(self.gain_error),
+            "helps": self.helps,
+        }
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,6 @@ def friction_schedule(
     >>> friction_schedule(rbm).betas(5).shape
     (6,)
     """
-    start = time.perf_counter()
     examples = None if train is None else _some(binary(train, "train", model.n_visible), seed)
     walk = _Walk(model, base or uniform(), seed, threads, progress or _silent)
     first = walk.round(0, as_betas(_STEPS), examples)
@@ -105,7 +109,6 @@ def friction_schedule(
     pilot = Pilot(
         steps=_STEPS,
         chain_steps=2 * walk.chain_steps,
-        seconds=time.perf_counter() - start,
         gain=float(second.up.mean() - first.up.mean() + gains.mean()),
         gain_error=math.hypot(_error(first.up), _error(second.up), _error(gains)),
     )

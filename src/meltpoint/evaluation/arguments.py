@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.checks import check_count
+from meltpoint.estimators.pilot import ScheduleName
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits
 from meltpoint.randomness import Purpose, generator
@@ -49,6 +50,17 @@ def check_tolerance(tolerance: float) -> float:
             found=f"tolerance={tolerance!r}", expected="a number of nats above 0", remedy="1 is usual"
         )
     return float(tolerance)
+
+
+def check_schedule(schedule: ScheduleName) -> ScheduleName:
+    """The schedule's name, or an error."""
+    if schedule not in ("friction", "linear"):
+        raise InputError(
+            found=f"schedule={schedule!r}",
+            expected="'friction' or 'linear'",
+            remedy="'friction' needs fewer steps; for betas of your own pass them as steps",
+        )
+    return schedule
 
 
 def choose_examples(available: int, n: int, seed: int) -> NDArray[np.integer]:

@@ -12,11 +12,13 @@ from meltpoint.annealing.precision import Precision, check_precision
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.errors import Progress
 from meltpoint.estimators.checks import check_count
+from meltpoint.estimators.pilot import ScheduleName, friction_schedule
 from meltpoint.evaluation.arguments import (
     BaseName,
     base_name,
     check_examples,
     check_model,
+    check_schedule,
     check_tolerance,
     choose_examples,
     make_base,
@@ -26,7 +28,7 @@ from meltpoint.evaluation.interrupted import Interrupted
 from meltpoint.evaluation.keeping import check_part, keep_report, kept, specify
 from meltpoint.evaluation.plan import Stage
 from meltpoint.evaluation.stage import Work, run_stage
-from meltpoint.evaluation.targets import base_of, exact_mean, log_f_of
+from meltpoint.evaluation.targets import base_of, exact_mean, log_f_of, schedule_of
 from meltpoint.models import Model
 from meltpoint.models.checks import binary
 from meltpoint.randomness import check_seed
@@ -43,6 +45,7 @@ def evaluate(
     *,
     base: BaseName | Base | None = None,
     steps: Steps = 3000,
+    schedule: ScheduleName = "friction",
     chains: int = 4,
     examples: int | None = None,
     ais_chains: int | None = None,
@@ -60,7 +63,9 @@ def evaluate(
     """Bracket the mean test log-probability of a model between RAISE and AIS.
 
     `train` gives the data base rates to anneal from (base "data", the default when it is given; "model" takes
-    the rates from the model's own chains). RAISE is run for `examples` random test examples (100, or all if
+    the rates from the model's own chains), and the examples from which a short pilot measures where the `steps`
+    are needed most (`schedule` "linear" spaces them equally and needs no pilot; `steps` may also be the betas
+    themselves). RAISE is run for `examples` random test examples (100, or all if
     there are fewer) with `chains` chains each, and a control variate extends it to the whole test set; AIS is
     run with `ais_chains` chains (as many as RAISE has in all). A gap up to `tolerance` nats counts as
     agreement. `exact` adds the exact value by enumeration (by itself where the smaller side has at most 20
@@ -89,12 +94,12 @@ def evaluate(
     ais_chains = check_count(
         n * chains if ais_chains is None else ais_chains, "ais_chains", "1,000 are usual"
     )
-    betas = as_betas(steps)
+    linear = as_betas(steps)
     given = np.ndim(steps) > 0
     settings = Settings(
         base=base_name(base, train),
-        schedule="given" if given else "linear",
-        steps=betas.size - 1,
+        schedule="given" if given else check_schedule(schedule),
+        steps=linear.size - 1,
         examples=n,
         chains=chains,
         ais_chains=ais_chains,
@@ -111,7 +116,7 @@ def evaluate(
         family_of(model, own_base)  # a base that does not fit is found now, not after log f
 
     def specification() -> Specification:
-        return specify(model, bits, known, own_base, betas if given else None, settings, part)
+        return specify(model, bits, known, own_base, linear if given else None, settings, part)
 
     with kept(run, specification) as store:
 
@@ -124,13 +129,22 @@ def evaluate(
         clock.lap("log f")
         truth = exact_mean(model, exact, log_f, threads, store, progress)
         clock.lap("exact")
+        friction = None
+        if settings.schedule == "friction":
+            friction = schedule_of(
+                lambda: friction_schedule(
+                    model, known, base=origin, seed=settings.seed, threads=threads, progress=progress
+                ),
+                store,
+            )
+            clock.lap("pilot")
         chosen = choose_examples(len(bits), n, settings.seed)
         stage = Stage(
             model,
             bits[chosen],
             chosen,
             origin,
-            betas,
+            friction.betas(settings.steps) if friction else linear,
             chains,
             ais_chains,
             settings.seed,
@@ -144,7 +158,17 @@ def evaluate(
         if found.prob is None:
             raise Interrupted(optimistic_of(found.log_z, log_f), found.log_z, ais_chains)
         positions = chosen[found.finished]
-        report = compose(model, settings, log_f, truth, found.log_z, found.prob, positions, clock.seconds())
+        report = compose(
+            model,
+            settings,
+            log_f,
+            truth,
+            found.log_z,
+            found.prob,
+            positions,
+            clock.seconds(),
+            friction and friction.pilot,
+        )
         if not report.interrupted:
             keep_report(report, store)
         return report

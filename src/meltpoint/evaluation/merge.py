@@ -9,7 +9,7 @@ from pathlib import Path
 from meltpoint.errors import InputError
 from meltpoint.evaluation.plan import cut
 from meltpoint.evaluation.stored import StoredRun, read_run, report_so_far
-from meltpoint.evaluation.targets import BASE, EXACT, LOG_F
+from meltpoint.evaluation.targets import BASE, EXACT, LOG_F, SCHEDULE
 from meltpoint.report.report import Report
 from meltpoint.runs.folder import RunFolder, open_run
 
@@ -66,7 +66,7 @@ def _write(joint: StoredRun, runs: Sequence[StoredRun], report: Report, out: Pat
     with open_run(out, joint.specification) as target:
         for run in runs:
             source = RunFolder(run.folder, run.specification.fingerprint)
-            names = [BASE, LOG_F, EXACT]
+            names = [BASE, SCHEDULE, LOG_F, EXACT]
             for stage in (stored.stage for stored in run.stages):
                 tasks = cut(len(stage.examples), stage.chains, stage.ais_chains)
                 names += [f"{stage.folder}/{name}" for name in ("stage", *(task.name for task in tasks))]

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from meltpoint.errors import InputError
+from meltpoint.estimators.pilot import Pilot
 from meltpoint.evaluation.clock import Clock
 from meltpoint.evaluation.interrupted import Interrupted
 from meltpoint.evaluation.parcel import stage_from_arrays
 from meltpoint.evaluation.plan import Stage, cut, stage_folder
-from meltpoint.evaluation.targets import EXACT, LOG_F, exact_from
+from meltpoint.evaluation.targets import EXACT, LOG_F, SCHEDULE, exact_from, schedule_from
 from meltpoint.evaluation.weights import Weights, side_by_side
 from meltpoint.models.log_f import LogF
 from meltpoint.report.compose import compose, optimistic_of
@@ -36,6 +37,7 @@ class StoredRun:
     stages: tuple[StoredStage, ...]
     log_f: LogF | None
     exact_log_z: float | None
+    pilot: Pilot | None
 
     @property
     def complete(self) -> bool:
@@ -49,13 +51,14 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
     path = Path(folder)
     specification = read_specification(path)
     pieces = RunFolder(path, specification.fingerprint)
-    log_f, exact = pieces.read(LOG_F), pieces.read(EXACT)
+    log_f, exact, schedule = (pieces.read(name) for name in (LOG_F, EXACT, SCHEDULE))
     return StoredRun(
         path,
         specification,
         tuple(stored for part in specification.parts for stored in _read_stages(pieces, part)),
         LogF(**log_f) if log_f else None,
         float(exact["log_z"]) if exact else None,
+        schedule_from(schedule).pilot if schedule else None,
     )
 
 
@@ -91,7 +94,7 @@ def report_so_far(run: StoredRun) -> Report:
     )
     truth = None if run.exact_log_z is None else exact_from(run.exact_log_z, run.log_f)
     positions = first.positions[weights.examples]
-    return compose(first.model, settings, run.log_f, truth, log_z, prob, positions, clock.seconds())
+    return compose(first.model, settings, run.log_f, truth, log_z, prob, positions, clock.seconds(), run.pilot)
 
 
 def _read_stages(pieces: RunFolder, part: int) -> Iterator[StoredStage]:

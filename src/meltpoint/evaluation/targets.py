@@ -1,12 +1,14 @@
-"""What an evaluation needs besides annealing, computed once in a run: the base, log f, the exact log Z."""
+"""What an evaluation needs before annealing, computed once in a run: the base, the schedule, log f, the exact log Z."""
 
 from collections.abc import Callable
+from dataclasses import fields
 
 import numpy as np
 
 from meltpoint.annealing.base import Base
 from meltpoint.errors import Progress
 from meltpoint.estimators.exact import exact_log_z
+from meltpoint.estimators.pilot import FrictionSchedule, Pilot
 from meltpoint.models import Model, mrf_of
 from meltpoint.models.checks import Bits
 from meltpoint.models.log_f import LogF
@@ -16,9 +18,10 @@ from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store, remember
 from meltpoint.statistics.estimate import Estimate
 
-BASE, LOG_F, EXACT = "base", "log_f", "exact"
+BASE, SCHEDULE, LOG_F, EXACT = "base", "schedule", "log_f", "exact"
 """Names of the pieces in a run's folder."""
 
+_PILOT = tuple(field.name for field in fields(Pilot))
 _EXACT_UNITS = 20
 _ROWS = 4096
 
@@ -30,6 +33,22 @@ def base_of(name: str, make: Callable[[], Base], store: Store) -> Base:
         return {f"layer_{k}": bias for k, bias in enumerate(make().biases)}
 
     return Base(name, tuple(remember(store, BASE, compute).values()))
+
+
+def schedule_of(make: Callable[[], FrictionSchedule], store: Store) -> FrictionSchedule:
+    """The friction schedule: from here on it is frozen."""
+    return schedule_from(remember(store, SCHEDULE, lambda: _schedule_to_arrays(make())))
+
+
+def schedule_from(arrays: Arrays) -> FrictionSchedule:
+    """The friction schedule that was kept."""
+    pilot = {name: arrays[name].item() for name in _PILOT}
+    return FrictionSchedule(arrays["edges"], arrays["friction"], Pilot(**pilot))
+
+
+def _schedule_to_arrays(schedule: FrictionSchedule) -> Arrays:
+    pilot = {name: np.array(getattr(schedule.pilot, name)) for name in _PILOT}
+    return {"edges": schedule.edges, "friction": schedule.friction, **pilot}
 
 
 def log_f_of(model: Model, bits: Bits, seed: int, store: Store, progress: Progress | None) -> LogF:

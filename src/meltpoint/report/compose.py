@@ -8,14 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.estimators.ais import LogZ
+from meltpoint.estimators.pilot import Pilot
 from meltpoint.estimators.reverse import LogProb
 from meltpoint.models import Model
 from meltpoint.models.log_f import LogF
 from meltpoint.report.report import PerExample, Report, Settings
-from meltpoint.report.verdict import judge
+from meltpoint.report.verdict import Signs, judge
 from meltpoint.statistics.certificate import certify_log_z, certify_mean_log_prob
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
 from meltpoint.statistics.estimate import Estimate
+from meltpoint.statistics.halves import halves_apart, halves_apart_mean
+from meltpoint.statistics.pareto import pareto_k
 
 
 def compose(
@@ -27,6 +30,7 @@ def compose(
     prob: LogProb,
     positions: NDArray[np.integer],
     seconds: dict[str, float],
+    pilot: Pilot | None = None,
 ) -> Report:
     """The report of what the estimators found; `positions` (example,) are RAISE's in the test set."""
     population = len(log_f.values)
@@ -45,21 +49,26 @@ def compose(
         "difference",
         "both errors",
     )
+    tail = pareto_k(log_z.log_weights)
+    apart = np.fmax(halves_apart(log_z.log_weights), halves_apart_mean(prob.log_weights))
+    signs = Signs(log_z.ess, len(log_z.log_weights), tail, float(apart))
     return Report(
         model=repr(model),
         test_examples=population,
         settings=settings,
+        pilot=pilot,
         conservative=conservative,
         optimistic=optimistic,
         gap=gap,
         exact=exact,
         log_z=log_z,
         ess=log_z.ess,
+        pareto_k=tail,
         log_f_error=mean_error(log_f),
         control_variate_gain=plain_error / error if error > 0 else math.nan,
         certificate=certify_mean_log_prob(float(np.mean(prob.values)), len(prob.values), settings.confidence),
-        log_z_certificate=certify_log_z(log_z.value, settings.confidence),
-        verdict=judge(gap, log_z.ess, len(log_z.log_weights), settings.tolerance, settings.base),
+        log_z_certificate=certify_log_z(log_z.log_weights, settings.confidence),
+        verdict=judge(gap, signs, settings.tolerance, settings.base),
         per_example=PerExample(
             positions, prob.values, prob.stderrs, log_f.values[positions], prob.log_weights
         ),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.estimators.pilot import Pilot
 from meltpoint.models.checks import Floats
 from meltpoint.report.verdict import Verdict
 from meltpoint.statistics.certificate import Certificate
@@ -49,18 +50,20 @@ class Report:
     """A likelihood from both sides, in nats per example. Print it, plot it, or take `to_dict()`.
 
     `conservative` (RAISE) and `optimistic` (AIS) are the bracket, `gap` their difference, `verdict` what to
-    make of it. `settings` is what was asked for; after Ctrl-C `per_example` has fewer examples than that.
+    make of it. `settings` is what was asked for, `pilot` what finding the schedule cost; after Ctrl-C `per_example` has fewer examples than that.
     """
 
     model: str
     test_examples: int
     settings: Settings
+    pilot: Pilot | None
     conservative: Estimate
     optimistic: Estimate
     gap: Estimate
     exact: Estimate | None
     log_z: Estimate
     ess: float
+    pareto_k: float
     log_f_error: float
     control_variate_gain: float
     certificate: Certificate
@@ -98,6 +101,7 @@ class Report:
             "model": self.model,
             "test_examples": self.test_examples,
             "settings": vars(self.settings).copy(),
+            "pilot": self.pilot.to_dict() if self.pilot else None,
             "conservative": self.conservative.to_dict(),
             "optimistic": self.optimistic.to_dict(),
             "gap": self.gap.to_dict(),
@@ -105,6 +109,7 @@ class Report:
             "verdict": self.verdict.to_dict(),
             "log_z": self.log_z.to_dict(),
             "ess": finite_or_none(self.ess),
+            "pareto_k": finite_or_none(self.pareto_k),
             "log_f_error": finite_or_none(self.log_f_error),
             "control_variate_gain": finite_or_none(self.control_variate_gain),
             "certificate": self.certificate.to_dict(),

@@ -42,8 +42,10 @@ def _details(report: Report) -> dict[str, str]:
     details = {
         "certificate": f"{report.certificate} (estimated: {estimate}), whatever the number of steps and "
         "chains; p_ann is the annealing model",
-        "log Z": f"{report.log_z}; effective sample size {report.ess:,.0f} of {_count(ais_chains, 'chain')}",
-        "path": f"base {s.base}, {_count(s.steps, f'{s.schedule} step')}, {s.precision} precision",
+        "log Z": f"{report.log_z} ({str(report.log_z_certificate).removeprefix('log Z ')}); "
+        f"effective sample size {report.ess:,.0f} of "
+        f"{_count(ais_chains, 'chain')}{_tail(report)}",
+        "path": f"base {s.base}, {_count(s.steps, f'{_schedule(report)} step')}, {s.precision} precision{_pilot(report)}",
         "RAISE": f"{_count(len(per.log_prob), 'example')} × {_count(s.chains, 'chain')}{_gain(report)}",
     }
     if report.log_f_error > 0:
@@ -81,6 +83,22 @@ def _gain(report: Report) -> str:
         return ""
     times, what = (gain, "smaller") if gain >= 1 else (1 / gain, "larger")
     return f"; with the control variate the error is {times:.1f} × {what}"
+
+
+def _tail(report: Report) -> str:
+    return f", Pareto k {report.pareto_k:.2f}" if math.isfinite(report.pareto_k) else ""
+
+
+def _pilot(report: Report) -> str:
+    pilot = report.pilot
+    if pilot is None:
+        return ""
+    worse = "" if pilot.helps else ", in which linear steps lost less"
+    return f"; pilot of {pilot.chain_steps:,} chain-steps{worse}"
+
+
+def _schedule(report: Report) -> str:
+    return "linear" if report.pilot and not report.pilot.helps else report.settings.schedule
 
 
 def _count(n: int, what: str) -> str:

@@ -6,12 +6,16 @@ from typing import Any, Literal, TypeAlias
 
 from meltpoint.statistics.estimate import Estimate, decimals
 
-Reason: TypeAlias = Literal["agree", "gap", "inverted", "degenerate", "noisy"]
+Reason: TypeAlias = Literal["agree", "gap", "inverted", "degenerate", "heavy", "halves", "noisy"]
 
 _ENOUGH_ESS = 5.0
 _SIGMAS = 2.0  # within which noise may lie
 _SURE_SIGMAS = 3.0  # beyond which noise does not reach: one run in a thousand
 _WORTH_A_WORD = 0.1  # of the tolerance: a smaller inversion changes nobody's conclusion
+_HEAVY_K = 0.7  # from here on a mean converges too slowly for its standard error to be right
+_NO_MEAN_K = 1.0
+_HEAVY_FACTOR = 3.0  # on errors that were taken from heavy tails
+_APART_SIGMAS = 5.0  # between halves that are equal by construction: one run in a million
 
 
 @dataclass(frozen=True)
@@ -30,13 +34,29 @@ class Verdict:
         return {"reason": self.reason, "trusted": self.trusted, "sentence": self.sentence}
 
 
-def judge(gap: Estimate, ess: float, ais_chains: int, tolerance: float, base: str = "data") -> Verdict:
-    """Judge a bracket from its gap, the effective sample size of the AIS chains and the tolerated gap.
+@dataclass(frozen=True)
+class Signs:
+    """What the weights say of themselves: reasons to doubt an error bar.
+
+    `ess` is the effective sample size of `ais_chains` chains and `pareto_k` the shape of their tail; `apart` is how
+    far, in standard errors, the estimates from the two halves of the chains lie from each other, AIS's or RAISE's,
+    whichever is more. NaN where there are too few chains to tell.
+    """
+
+    ess: float
+    ais_chains: int
+    pareto_k: float = math.nan
+    apart: float = math.nan
+
+
+def judge(gap: Estimate, signs: Signs, tolerance: float, base: str = "data") -> Verdict:
+    """Judge a bracket from its gap, the signs its weights give, and the tolerated gap.
 
     What is certain comes first, whatever the noise: a gap or an inversion far beyond the tolerance. Then what
-    makes the rest unknowable: weights carried by few chains, noise above the tolerance. Then the finer cases.
+    makes the rest unknowable: weights carried by few chains, tails without a mean, chains that contradict each
+    other, noise above the tolerance. Then the finer cases.
 
-    >>> judge(Estimate(0.05, 0.02, "difference", ""), ess=80.0, ais_chains=400, tolerance=1.0).reason
+    >>> judge(Estimate(0.05, 0.02, "difference", ""), Signs(ess=80.0, ais_chains=400), tolerance=1.0).reason
     'agree'
     """
     if not math.isfinite(gap.value):
@@ -51,13 +71,9 @@ def judge(gap: Estimate, ess: float, ais_chains: int, tolerance: float, base: st
         return _wide(gap, base)
     if gap.value < -tolerance - _SIGMAS * error:
         return _inverted(gap)
-    # Not "ess < …": an effective sample size that is NaN must not pass.
-    if not ess >= min(_ENOUGH_ESS, ais_chains / 2):
-        return _doubt(
-            "degenerate",
-            f"Degenerate weights: of {ais_chains:,} AIS chains as few as {ess:.1f} carry the estimate, so "
-            "its error is not known. Raise steps, or ais_chains.",
-        )
+    doubt = _doubt_in_weights(signs, error, tolerance)
+    if doubt is not None:
+        return doubt
     if not known:
         return _doubt(
             "noisy",
@@ -80,6 +96,30 @@ def judge(gap: Estimate, ess: float, ais_chains: int, tolerance: float, base: st
         True,
         f"Agree: the two estimates are {apart} nats apart (tolerance {tolerance:g}).",
     )
+
+
+def _doubt_in_weights(signs: Signs, error: float, tolerance: float) -> Verdict | None:
+    # Not "ess < …": an effective sample size that is NaN must not pass.
+    if not signs.ess >= min(_ENOUGH_ESS, signs.ais_chains / 2):
+        return _doubt(
+            "degenerate",
+            f"Degenerate weights: of {signs.ais_chains:,} AIS chains as few as {signs.ess:.1f} carry the "
+            "estimate, so its error is not known. Raise steps, or ais_chains.",
+        )
+    heavy = signs.pareto_k > _HEAVY_K and _HEAVY_FACTOR * _SIGMAS * error > tolerance
+    if heavy or signs.pareto_k >= _NO_MEAN_K:
+        return _doubt(
+            "heavy",
+            f"Heavy tails: the AIS weights have a Pareto k of {signs.pareto_k:.2f} (up to {_HEAVY_K} is well), so "
+            "the largest of them has not been seen yet and the errors are too small. Raise steps, or ais_chains.",
+        )
+    if signs.apart > _APART_SIGMAS:
+        return _doubt(
+            "halves",
+            f"Halves disagree: the two halves of the chains are {signs.apart:.1f} standard errors apart, so the "
+            "errors are too small. Raise steps and chains.",
+        )
+    return None
 
 
 def _doubt(reason: Reason, sentence: str) -> Verdict:
