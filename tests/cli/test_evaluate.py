@@ -36,7 +36,7 @@ def test_json(run, folder):
     settings = json.loads(result.stdout)["settings"]
     assert settings == {
         "base": "uniform",
-        "schedule": "linear",
+        "schedule": "friction",
         "steps": 50,
         "examples": 5,
         "chains": 3,

@@ -243,7 +243,7 @@ def evaluations(draw):
         "train": rng.integers(0, 2, (5, sizes[0])),
         "base": draw(st.sampled_from(["data", "uniform"])),
         "steps": draw(st.integers(1, 6)),
-        "schedule": draw(st.sampled_from(["linear", "friction"])),
+        "schedule": draw(st.sampled_from(["linear", "linear", "friction"])),
         "chains": draw(st.integers(1, 3)),
         "examples": draw(st.integers(1, n)),
         "ais_chains": draw(st.integers(1, 5)),

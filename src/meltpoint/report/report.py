@@ -50,7 +50,8 @@ class Report:
     """A likelihood from both sides, in nats per example. Print it, plot it, or take `to_dict()`.
 
     `conservative` (RAISE) and `optimistic` (AIS) are the bracket, `gap` their difference, `verdict` what to
-    make of it. `settings` is what was asked for, `pilot` what finding the schedule cost; after Ctrl-C `per_example` has fewer examples than that.
+    make of it. `settings` is what was asked for, `pilot` what finding the schedule cost; after Ctrl-C
+    `per_example` has fewer examples than that.
     """
 
     model: str
