@@ -94,7 +94,9 @@ def report_so_far(run: StoredRun) -> Report:
     )
     truth = None if run.exact_log_z is None else exact_from(run.exact_log_z, run.log_f)
     positions = first.positions[weights.examples]
-    return compose(first.model, settings, run.log_f, truth, log_z, prob, positions, clock.seconds(), run.pilot)
+    return compose(
+        first.model, settings, run.log_f, truth, log_z, prob, positions, clock.seconds(), run.pilot
+    )
 
 
 def _read_stages(pieces: RunFolder, part: int) -> Iterator[StoredStage]:

@@ -45,7 +45,8 @@ def _details(report: Report) -> dict[str, str]:
         "log Z": f"{report.log_z} ({str(report.log_z_certificate).removeprefix('log Z ')}); "
         f"effective sample size {report.ess:,.0f} of "
         f"{_count(ais_chains, 'chain')}{_tail(report)}",
-        "path": f"base {s.base}, {_count(s.steps, f'{_schedule(report)} step')}, {s.precision} precision{_pilot(report)}",
+        "path": f"base {s.base}, {_count(s.steps, f'{_schedule(report)} step')}, {s.precision} precision"
+        f"{_pilot(report)}",
         "RAISE": f"{_count(len(per.log_prob), 'example')} × {_count(s.chains, 'chain')}{_gain(report)}",
     }
     if report.log_f_error > 0:
