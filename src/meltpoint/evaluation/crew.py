@@ -1,6 +1,7 @@
 """Who computes tasks: threads of this process, or an executor with workers of its own."""
 
 import tempfile
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -91,7 +92,11 @@ def workers_of(executor: Executor, stage: Stage) -> Iterator[Workers]:
     if client is not None:
         parcel = parcel_of(stage)
         # As the result of a task: workers get it from each other, and if all that have it die it is made again.
-        yield Workers(executor, client.submit(_pass_on, parcel, key=f"meltpoint-stage-{parcel.fingerprint}"))
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # that a task of more than 10 MB should be such a result
+            sent = client.submit(_pass_on, parcel, key=f"meltpoint-stage-{parcel.fingerprint}")
+        yield Workers(executor, sent)
         return
     with tempfile.TemporaryDirectory(prefix="meltpoint-") as folder:
         yield Workers(executor, parcel_of(stage, Path(folder) / "stage.npz"))

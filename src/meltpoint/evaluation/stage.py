@@ -1,7 +1,7 @@
 """A stage computed: its tasks are given out, and their results kept as they come in."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -109,9 +109,12 @@ def _completed(
     crew: Crew, tasks: Sequence[Task], look: Callable[[set[Task]], None]
 ) -> Iterator[tuple[Task, Result]]:
     """Tasks and their results in the order of their completion; `look` is told several times a second what is left."""
-    futures = {crew.submit(task): task for task in tasks}
-    pending = set(futures)
+    futures: dict[Future[Result], Task] = {}
+    pending: set[Future[Result]] = set()
     try:
+        for task in tasks:
+            futures[crew.submit(task)] = task
+        pending = set(futures)
         while pending:
             finished, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
             for future in finished:
@@ -125,7 +128,7 @@ def _completed(
             "(run=, --run) continues where it was",
         ) from problem
     finally:
-        for future in pending:
+        for future in futures:
             future.cancel()
 
 

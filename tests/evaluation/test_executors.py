@@ -1,0 +1,229 @@
+"""Whoever computes the tasks, the report is the same to the last bit."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import meltpoint as mp
+from evaluation.kept import DEEP, MODEL, STACK, evaluate, plain
+from meltpoint.evaluation import parcel
+from meltpoint.evaluation.compute import Workshop, compute
+from meltpoint.evaluation.parcel import parcel_of, stage_from_arrays, stage_to_arrays
+from meltpoint.evaluation.plan import Stage, Task, cut
+from meltpoint.evaluation.stage import Work, run_stage
+from meltpoint.evaluation.stored import read_run
+from meltpoint.evaluation.workers import cluster, processes
+from meltpoint.runs.fingerprint import fingerprint
+
+MODELS = [MODEL, DEEP, STACK]
+
+
+def stage_of(model, **changes):
+    rng = np.random.default_rng(0)
+    arguments = {
+        "examples": rng.integers(0, 2, (50, 24), np.uint8),
+        "positions": np.arange(50),
+        "base": mp.data_rates(rng.integers(0, 2, (9, 24)), model),
+        "betas": np.linspace(0, 1, 21),
+        "chains": 5,
+        "ais_chains": 300,
+        "seed": 2**80 + 1,
+        "precision": "mixed",
+    }
+    return Stage(model=model, **(arguments | changes))
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return {model: plain(evaluate(model)) for model in MODELS}
+
+
+@settings(max_examples=200)
+@given(st.integers(1, 3000), st.integers(1, 200), st.integers(1, 3000))
+def test_tasks_cover_everything_once_in_ranges_of_a_sensible_size(examples, chains, ais_chains):
+    tasks = cut(examples, chains, ais_chains)
+    for estimator, n, largest in (("ais", ais_chains, 64), ("raise", examples, max(1, 64 // chains))):
+        own = [task for task in tasks if task.estimator == estimator]
+        covered = np.concatenate([np.arange(n)[task.part] for task in own])
+        np.testing.assert_array_equal(covered, np.arange(n))
+        sizes = [task.count for task in own]
+        assert max(sizes) <= largest
+        assert max(sizes) - min(sizes) <= 1
+    assert len({task.name for task in tasks}) == len(tasks)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_any_range_has_the_weights_of_the_whole(model):
+    stage = stage_of(model, seed=3)
+    shop = Workshop(stage)
+    log_z = mp.ais_log_z(model, base=stage.base, steps=20, chains=300, seed=3)
+    prob = mp.raise_log_prob(model, stage.examples, base=stage.base, steps=20, chains=5, seed=3)
+    for task in (Task("ais", 0, 1), Task("ais", 63, 100), Task("ais", 299, 1)):
+        np.testing.assert_array_equal(compute(shop, task).log_weights, log_z.log_weights[task.part])
+    for task in (Task("raise", 0, 1), Task("raise", 7, 33), Task("raise", 49, 1)):
+        np.testing.assert_array_equal(compute(shop, task).log_weights, prob.log_weights[task.part])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_the_parts_are_the_chains_of_a_larger_run(model):
+    larger = run_stage(stage_of(model, chains=10, ais_chains=600), Work(threads=2))
+    for part in (0, 1):
+        found = run_stage(stage_of(model, part=part), Work(threads=2))
+        own = found.log_z.log_weights
+        np.testing.assert_array_equal(own, larger.log_z.log_weights[300 * part : 300 * part + 300])
+        own = found.prob.log_weights
+        np.testing.assert_array_equal(own, larger.prob.log_weights[:, 5 * part : 5 * part + 5])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_a_stage_survives_its_journey(model, tmp_path):
+    stage = stage_of(model, index=3, part=2)
+    for sent in (parcel_of(stage), parcel_of(stage, tmp_path / "stage.npz")):
+        arrived = parcel.opened(pickle.loads(pickle.dumps(sent))).stage
+        assert (
+            fingerprint(stage_to_arrays(arrived)) == fingerprint(stage_to_arrays(stage)) == sent.fingerprint
+        )
+        assert (arrived.seed, arrived.index, arrived.part) == (2**80 + 1, 3, 2)
+        assert repr(arrived.model) == repr(model)
+
+
+def test_workers_with_another_method_refuse():
+    arrays = stage_to_arrays(stage_of(MODEL)) | {"method": np.array(99)}
+    with pytest.raises(
+        mp.InputError, match=r"found version 99 of the method, .*: install the same meltpoint"
+    ):
+        stage_from_arrays(arrays)
+
+
+def test_a_worker_that_does_not_see_the_file_says_so(tmp_path):
+    sent = parcel_of(stage_of(MODEL, seed=11), tmp_path / "stage.npz")
+    (tmp_path / "stage.npz").unlink()
+    with pytest.raises(mp.InputError, match=r"on a worker .*, expected workers that see the disk") as stop:
+        parcel.opened(sent)
+    assert str(pickle.loads(pickle.dumps(stop.value))) == str(stop.value)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+@pytest.mark.parametrize("n", [1, 3])
+def test_threads_of_an_executor(whole, model, n):
+    with ThreadPoolExecutor(n) as executor:
+        assert plain(evaluate(model, executor=executor)) == whole[model]
+
+
+class Backwards(Executor):
+    """Computes everything at once, last task first, each as from another process: nothing is shared but pickles."""
+
+    def __init__(self):
+        self.calls = []
+        self.sizes = []
+
+    def submit(self, function, /, *arguments):
+        future = Future()
+        message = pickle.dumps((function, arguments))
+        self.sizes.append(len(message))
+        self.calls.append((message, future))
+        if len(self.calls) == len(cut(50, 5, 300)):
+            for sent, waiting in reversed(self.calls):
+                call, given = pickle.loads(sent)
+                waiting.set_result(pickle.loads(pickle.dumps(call(*given))))
+        return future
+
+
+def test_the_order_does_not_matter_and_the_model_travels_once(whole, monkeypatch):
+    opened = []
+
+    def counting(arrays):
+        opened.append(1)
+        return stage_from_arrays(arrays)
+
+    monkeypatch.setattr(parcel, "stage_from_arrays", counting)
+    parcel.opened.cache_clear()
+    executor = Backwards()
+    assert plain(evaluate(executor=executor)) == whole[MODEL]
+    assert len(opened) == 1
+    assert max(executor.sizes) < 1000
+
+
+@pytest.mark.slow
+def test_processes_that_are_killed_lose_only_what_was_unfinished(whole, tmp_path):
+    def kill(task, done, total):
+        if task == "AIS and RAISE" and done > 0:
+            for child in multiprocessing.active_children():
+                os.kill(child.pid, signal.SIGKILL)
+
+    with (
+        pytest.raises(
+            mp.InputError, match=r"workers that ended before their work was done .*\(run=, --run\) cont"
+        ),
+        processes(2) as executor,
+    ):
+        evaluate(run=tmp_path, executor=executor, progress=kill, steps=3000)
+    kept = read_run(tmp_path).stages[0].weights
+    assert kept.ais_chains > 0
+    assert not kept.complete
+    assert plain(evaluate(run=tmp_path, steps=3000)) == plain(evaluate(steps=3000))
+
+
+@pytest.fixture(scope="module")
+def two_processes():
+    with processes(2) as executor:
+        yield executor
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_processes(whole, two_processes, model):
+    assert plain(evaluate(model, executor=two_processes)) == whole[model]
+
+
+@pytest.mark.slow
+def test_somebody_elses_processes(whole):
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
+        assert plain(evaluate(executor=executor)) == whole[MODEL]
+
+
+@pytest.fixture(scope="module")
+def dask():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made:
+        yield made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_a_cluster(whole, dask, model):
+    with cluster(dask.scheduler_address) as executor:
+        assert plain(evaluate(model, executor=executor)) == whole[model]
+
+
+@pytest.mark.slow
+def test_a_cluster_survives_the_death_of_a_worker(dask):
+    killed = []
+
+    def kill(task, done, total):
+        if task == "AIS and RAISE" and 0 < done < total and not killed:
+            killed.append(dask.workers[0].pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    with cluster(dask.scheduler_address) as executor:
+        assert plain(evaluate(executor=executor, progress=kill, steps=3000)) == plain(evaluate(steps=3000))
+    assert killed
+
+
+def test_no_scheduler_at_that_address():
+    pytest.importorskip("distributed")
+    with pytest.raises(mp.InputError, match="no Dask scheduler at nonsense"), cluster("nonsense"):
+        pass
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5])
+def test_a_number_of_workers(n):
+    with pytest.raises(mp.InputError, match="found workers="), processes(n):
+        pass

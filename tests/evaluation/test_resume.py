@@ -1,0 +1,237 @@
+"""Runs that are stopped anywhere, and damaged anyhow, end as if nothing had happened."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meltpoint as mp
+from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain
+from meltpoint.errors import RunWarning
+from meltpoint.evaluation import evaluate as front
+from meltpoint.evaluation import stage as stages
+from meltpoint.evaluation import targets
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return {model: plain(evaluate(model)) for model in (MODEL, DEEP, STACK)}
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """Names of the tasks that are computed from now on."""
+    names = []
+    completed = stages._completed
+
+    def noting(crew, tasks, look):
+        for task, result in completed(crew, tasks, look):
+            names.append(task.name)
+            yield task, result
+
+    monkeypatch.setattr(stages, "_completed", noting)
+    return names
+
+
+@pytest.mark.parametrize("model", [MODEL, DEEP, STACK], ids=repr)
+def test_a_folder_changes_nothing_and_is_not_computed_twice(whole, tmp_path, monkeypatch, model):
+    assert plain(evaluate(model, run=tmp_path)) == whole[model]
+    written = json.loads((tmp_path / "report.json").read_text())
+    written.pop("seconds")
+    assert written == json.loads(whole[model])[0]
+
+    def never(*arguments, **options):
+        pytest.fail("it was computed again")
+
+    for owner, name in [(targets, "_log_f"), (targets, "exact_log_z"), (front, "make_base")]:
+        monkeypatch.setattr(owner, name, never)
+    monkeypatch.setattr("meltpoint.evaluation.crew.compute", never)
+    assert plain(evaluate(model, run=tmp_path)) == whole[model]
+
+
+def test_after_every_single_write_it_can_be_continued(whole, tmp_path, monkeypatch):
+    replace = Path.replace
+    left = 0
+
+    def stopping(self, target):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", stopping)
+    for writes in range(1, 30):
+        left = writes
+        try:
+            report = evaluate(run=tmp_path / str(writes))
+        except KeyboardInterrupt:
+            report = None
+        finished = left >= 0
+        left = 10**6
+        assert plain(evaluate(run=tmp_path / str(writes))) == whole[MODEL]
+        if finished:
+            break
+        assert report is None or report.interrupted or writes > 10
+    assert finished
+    assert writes > 10
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(path.read_bytes()[:-20]),
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b"something else entirely"),
+        lambda path: path.write_bytes(path.with_name("ais-0000000.npz").read_bytes()),
+    ],
+    ids=["cut off", "empty", "overwritten", "mixed up"],
+)
+@pytest.mark.parametrize("name", ["ais-0000050", "raise-0000008"])
+def test_a_damaged_piece_is_computed_again_with_a_warning(whole, tmp_path, computed, name, damage):
+    evaluate(run=tmp_path)
+    assert name in computed
+    computed.clear()
+    damage(tmp_path / "part-0/stage-0" / f"{name}.npz")
+    with pytest.warns(RunWarning, match=f"{name}.npz, .*counts as missing, and is computed again"):
+        assert plain(evaluate(run=tmp_path)) == whole[MODEL]
+    assert computed == [name]
+    assert plain(evaluate(run=tmp_path)) == whole[MODEL]
+
+
+@pytest.mark.parametrize("name", ["base", "log_f", "part-0/stage-0/stage"])
+def test_so_is_what_all_tasks_share(whole, tmp_path, computed, name):
+    evaluate(run=tmp_path)
+    computed.clear()
+    (tmp_path / f"{name}.npz").write_bytes(b"PK")
+    with pytest.warns(RunWarning, match=f"{name}.npz"):
+        assert plain(evaluate(run=tmp_path)) == whole[MODEL]
+    assert computed == []
+
+
+def test_a_piece_of_another_run_is_not_taken(whole, tmp_path, computed):
+    evaluate(run=tmp_path / "a")
+    evaluate(run=tmp_path / "b", seed=1)
+    name = "part-0/stage-0/ais-0000000.npz"
+    (tmp_path / "a" / name).write_bytes((tmp_path / "b" / name).read_bytes())
+    computed.clear()
+    with pytest.warns(RunWarning, match="belongs elsewhere"):
+        assert plain(evaluate(run=tmp_path / "a")) == whole[MODEL]
+    assert computed == ["ais-0000000"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seed": 1}, "seed=0 in .*, expected seed=1"),
+        ({"steps": 31}, "steps=30"),
+        ({"steps": np.linspace(0, 1, 31) ** 2}, "a run with no schedule"),
+        ({"chains": 6}, "chains=5"),
+        ({"ais_chains": 301}, "ais_chains=300"),
+        ({"examples": 49}, "examples=50"),
+        ({"precision": "float64"}, "precision='mixed'"),
+        ({"base": "uniform"}, "base='data'"),
+        ({"base": mp.data_rates(TRAIN)}, "a run with no base"),
+        ({"train": TRAIN[1:]}, "another training set"),
+        ({"train": None, "base": "model"}, "a run with a training set"),
+        ({"test": np.roll(TEST, 1)}, "another test set"),
+        ({"test": TEST[:-1]}, "another test set"),
+        ({"model": mp.RBM(MODEL.weights, MODEL.visible_bias + 1e-15, MODEL.hidden_bias)}, "another model"),
+        ({"part": 1}, "a run of part 0 in .*, expected one of part 1"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_other_models_data_seeds_and_settings_are_refused(tmp_path, changes, message):
+    arguments = {"model": MODEL, "test": TEST, "train": TRAIN, "examples": 50, "chains": 5}
+    arguments |= {"steps": 30, "ais_chains": 300, "run": tmp_path}
+    mp.evaluate(**arguments)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    with pytest.raises(mp.InputError, match=message):
+        mp.evaluate(**(arguments | changes))
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_what_changes_no_number_may_change(tmp_path):
+    first = evaluate(run=tmp_path)
+    again = evaluate(run=tmp_path, tolerance=0.01, confidence=0.9, exact=True, threads=1)
+    assert again.gap == first.gap
+    assert again.settings.tolerance == 0.01
+    assert again.exact is not None
+
+
+def test_wrong_input_leaves_no_folder(tmp_path):
+    with pytest.raises(mp.InputError):
+        evaluate(run=tmp_path / "run", base="rates")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_full_disk_costs_nothing_but_the_folder(whole, tmp_path, monkeypatch, computed):
+    import errno
+
+    sync, left = os.fsync, 12
+
+    def full(descriptor):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.warns(RunWarning, match="no space left on the disk") as told:
+        assert plain(evaluate(run=tmp_path)) == whole[MODEL]
+    assert "calling again computes them again, and no others" in str(told[-1].message)
+    lost = set(computed) - {path.stem for path in (tmp_path / "part-0/stage-0").iterdir()}
+    assert 0 < len(lost) < len(computed)
+    left = 10**6
+    computed.clear()
+    assert plain(evaluate(run=tmp_path)) == whole[MODEL]
+    assert set(computed) == lost
+
+
+KILLED = """
+import os, random, signal, sys, time
+from pathlib import Path
+from evaluation.kept import MODEL, evaluate, plain
+from meltpoint.evaluation.stored import read_run
+
+folder, moments = Path(sys.argv[1]), random.Random(0)
+longer = {"steps": 1500, "threads": 2}
+whole = plain(evaluate(**longer))
+begun = time.monotonic()
+assert plain(evaluate(run=folder / "whole", **longer)) == whole
+length = time.monotonic() - begun
+stopped = 0
+for kill in range(30):
+    run = folder / str(kill)
+    child = os.fork()  # no thread is running now
+    if child == 0:
+        evaluate(run=run, **longer)
+        os._exit(0)
+    time.sleep(moments.uniform(0, length))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    stopped += not (run / "report.json").exists()
+    assert plain(evaluate(run=run, **longer)) == whole, kill
+    assert not list(run.rglob("*.tmp"))
+print(stopped)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes it has forked")
+def test_killed_at_thirty_random_moments(tmp_path):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+    ended = subprocess.run(
+        [sys.executable, "-W", "error", "-c", KILLED, tmp_path],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) >= 10  # of them before the end
