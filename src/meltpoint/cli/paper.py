@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from meltpoint.paper.shelf import Shelf
     from meltpoint.paper.store import Record, Store
 
-WHAT = ("table1", "table2", "figure", "all")
+WHAT = ("table1", "table2", "figure", "all", "page")
 
 
 def paper(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="table1, table2, figure NAME, or all.")],
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="table1, table2, figure NAME, all, or page.")],
     name: Annotated[
         str | None,
         typer.Argument(
@@ -39,12 +39,15 @@ def paper(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    docs: Annotated[Path, typer.Option(help="Folder that `page` writes paper.md into.")] = Path("docs"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells that are missing.")] = False,
 ) -> None:
     """Reproduce the paper's tables and figures from the trained models.
 
     Every finished cell is kept in the folder of results and not computed again. After Ctrl-C or a crash the
-    same command goes on where it was.
+    same command goes on where it was. Tables and figures are written to a folder of the profile's name below
+    it; their paths go to stdout. `page` computes nothing: it writes the page of the documentation from what is
+    there.
     """
     with sentences():
         from meltpoint.paper.cells import Plan
@@ -57,8 +60,11 @@ def paper(
         groups = _groups(plan, what, name)
         if dry_run:
             _list(groups, shelf, store)
-        else:
+            return
+        if what != "page":
             _compute(groups, shelf, store, threads)
+        for path in _publish(plan, what, name, store, docs):
+            typer.echo(path)
 
 
 def _groups(plan: "Plan", what: str, name: str | None) -> "list[list[Cell]]":
@@ -68,12 +74,31 @@ def _groups(plan: "Plan", what: str, name: str | None) -> "list[list[Cell]]":
     if what not in WHAT or (what == "figure") != (name is not None) or (name and name not in CURVES):
         raise InputError(
             found=" ".join(["paper", what, *([name] if name else [])]),
-            expected=f"table1, table2, all, or figure and one of {', '.join(CURVES)}",
+            expected=f"table1, table2, all, page, or figure and one of {', '.join(CURVES)}",
             remedy="for example: meltpoint paper figure cd1-500 --profile quick",
         )
     if what == "figure":
         return [plan.figure(name or "")]
-    return plan.all() if what == "all" else [plan.table1() if what == "table1" else plan.table2()]
+    if what in ("all", "page"):
+        return plan.all()
+    return [plan.table1() if what == "table1" else plan.table2()]
+
+
+def _publish(plan: "Plan", what: str, name: str | None, store: "Store", docs: Path) -> list[Path]:
+    """Write what was asked for from the cells that are there; gives the paths."""
+    from meltpoint.paper.cells import CURVES
+    from meltpoint.paper.page import publish_page
+    from meltpoint.paper.publish import TABLES, publish_figure, publish_table
+
+    if what == "page":
+        return publish_page(plan, store, docs)
+    folder = store.folder / plan.profile.name
+    tables = [table for table in TABLES if what in (table, "all")]
+    figures = [name] if name else list(CURVES) if what == "all" else []
+    return [
+        *(path for table in tables for path in publish_table(table, plan, store, folder)),
+        *(path for figure in figures for path in publish_figure(figure, plan, store, folder)),
+    ]
 
 
 def _list(groups: "Sequence[Sequence[Cell]]", shelf: "Shelf", store: "Store") -> None:

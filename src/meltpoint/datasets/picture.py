@@ -14,8 +14,10 @@ INK, PAPER, LINE = 0, 255, 190
 TARGET_PIXELS = 900
 
 
-def mosaic(examples: Bits, image_shape: tuple[int, int]) -> NDArray[np.uint8]:
-    """Grey picture (row, column) of binary examples in a near-square grid: ink on paper, lines between them.
+def mosaic(examples: Bits, image_shape: tuple[int, int], across: int | None = None) -> NDArray[np.uint8]:
+    """Grey picture (row, column) of binary examples, ink on paper, lines between them.
+
+    There are `across` of them in a row, or as many as make the whole nearly square.
 
     >>> mosaic(np.array([[1, 0]], np.uint8), (1, 2))
     array([[190, 190, 190, 190],
@@ -23,7 +25,7 @@ def mosaic(examples: Bits, image_shape: tuple[int, int]) -> NDArray[np.uint8]:
            [190, 190, 190, 190]], dtype=uint8)
     """
     rows, columns = image_shape
-    across = math.ceil(math.sqrt(len(examples) * rows / columns))
+    across = across or math.ceil(math.sqrt(len(examples) * rows / columns))
     down = math.ceil(len(examples) / across)
     picture = np.full((down * (rows + 1) + 1, across * (columns + 1) + 1), LINE, np.uint8)
     for i, example in enumerate(examples):

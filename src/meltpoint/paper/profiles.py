@@ -65,4 +65,4 @@ def profile_of(name: str, steps: int | None = None) -> Profile:
         return profile
     steps = check_count(steps, "steps", "10,000 give the numbers of the documentation")
     curve = (*(k for k in PROFILES["full"].curve if k < steps), steps)
-    return replace(profile, name=f"{name}, {steps:,} steps", steps=steps, curve=curve, long_steps=10 * steps)
+    return replace(profile, name=f"{name}-{steps}", steps=steps, curve=curve, long_steps=10 * steps)

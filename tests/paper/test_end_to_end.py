@@ -1,0 +1,177 @@
+"""`meltpoint paper` from models to tables, figures and page, as small as can be."""
+
+import csv
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import meltpoint as mp
+from meltpoint.cli.app import app
+from meltpoint.paper import profiles
+from meltpoint.paper.profiles import Profile
+
+TINY = Profile("tiny", 4, (2, 4), 8, examples=3, chains=2, ais_chains=5, test_examples=20)
+pytestmark = pytest.mark.slow
+FIGURES = ("log-likelihood-rbms", "cd1-500", "cd1-20-dbr", "omni-pcd-1000", "dbn")
+
+
+@pytest.fixture(scope="module")
+def place(models, data, tmp_path_factory):
+    """A folder of results of everything, and what the command said when it made it."""
+    folder = tmp_path_factory.mktemp("paper")
+    parameters = folder / "mnistvh_CD25.npz"
+    mp.save(mp.load(models / "mnistCD25-500.npz"), parameters)
+
+    def run(*arguments):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(profiles.PROFILES, "quick", TINY)
+            options = ["--profile", "quick", "--models", models, "--parameters", parameters]
+            options += ["--out", folder / "results", "--docs", folder / "docs"]
+            return CliRunner().invoke(app, ["paper", *map(str, [*arguments, *options])])
+
+    first = run("all")
+    assert first.exit_code == 0, first.stderr
+    return folder, run, first
+
+
+def test_everything_is_written(place):
+    folder, _, first = place
+    made = folder / "results" / "tiny"
+    written = [made / f"{t}.{s}" for t in ("table1", "table2") for s in ("md", "tex", "csv", "json")]
+    written += [made / f"{f}.{s}" for f in FIGURES for s in ("csv", "json", "pdf", "png")]
+    assert sorted(first.stdout.split()) == sorted(map(str, written))
+    assert all(path.stat().st_size > 0 for path in written)
+
+
+def test_nothing_is_computed_twice(place):
+    folder, run, _ = place
+    cells = folder / "results" / "cells"
+    before = {path: path.stat().st_mtime_ns for path in cells.iterdir()}
+    again = run("table1")
+    assert again.exit_code == 0
+    assert "42 cells, 42 of them are there" in again.stderr
+    assert {path: path.stat().st_mtime_ns for path in cells.iterdir()} == before
+
+
+def test_a_dry_run_lists_what_is_missing(place):
+    folder, run, _ = place
+    listed = run("all", "--dry-run")
+    assert (listed.exit_code, listed.stdout) == (0, "")
+    other = run("figure", "dbn", "--steps", "3", "--dry-run")
+    assert "mnistDBM-500-1000.ais.uniform.steps3.chains5.seed0.of20" in other.stdout
+    assert not list((folder / "results" / "cells").glob("*steps3.*"))
+
+
+def test_tables_hold_the_numbers_of_the_cells(place):
+    folder, _, _ = place
+    made = folder / "results" / "tiny"
+    cell = folder / "results" / "cells" / "mnistPCD-20.raise.data.steps4.examples3.chains2.seed0.of20.json"
+    value = json.loads(cell.read_text())["result"]["estimate"]["value"]
+    rows = {(row["model"], row["steps"]): row for row in _read(made / "table1.csv")}
+    assert float(rows["mnistPCD-20", "4"]["data RAISE"]) == value
+    assert len(rows) == 8
+    of_json = {row["model"]: row for row in json.loads((made / "table1.json").read_text())}
+    assert of_json["mnistPCD-20"]["data RAISE"]["value"] == value
+    assert of_json["mnistPCD-20"]["paper"]["data RAISE"] == -150.17
+    assert f"{value:.2f} ±" in (made / "table1.md").read_text()
+    assert f"${value:.2f} \\pm" in (made / "table1.tex").read_text()
+    deep = {row["model"]: row for row in json.loads((made / "table2.json").read_text())}
+    gap = deep["MNIST DBN"]
+    assert gap["uniform gap"]["value"] == pytest.approx(
+        gap["uniform AIS"]["value"] - gap["uniform RAISE"]["value"]
+    )
+    assert gap["data gap"] is None
+
+
+def test_latex_rows_are_whole(place):
+    folder, _, _ = place
+    for name, columns in (("table1", 10), ("table2", 8)):
+        text = (folder / "results" / "tiny" / f"{name}.tex").read_text()
+        rows = [
+            line for line in text.splitlines() if line.startswith(("mnist", "omni", "MNIST", "Omni", "Model"))
+        ]
+        assert {line.count("&") for line in rows} == {columns - 1}
+        assert "±" not in text
+        assert "mnistvh_" not in text
+
+
+def test_curves_have_a_point_for_each_number_of_steps(place):
+    folder, _, _ = place
+    points = _read(folder / "results" / "tiny" / "cd1-500.csv")
+    assert [(p["base"], p["method"], p["steps"]) for p in points] == [
+        (base, method, steps)
+        for base in ("uniform", "data")
+        for method in ("AIS", "RAISE")
+        for steps in ("2", "4")
+    ]
+
+
+def test_the_page_is_made_of_results(place):
+    folder, run, _ = place
+    (folder / "docs").mkdir(exist_ok=True)
+    done = run("page")
+    assert done.exit_code == 0, done.stderr
+    text = (folder / "docs" / "paper.md").read_text(encoding="utf-8")
+    assert "All cells of both tables and of all figures are computed." in text
+    assert "$" not in text
+    assert "not computed yet" not in text
+    for name in FIGURES:
+        assert f"](figures/{name}.png)" in text
+        assert (folder / "docs" / "figures" / f"{name}.png").exists()
+
+
+def test_the_page_says_what_is_missing(place):
+    folder, run, _ = place
+    done = run("page", "--steps", "3")
+    assert done.exit_code == 0, done.stderr
+    text = (folder / "docs" / "paper.md").read_text(encoding="utf-8")
+    assert "**Not computed yet**" in text
+    assert "- `mnistCD1-20.ais.data.steps3.chains5.seed0.of20`" in text
+    assert "*Not computed yet.*" in text
+
+
+@pytest.mark.parametrize("wrong", [("table3",), ("figure",), ("figure", "dbm"), ("table1", "dbn")])
+def test_what_there_is_not_is_refused(place, wrong):
+    _, run, _ = place
+    result = run(*wrong)
+    assert result.exit_code == 2
+    assert "expected table1, table2, all, page, or figure and one of log-likelihood-rbms" in result.stderr
+
+
+def test_missing_models_are_named(tmp_path, data):
+    options = ["paper", "table1", "--profile", "quick", "--models", str(tmp_path), "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, options)
+    assert result.exit_code == 2
+    assert "mnistCD1-20.npz in the folder of models" in result.stderr
+
+
+def test_missing_parameters_are_named(tmp_path, models, data):
+    options = ["paper", "table1", "--models", str(models), "--parameters", str(tmp_path / "none.mat")]
+    result = CliRunner().invoke(app, options)
+    assert result.exit_code == 2
+    assert "the tables have one row less" in result.stderr
+
+
+def test_an_interruption_says_what_is_kept(models, data, tmp_path, monkeypatch):
+    from meltpoint.paper import run as runner
+
+    compute = runner.compute
+    left = iter(range(3))
+
+    def compute_three(*arguments):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return compute(*arguments)
+
+    monkeypatch.setitem(profiles.PROFILES, "quick", TINY)
+    monkeypatch.setattr(runner, "compute", compute_three)
+    options = ["paper", "table1", "--profile", "quick", "--models", str(models), "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, options)
+    assert result.exit_code == 130
+    assert "3 of 33 cells are kept" in result.stderr
+    assert "the same command goes on from there" in result.stderr
+
+
+def _read(path):
+    return list(csv.DictReader(path.read_text().splitlines()))
