@@ -33,7 +33,7 @@ def test_cells_are_those_of_evaluate(shelf, store):
         loaded.model,
         loaded.test(cells[0]),
         loaded.data.train,
-        steps=4,
+        steps=np.linspace(0, 1, 5),
         chains=2,
         examples=3,
         ais_chains=5,
