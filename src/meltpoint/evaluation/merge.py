@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from meltpoint.errors import InputError
+from meltpoint.evaluation.parcel import stage_to_arrays
 from meltpoint.evaluation.plan import cut
 from meltpoint.evaluation.stored import StoredRun, read_run, report_so_far
 from meltpoint.evaluation.targets import BASE, EXACT, LOG_F, SCHEDULE
 from meltpoint.report.report import Report
+from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.folder import RunFolder, open_run
 
 
@@ -27,6 +29,7 @@ def merge_runs(
     for run in runs:
         first.specification.check_same(run.specification, str(run.folder))
         _check_finished(run)
+        _check_same_stage(first, run)
     for one, other in itertools.combinations(runs, 2):
         common = set(one.specification.parts) & set(other.specification.parts)
         if common:
@@ -35,12 +38,10 @@ def merge_runs(
                 expected="different parts",
                 remedy="compute the second one with part=1 (--part 1), a third with part=2",
             )
-    parts = tuple(part for run in runs for part in run.specification.parts)
-    joint = replace(
-        first,
-        specification=replace(first.specification, parts=parts),
-        stages=tuple(stored for run in runs for stored in run.stages),
-    )
+    # In the order of their parts: the report does not depend on the order of the folders.
+    stages = sorted((stored for run in runs for stored in run.stages), key=lambda stored: stored.stage.part)
+    parts = tuple(stored.stage.part for stored in stages)
+    joint = replace(first, specification=replace(first.specification, parts=parts), stages=tuple(stages))
     report = report_so_far(joint)
     if out is not None:
         _write(joint, runs, report, Path(out))
@@ -59,6 +60,19 @@ def _check_finished(run: StoredRun) -> None:
             found=f"a run of several stages in {run.folder}",
             expected="runs with a number of steps, chosen beforehand",
             remedy="give steps, chains and examples in place of a gap",
+        )
+
+
+def _check_same_stage(one: StoredRun, other: StoredRun) -> None:
+    """Bases and schedules that were measured on different machines may differ by more than rounding."""
+    first, second = (
+        fingerprint(stage_to_arrays(replace(run.stages[0].stage, part=0))) for run in (one, other)
+    )
+    if first != second:
+        raise InputError(
+            found=f"another base or schedule in {other.folder} than in {one.folder}",
+            expected="the same: were they measured on machines of different kinds?",
+            remedy="compute all parts on machines of one kind, or with the linear schedule and base rates from data",
         )
 
 

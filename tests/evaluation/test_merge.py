@@ -1,0 +1,120 @@
+"""Parts of a run together are the run with all their chains."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import meltpoint as mp
+from evaluation.kept import DEEP, MODEL, evaluate, plain
+from meltpoint.evaluation.interrupted import Interrupted
+from meltpoint.evaluation.merge import merge_runs
+from meltpoint.evaluation.stored import read_run, report_so_far
+from meltpoint.runs.pieces import read_piece, write_piece
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    for part in range(3):
+        evaluate(run=folder / str(part), part=part)
+    return folder
+
+
+@pytest.fixture
+def copies(runs, tmp_path):
+    for path in runs.iterdir():
+        shutil.copytree(path, tmp_path / path.name)
+    return tmp_path
+
+
+def test_parts_together_are_one_larger_run(runs, tmp_path):
+    merged = merge_runs([runs / "0", runs / "1"], tmp_path / "both")
+    assert plain(merged) == plain(evaluate(chains=10, ais_chains=600))
+    assert plain(report_so_far(read_run(tmp_path / "both"))) == plain(merged)
+    assert not {"part-2"} & {path.name for path in (tmp_path / "both").iterdir()}
+
+
+def test_the_order_of_the_folders_does_not_matter(runs):
+    one, other = (merge_runs([runs / name for name in order]) for order in ("02", "20"))
+    assert plain(one) == plain(other)
+
+
+def test_what_is_joined_can_be_joined_again(runs, tmp_path):
+    merge_runs([runs / "2", runs / "0"], tmp_path / "two")
+    assert read_run(tmp_path / "two").specification.parts == (0, 2)
+    assert plain(merge_runs([tmp_path / "two", runs / "1"])) == plain(evaluate(chains=15, ais_chains=900))
+
+
+def test_deep_models_are_joined_without_the_model(tmp_path):
+    for part in (0, 1):
+        evaluate(DEEP, run=tmp_path / str(part), part=part)
+    assert plain(merge_runs([tmp_path / "0", tmp_path / "1"])) == plain(
+        evaluate(DEEP, chains=10, ais_chains=600)
+    )
+
+
+def test_the_same_chains_twice_are_refused(runs, copies):
+    with pytest.raises(mp.InputError, match=r"part 1 both in .* and in .*, with the same chains"):
+        merge_runs([runs / "0", runs / "1", copies / "1"])
+
+
+def test_other_runs_are_refused(runs, tmp_path):
+    evaluate(run=tmp_path / "other", part=1, seed=1)
+    with pytest.raises(mp.InputError, match=r"a run with seed=1 in .*other, expected seed=0"):
+        merge_runs([runs / "0", tmp_path / "other"])
+
+
+def test_an_unfinished_run_is_refused(runs, copies):
+    (copies / "1/part-1/stage-0/raise-0000008.npz").unlink()
+    with pytest.raises(mp.InputError, match=r"an unfinished run in .*1, expected finished ones"):
+        merge_runs([runs / "0", copies / "1"])
+    shutil.rmtree(copies / "1/part-1")
+    with pytest.raises(mp.InputError, match="an unfinished run"):
+        merge_runs([runs / "0", copies / "1"])
+
+
+def test_a_base_measured_elsewhere_is_refused(runs, copies):
+    run = read_run(copies / "1")
+    path, context = copies / "1/part-1/stage-0/stage.npz", "part-1/stage-0/stage"
+    arrays = read_piece(path, run.specification.fingerprint, context)
+    write_piece(path, arrays | {"base_0": arrays["base_0"] + 0.1}, run.specification.fingerprint, context)
+    with pytest.raises(mp.InputError, match="another base or schedule in"):
+        merge_runs([runs / "0", copies / "1"])
+
+
+def test_the_joint_run_goes_to_a_new_folder(runs, tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(mp.InputError, match="not a run's folder"):
+        merge_runs([runs / "0", runs / "1"], tmp_path)
+    with pytest.raises(mp.InputError, match="a run of part 2 in"):
+        merge_runs([runs / "0", runs / "1"], runs / "2")
+
+
+def test_a_run_can_be_read_at_any_moment(copies):
+    whole = read_run(copies / "0")
+    assert whole.complete
+    stage = copies / "0/part-0/stage-0"
+    for path in sorted(stage.glob("raise-*"))[1:]:
+        path.unlink()
+    (stage / "ais-0000000.npz").unlink()
+    partial = report_so_far(read_run(copies / "0"))
+    assert partial.interrupted
+    assert len(partial.ais_log_weights) == 250
+    np.testing.assert_array_equal(partial.per_example.log_prob, report_so_far(whole).per_example.log_prob[:8])
+    assert "interrupted           after 250 of 300 AIS chains and 8 of 50 examples" in str(partial)
+    for path in stage.glob("raise-*"):
+        path.unlink()
+    with pytest.raises(
+        Interrupted, match="of 300 AIS chains, 250 were finished, RAISE had finished no example"
+    ):
+        report_so_far(read_run(copies / "0"))
+    shutil.rmtree(stage)
+    with pytest.raises(mp.InputError, match="no finished chain"):
+        report_so_far(read_run(copies / "0"))
+
+
+def test_parts_are_counted_from_zero():
+    for part in (-1, 0.5, True):
+        with pytest.raises(mp.InputError, match="found part="):
+            evaluate(MODEL, part=part)
