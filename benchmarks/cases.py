@@ -19,10 +19,12 @@ from meltpoint.files.models import load
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits
 from meltpoint.models.dbm import DBM
+from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 PAPER_MODEL = SHARED / "models" / "mnistvh_CD25.mat"
+ZOO = Path(__file__).resolve().parents[1] / "zoo"
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ def all_cases() -> list[Case]:
     half = symmetric_rbm
     return [
         *paper_cases(),
+        *deep_cases(),
         Case("random 784 x 500, half on", half(784, 500), uniform(), 0.9),
         Case("random 1000 x 1000, half on", half(1000, 1000), uniform(), 0.9),
         Case("random 784 x 20, half on", half(784, 20), uniform(), 0.9),
@@ -121,6 +124,19 @@ def paper_cases() -> tuple[Case, ...]:
         Case("mnistCD25-500, base data, RAISE", model, base, 2.0, "RAISE", mnist.test),
         Case("mnistCD25-500, base uniform, AIS", model, uniform(), 0.9),
         Case("mnistCD25-500, base uniform, RAISE", model, uniform(), 0.9, "RAISE", mnist.test),
+    )
+
+
+def deep_cases() -> tuple[Case, ...]:
+    """The trained DBM and the top RBM of the trained DBN, where ../shared has the data they were trained on."""
+    if not PAPER_MODEL.is_file():
+        return ()
+    train = datasets.load("mnist").train
+    dbm, dbn = load(ZOO / "mnistDBM-500-1000.npz"), load(ZOO / "mnistDBN-500-2000.npz")
+    assert isinstance(dbn, DBN)
+    return (
+        Case("mnistDBM-500-1000, base data, AIS", dbm, data_rates(train, dbm), 1.5),
+        Case("top RBM of mnistDBN-500-2000, base data, AIS", dbn.top, data_rates(train, dbn), 1.5),
     )
 
 

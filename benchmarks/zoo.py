@@ -39,6 +39,7 @@ def evaluate(name: str, steps: int, chains: int, test_examples: int) -> dict[str
     chosen = np.random.default_rng(0).permutation(len(data.test))[:test_examples]
     report = mp.evaluate(model, data.test[chosen], data.train, steps=steps, chains=chains)
     return {
+        "base": report.settings.base,
         "conservative": [report.conservative.value, report.conservative.stderr],
         "optimistic": [report.optimistic.value, report.optimistic.stderr],
         "exact": report.exact.value if report.exact else None,
@@ -63,12 +64,12 @@ def card(name: str, figures: dict) -> str:
         lines.append(f"| exact | {figures['exact']:.2f} |")
     lines += [
         "",
-        "{steps:,} linear steps from data base rates; RAISE with {chains} chains for each of {examples} examples, AIS "
+        "{steps:,} linear steps from base {base}; RAISE with {chains} chains for each of {examples} examples, AIS "
         "with {ais_chains:,} chains; {test_examples:,} test examples.".format(**figures),
         "",
-        f"Trained in {figures['training_minutes']:.0f} minutes of one core by this recipe:",
+        f"Trained in about {max(1, round(figures['training_minutes']))} minutes of one core by this recipe:",
         "",
-        *("    " + line for line in read_note(ZOO / f"{name}.npz").splitlines()),
+        *("    " + line for line in (read_note(ZOO / f"{name}.npz") or "").splitlines()),
     ]
     return "\n".join(lines) + "\n"
 
