@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -126,9 +127,22 @@ def test_the_page_says_what_is_missing(place):
     done = run("page", "--steps", "3")
     assert done.exit_code == 0, done.stderr
     text = (folder / "docs" / "paper.md").read_text(encoding="utf-8")
-    assert "**Not computed yet**" in text
-    assert "- `mnistCD1-20.ais.data.steps3.chains5.seed0.of20`" in text
+    assert re.search(r"\*\*\d+ of 78 cells are not computed yet\*\*", text)
+    assert "`meltpoint paper all --dry-run` lists them" in text
+    assert "| not computed yet |" in text
     assert "*Not computed yet.*" in text
+
+
+def test_few_missing_cells_are_named(place):
+    folder, run, _ = place
+    cell = folder / "results" / "cells" / "mnistCD1-20.configurations.seed0.json"
+    kept = cell.read_bytes()
+    cell.unlink()
+    run("page")
+    cell.write_bytes(kept)
+    text = (folder / "docs" / "paper.md").read_text(encoding="utf-8")
+    assert "**1 of 78 cells are not computed yet**" in text
+    assert "\n- `mnistCD1-20.configurations.seed0`\n" in text
 
 
 @pytest.mark.parametrize("wrong", [("table3",), ("figure",), ("figure", "dbm"), ("table1", "dbn")])

@@ -6,8 +6,10 @@ from meltpoint.paper.cells import Plan
 from meltpoint.paper.findings import findings
 from meltpoint.paper.profiles import Profile
 from meltpoint.paper.published import PUBLISHED
+from meltpoint.paper.rows import table1_rows
 from meltpoint.paper.store import Store
 from meltpoint.paper.subjects import SMALL, SUBJECTS
+from meltpoint.paper.tables import latex, markdown
 
 PLAN = Plan(Profile("tiny", 100, (10, 100), 1000, 3, 2, 5, None), parameters=True)
 
@@ -30,7 +32,7 @@ def store(tmp_path):
                 value = raised - far if cell.method == "raise" else ais + far
                 if cell.model == SMALL[0].name and cell.base == "data" and far:
                     value = -155.0 if cell.method == "raise" else -164.0
-                result = {"estimate": _estimate(value, 0.2), "control_variate_gain": 5.0}
+                result = {"estimate": _estimate(value, 0.2), "control_variate_gain": 5.0, "ess": 100.0}
             elif cell.method in ("exact", "csl"):
                 result = {"estimate": _estimate(getattr(paper, cell.method) or 0.0)}
             elif cell.method == "configurations":
@@ -78,6 +80,27 @@ def test_other_numbers_turn_a_finding_round(store, words, cell, changes):
     assert by_claim(store, words).holds is True
     change(store, cell, **changes)
     assert by_claim(store, words).holds is False
+
+
+def test_few_chains_may_miss_the_exact_value_by_what_markov_allows(store):
+    ais = PLAN.ais(SMALL[1], "uniform", 100)
+    change(store, ais, estimate=_estimate(-154.0, 0.9))
+    assert by_claim(store, "exact value").holds is False
+    change(store, ais, ess=1.1)
+    finding = by_claim(store, "exact value")
+    assert finding.holds is True
+    assert "-154.00 ± 0.90 (1.1 effective chains)" in finding.evidence
+    change(store, ais, estimate=_estimate(-155.0, 0.9))
+    assert by_claim(store, "exact value").holds is False
+
+
+def test_tables_mark_what_few_chains_carry(store):
+    ais = PLAN.ais(SMALL[1], "uniform", 100)
+    assert "†" not in markdown(table1_rows(PLAN, store))
+    change(store, ais, ess=1.1)
+    row = markdown(table1_rows(PLAN, store)).splitlines()[4].split(" | ")
+    assert [i for i, text in enumerate(row) if "†" in text] == [5, 6]
+    assert latex(table1_rows(PLAN, store)).count("dagger") == 2
 
 
 def test_csl_may_be_close_for_one_model_only(store):

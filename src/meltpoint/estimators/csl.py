@@ -14,6 +14,7 @@ from scipy.special import expit
 
 from meltpoint.annealing.anneal import Leg, anneal
 from meltpoint.annealing.base import Base, family_of, uniform
+from meltpoint.annealing.precision import prepare
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.annealing.streams import chain_generators, next_uniforms
 from meltpoint.errors import Progress
@@ -68,6 +69,7 @@ def csl_log_prob(
     burn_in = -(-steps // _BURN_IN)
     moves = min(every, max(1, steps - burn_in))
     samples = max(1, (steps - burn_in) // moves)
+    walk = prepare(family, "float32")
     numbers = np.arange(chains)
     streams = chain_generators(seed, Purpose.CSL, _keys(numbers, 0))
     state = np.zeros((chains, family.target.n_even), np.uint8)
@@ -79,7 +81,7 @@ def csl_log_prob(
             legs,
             state,
             chain_generators(seed, Purpose.CSL, _keys(numbers, k + 1)),
-            precision="float32",
+            walk=walk,
             threads=threads,
         )
         if not run.finished.all():

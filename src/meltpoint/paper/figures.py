@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from meltpoint.datasets.picture import mosaic
@@ -88,22 +89,24 @@ def _bases(curves: Sequence[Curve]) -> Figure:
 
 
 def _deep(curves: Sequence[Curve]) -> Figure:
-    """A panel for each deep model. What very few steps give is off the scale, or nothing else would be seen."""
+    """A panel for each deep model, without very few steps: at their scale nothing else would be seen."""
     subjects = list(dict.fromkeys(curve.subject for curve in curves))
     with _figure(7.0, 3.0) as figure:
         panels = figure.subplots(1, max(1, len(subjects)), squeeze=False)[0]
         for subject, axes in zip(subjects, panels, strict=False):
-            own = [curve for curve in curves if curve.subject == subject]
-            for curve in own:
-                _plot(curve, axes, _METHODS[curve.method])
-            shown = [e.value for c in own for k, e in zip(c.steps, c.estimates, strict=True) if k >= _ENOUGH]
-            if shown:
-                margin = 0.08 * (max(shown) - min(shown)) + 1
-                axes.set_ylim(min(shown) - margin, max(shown) + margin)
-            axes.set_title(f"{subject.label}, {_BASES[own[0].base]}")
+            for curve in curves:
+                if curve.subject == subject:
+                    _plot(_from(_ENOUGH, curve), axes, _METHODS[curve.method])
+            axes.set_title(f"{subject.label}, {_BASES['uniform']}")
             axes.legend(loc="best")
         panels[0].set_ylabel(_Y)
     return figure
+
+
+def _from(steps: int, curve: Curve) -> Curve:
+    """The points from so many steps on; all of them where there are no others."""
+    first = next((i for i, k in enumerate(curve.steps) if k >= steps), 0)
+    return replace(curve, steps=curve.steps[first:], estimates=curve.estimates[first:])
 
 
 def _with_pictures(name: str, curves: Sequence[Curve], plan: Plan, store: Store) -> Figure:

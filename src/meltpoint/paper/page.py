@@ -18,6 +18,8 @@ from meltpoint.paper.tables import markdown
 from meltpoint.report.duration import duration
 from meltpoint.report.figures import save_figure
 
+_LISTED = 30
+
 _CAPTIONS = {
     "log-likelihood-rbms": "RAISE of all RBMs over the number of steps, from the uniform base.",
     "cd1-500": "AIS and RAISE of mnistCD1-500, from both base distributions.",
@@ -25,7 +27,7 @@ _CAPTIONS = {
     "of the annealing model with 10 steps.",
     "omni-pcd-1000": "omniPCD-1000 from the uniform base. Right: training examples, and independent samples of the "
     "annealing model.",
-    "dbn": "The MNIST DBM and DBN from the uniform base; estimates with fewer than 100 steps are off the scale.",
+    "dbn": "The MNIST DBM and DBN from the uniform base; points below 100 steps, if any, are in the CSV file alone.",
 }
 
 
@@ -100,11 +102,14 @@ def _commands(plan: Plan, store: Store) -> str:
 
 
 def _missing(plan: Plan, store: Store) -> str:
-    absent = [cell for cell in _unique(plan.all()) if store.read(cell) is None]
+    cells = _unique(plan.all())
+    absent = [cell for cell in cells if store.read(cell) is None]
     if not absent:
         return "All cells of both tables and of all figures are computed."
-    names = "\n".join(f"- `{cell.name}`" for cell in absent)
-    return f"**Not computed yet** ({len(absent)} cells, shown as — below):\n\n{names}"
+    told = f"**{len(absent)} of {len(cells)} cells are not computed yet**, and shown as — below"
+    if len(absent) > _LISTED:
+        return f"{told}; `meltpoint paper all --dry-run` lists them."
+    return f"{told}:\n\n" + "\n".join(f"- `{cell.name}`" for cell in absent)
 
 
 def _computed(cells: Sequence[Cell], store: Store) -> bool:

@@ -8,13 +8,21 @@ from meltpoint.paper.store import Store
 from meltpoint.paper.subjects import DBNS, DEEP, PARAMETERS, RBMS, SMALL, Subject
 from meltpoint.statistics.estimate import Estimate
 
+ENOUGH_ESS = 5.0
+
 
 @dataclass(frozen=True)
 class Bracket:
-    """RAISE and AIS from one base distribution; None where a cell is not finished."""
+    """RAISE and AIS from one base distribution, with AIS's effective sample size; None where not finished."""
 
     conservative: Estimate | None
     optimistic: Estimate | None
+    ess: float | None = None
+
+    @property
+    def degenerate(self) -> bool:
+        """Whether so few chains carry AIS that its error is not known."""
+        return self.optimistic is not None and not (self.ess or 0.0) >= ENOUGH_ESS
 
     @property
     def gap(self) -> Estimate | None:
@@ -55,9 +63,12 @@ def table2_rows(plan: Plan, store: Store) -> list[Row]:
 
 def bracket(subject: Subject, base: BaseName, steps: int, plan: Plan, store: Store) -> Bracket:
     """Both estimates of a model with so many steps."""
+    ais = plan.ais(subject, base, steps)
+    record = store.read(ais)
     return Bracket(
         read_estimate(plan.raise_(subject, base, steps), store),
-        read_estimate(plan.ais(subject, base, steps), store),
+        read_estimate(ais, store),
+        None if record is None else record["result"]["ess"],
     )
 
 

@@ -12,17 +12,23 @@ from meltpoint.paper.rows import Row
 from meltpoint.statistics.estimate import Estimate
 
 _ABSENT = "—"
+_MARK = " †"
 _BRACKET = ("RAISE", "AIS", "gap")
 _BASE_NAMES = {"uniform": "uniform", "data": "data base rates"}
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Every model twice: our estimates with standard errors, and what the paper has for its own model."""
+    """Every model twice: our estimates with standard errors, and what the paper has for its own model.
+
+    A dagger marks AIS estimates whose error is not known, because a handful of chains carry them.
+    """
     extra = _extra(rows)
     head = ["model", "", *extra, *(f"{name}, {base}" for base in BASES for name in _BRACKET)]
     lines = [_pipes(head), _pipes(["---", "---", *("---:" for _ in head[2:])])]
     for row in rows:
-        ours = [row.subject.label, f"{row.steps:,} steps", *map(_shown, _numbers(row, extra))]
+        numbers = zip(_numbers(row, extra), _doubtful(row, extra), strict=True)
+        shown = [_shown(estimate) + (_MARK if doubt else "") for estimate, doubt in numbers]
+        ours = [row.subject.label, f"{row.steps:,} steps", *shown]
         paper = ["", f"paper, {STEPS:,}", *map(_plain, _published(row, extra))]
         lines += [_pipes(ours), _pipes(paper)]
     return "\n".join(lines) + "\n"
@@ -39,7 +45,8 @@ def latex(rows: Sequence[Row]) -> str:
         " & ".join(["Model", "steps", *extra, *(name for _ in BASES for name in _BRACKET)]) + " \\\\ \\hline",
     ]
     for row in rows:
-        numbers = [_latex(estimate) for estimate in _numbers(row, extra)]
+        pairs = zip(_numbers(row, extra), _doubtful(row, extra), strict=True)
+        numbers = [_latex(estimate) + ("\\rlap{$^\\dagger$}" if doubt else "") for estimate, doubt in pairs]
         label = row.subject.label.replace("_", "\\_")
         lines.append(" & ".join([label, f"{row.steps:,}", *numbers]) + " \\\\")
     return "\n".join([*lines, "\\end{tabular}"]) + "\n"
@@ -91,6 +98,18 @@ def _numbers(row: Row, extra: Sequence[str]) -> Iterator[Estimate | None]:
     for base in BASES:
         bracket = row.brackets.get(base)
         yield from (bracket.conservative, bracket.optimistic, bracket.gap) if bracket else (None,) * 3
+
+
+def _doubtful(row: Row, extra: Sequence[str]) -> Iterator[bool]:
+    """Whether each number rests on an AIS estimate that a handful of chains carry."""
+    if extra:
+        yield from (False, False)
+    for base in BASES:
+        bracket = row.brackets.get(base)
+        if bracket is None or not bracket.degenerate:
+            yield from (False, False, False)
+        else:
+            yield from (False, True, bracket.gap is not None)
 
 
 def _published(row: Row, extra: Sequence[str]) -> Iterator[float | None]:
