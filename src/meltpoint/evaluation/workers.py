@@ -1,7 +1,9 @@
 """Workers of our own: local processes, and a connection to a Dask cluster."""
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -36,7 +38,7 @@ def processes(n: int) -> Iterator[Executor]:
 def cluster(address: str) -> Iterator[Executor]:
     """An executor with the workers of the Dask cluster whose scheduler is at this address."""
     try:
-        from distributed import Client
+        from distributed import Client, KilledWorker
     except ImportError as problem:
         raise InputError(
             found="no Dask on this machine",
@@ -52,7 +54,14 @@ def cluster(address: str) -> Iterator[Executor]:
             remedy="start one with: dask scheduler; and workers on each machine with: dask worker ADDRESS",
         ) from problem
     with client:
-        yield client.get_executor()
+        try:
+            yield client.get_executor()
+        except KilledWorker as problem:
+            raise InputError(
+                found=f"a task at which one worker after the other died ({problem})",
+                expected="workers with memory enough for the model",
+                remedy="start fewer on each machine, and call again; a run with a folder (--run) continues",
+            ) from problem
 
 
 def heed(_task: str, _done: float, _total: float) -> None:
@@ -66,3 +75,12 @@ def _enlist(stop: Event) -> None:
     global _stop
     _stop = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    """A main process that is killed takes its workers with it: they would wait for tasks for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -8,20 +8,22 @@ from meltpoint.errors import InputError
 
 LOCK = "lock"
 
+_PATIENCE = 0.5  # seconds: whoever only looks whether there is a writer holds the lock for an instant
+
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a run's folder, or say at once that somebody else does."""
+    """Hold the lock of a run's folder, or say soon that somebody else does."""
     from filelock import FileLock, Timeout
 
-    lock = FileLock(folder / LOCK, timeout=0)
+    lock = FileLock(folder / LOCK)
     try:
-        lock.acquire()
+        lock.acquire(timeout=_PATIENCE)
     except Timeout as problem:
         raise InputError(
             found=f"another process at work in {folder}",
             expected="one at a time",
-            remedy="wait for it to end, or choose another folder (another part of the same run: part=1, --part 1)",
+            remedy="wait for it to end, or choose another folder (for other chains of the same run: part=1, --part 1)",
         ) from problem
     except OSError as problem:
         raise InputError(
@@ -36,9 +38,13 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether somebody holds the lock now."""
+    """Whether somebody is known to write to a run's folder now."""
+    from filelock import FileLock, Timeout
+
     try:
-        with locked(folder):
+        with FileLock(folder / LOCK).acquire(timeout=0):
             return False
-    except InputError:
+    except Timeout:
         return True
+    except OSError:  # a folder one may only read
+        return False
