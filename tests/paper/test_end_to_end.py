@@ -64,6 +64,15 @@ def test_a_dry_run_lists_what_is_missing(place):
     assert not list((folder / "results" / "cells").glob("*steps3.*"))
 
 
+def test_only_some_models_may_be_asked_for(place):
+    _, run, _ = place
+    listed = run("all", "--steps", "3", "--only", "mnistPCD-20,omniPCD-1000", "--dry-run")
+    assert {line.split(".")[0] for line in listed.stdout.splitlines()} == {"mnistPCD-20", "omniPCD-1000"}
+    unknown = run("all", "--only", "mnistPCD-2O", "--dry-run")
+    assert unknown.exit_code == 2
+    assert "mnistPCD-2O" in unknown.stderr
+
+
 def test_tables_hold_the_numbers_of_the_cells(place):
     folder, _, _ = place
     made = folder / "results" / "tiny"
@@ -127,10 +136,20 @@ def test_the_page_says_what_is_missing(place):
     done = run("page", "--steps", "3")
     assert done.exit_code == 0, done.stderr
     text = (folder / "docs" / "paper.md").read_text(encoding="utf-8")
-    assert re.search(r"\*\*\d+ of 78 cells are not computed yet\*\*", text)
+    assert re.search(r"\*\*\d+ of \d+ cells are not computed yet\*\*", text)
     assert "`meltpoint paper all --dry-run` lists them" in text
     assert "| not computed yet |" in text
     assert "*Not computed yet.*" in text
+
+
+def test_the_page_needs_no_models(place, tmp_path):
+    folder, _, _ = place
+    options = ["--profile", "quick", "--out", folder / "results", "--docs", tmp_path, "--models", tmp_path]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(profiles.PROFILES, "quick", TINY)
+        done = CliRunner().invoke(app, ["paper", "page", *map(str, options)])
+    assert done.exit_code == 0, done.stderr
+    assert "| mnistvh_CD25.mat | 8 steps |" in (tmp_path / "paper.md").read_text(encoding="utf-8")
 
 
 def test_few_missing_cells_are_named(place):

@@ -40,6 +40,9 @@ def paper(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
     docs: Annotated[Path, typer.Option(help="Folder that `page` writes paper.md into.")] = Path("docs"),
+    only: Annotated[
+        str | None, typer.Option(help="Models to compute, NAME,NAME: no others.", show_default="all")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells that are missing.")] = False,
 ) -> None:
     """Reproduce the paper's tables and figures from the trained models.
@@ -54,10 +57,13 @@ def paper(
         from meltpoint.paper.profiles import profile_of
         from meltpoint.paper.shelf import Shelf
         from meltpoint.paper.store import Store
+        from meltpoint.paper.subjects import PARAMETERS
 
         shelf, store = Shelf(models, parameters), Store(out)
-        plan = Plan(profile_of(profile, steps), parameters=shelf.parameters is not None)
-        groups = _groups(plan, what, name)
+        # The page needs no models: what was computed elsewhere belongs on it too.
+        kept = what == "page" and store.knows(PARAMETERS.name)
+        plan = Plan(profile_of(profile, steps), parameters=kept or shelf.parameters is not None)
+        groups = _restricted(_groups(plan, what, name), only)
         if dry_run:
             _list(groups, shelf, store)
             return
@@ -82,6 +88,20 @@ def _groups(plan: "Plan", what: str, name: str | None) -> "list[list[Cell]]":
     if what in ("all", "page"):
         return plan.all()
     return [plan.table1() if what == "table1" else plan.table2()]
+
+
+def _restricted(groups: "list[list[Cell]]", only: str | None) -> "list[list[Cell]]":
+    """The cells of the models named, or all."""
+    if only is None:
+        return groups
+    names, known = set(only.split(",")), {cell.model for group in groups for cell in group}
+    if names - known:
+        raise InputError(
+            found=f"--only {only}",
+            expected=f"names between commas, of {', '.join(sorted(known))}",
+            remedy=f"{', '.join(sorted(names - known))} is not among them",
+        )
+    return [[cell for cell in group if cell.model in names] for group in groups]
 
 
 def _publish(plan: "Plan", what: str, name: str | None, store: "Store", docs: Path) -> list[Path]:

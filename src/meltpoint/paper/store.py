@@ -61,6 +61,10 @@ class Store:
         record = self.read(cell)
         return record is not None and record["fingerprint"] == wanted
 
+    def knows(self, model: str) -> bool:
+        """Whether any cell of a model is finished."""
+        return any((self.folder / "cells").glob(f"{model}.*.json"))
+
     def write(self, cell: Cell, record: Record) -> None:
         """Keep the record of a finished cell."""
         make_folder(self.path(cell).parent)
