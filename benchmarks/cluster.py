@@ -38,7 +38,7 @@ def main() -> None:
     for k in range(asked.rounds):
         threaded, seconds = timed(lambda: mp.evaluate(model, data.test, data.train, **job))
         with (
-            LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as dask,
+            LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address="127.0.0.1:0") as dask,
             cluster(dask.scheduler_address) as executor,
         ):
             spread, longer = timed(

@@ -194,7 +194,7 @@ def test_somebody_elses_processes(whole):
 @pytest.fixture(scope="module")
 def dask():
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as made:
         yield made
 
 
@@ -217,6 +217,18 @@ def test_a_cluster_survives_the_death_of_a_worker(dask):
     with cluster(dask.scheduler_address) as executor:
         assert plain(evaluate(executor=executor, progress=kill, steps=3000)) == plain(evaluate(steps=3000))
     assert killed
+
+
+@pytest.mark.slow
+def test_a_cluster_without_workers(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr("meltpoint.evaluation.workers._CONNECT_SECONDS", 1)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as empty,
+        pytest.raises(mp.InputError, match="no worker at the Dask scheduler"),
+        cluster(empty.scheduler_address),
+    ):
+        pass
 
 
 def test_no_scheduler_at_that_address():

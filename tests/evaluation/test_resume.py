@@ -155,6 +155,14 @@ def test_other_models_data_seeds_and_settings_are_refused(tmp_path, changes, mes
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
+def test_a_base_that_came_out_otherwise_is_not_mixed_with_the_first(tmp_path, monkeypatch):
+    evaluate(run=tmp_path)
+    (tmp_path / "base.npz").unlink()
+    monkeypatch.setattr(front, "make_base", lambda *_: mp.Base("data", (np.zeros(24),)))
+    with pytest.raises(mp.InputError, match="another schedule, base or other chains in part-0/stage-0"):
+        evaluate(run=tmp_path)
+
+
 def test_what_changes_no_number_may_change(tmp_path):
     first = evaluate(run=tmp_path)
     again = evaluate(run=tmp_path, tolerance=0.01, confidence=0.9, exact=True, threads=1)

@@ -139,7 +139,10 @@ def _executor(workers: int | None, address: str | None) -> "Iterator[Executor | 
     if workers is None and address is None:
         yield None
         return
+    import logging
+
     from meltpoint.evaluation.workers import cluster, processes
 
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is said in a sentence here
     with processes(workers) if workers is not None else cluster(str(address)) as executor:
         yield executor

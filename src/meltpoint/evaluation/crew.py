@@ -88,15 +88,8 @@ class Workers:
 @contextmanager
 def workers_of(executor: Executor, stage: Stage) -> Iterator[Workers]:
     """The executor's workers. The stage reaches them in a file or, in a Dask cluster, through its network."""
-    client = getattr(executor, "_client", None)  # there is no public way from a Dask executor to its client
-    if client is not None:
-        parcel = parcel_of(stage)
-        # As the result of a task: workers get it from each other, and if all that have it die it is made again.
-        with warnings.catch_warnings(
-            action="ignore"
-        ):  # that a task of more than 10 MB should be such a result
-            sent = client.submit(_pass_on, parcel, key=f"meltpoint-stage-{parcel.fingerprint}")
-        yield Workers(executor, sent)
+    if type(executor).__module__.partition(".")[0] == "distributed":
+        yield Workers(executor, _sent_through_dask(executor, parcel_of(stage)))
         return
     with tempfile.TemporaryDirectory(prefix="meltpoint-") as folder:
         yield Workers(executor, parcel_of(stage, Path(folder) / "stage.npz"))
@@ -105,6 +98,17 @@ def workers_of(executor: Executor, stage: Stage) -> Iterator[Workers]:
 def compute_sent(parcel: Parcel, task: Task) -> Result:
     """Compute a task on a worker."""
     return compute(opened(parcel), task, progress=heed)
+
+
+def _sent_through_dask(executor: Any, parcel: Parcel) -> Any:  # noqa: ANN401
+    """A Dask future of the parcel, which a task gets as the parcel itself.
+
+    It is the result of a task: workers get it from each other, and if all that have it die it is made again.
+    """
+    client = executor._client  # there is no public way
+    # Dask warns of tasks with more than 10 MB of arguments, and recommends what is done here.
+    with warnings.catch_warnings(action="ignore"):
+        return client.submit(_pass_on, parcel, key=f"meltpoint-stage-{parcel.fingerprint}")
 
 
 def _pass_on(parcel: Parcel) -> Parcel:

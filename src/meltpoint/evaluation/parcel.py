@@ -84,10 +84,13 @@ def parcel_of(stage: Stage, path: Path | None = None) -> Parcel:
 @lru_cache(maxsize=2)
 def opened(parcel: Parcel) -> Workshop:
     """The stage in a parcel, ready for its tasks; kept for the tasks to come."""
-    if isinstance(parcel.content, dict):
-        return Workshop(stage_from_arrays(parcel.content))
+    arrays = parcel.content if isinstance(parcel.content, dict) else _read(parcel.content)
+    return Workshop(stage_from_arrays(arrays))
+
+
+def _read(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        return Workshop(stage_from_arrays(read_piece(parcel.content)))
+        return read_piece(path)
     except InputError as problem:
         raise InputError(
             found=f"{problem.found} on a worker ({platform.node()})",

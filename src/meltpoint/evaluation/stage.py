@@ -122,7 +122,7 @@ def _completed(
             look({futures[future] for future in pending})
     except (BrokenExecutor, CancelledError) as problem:
         raise InputError(
-            found=f"workers that ended before their work was done ({problem or type(problem).__name__})",
+            found=f"workers that ended before their work was done ({str(problem) or type(problem).__name__})",
             expected="workers that live on",
             remedy="was one killed, or the memory full? Start fewer, and call again; a run with a folder "
             "(run=, --run) continues where it was",

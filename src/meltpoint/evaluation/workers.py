@@ -55,6 +55,14 @@ def cluster(address: str) -> Iterator[Executor]:
         ) from problem
     with client:
         try:
+            client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+        except TimeoutError as problem:
+            raise InputError(
+                found=f"no worker at the Dask scheduler {address}",
+                expected="at least one",
+                remedy=f"start workers on each machine with: dask worker {address}",
+            ) from problem
+        try:
             yield client.get_executor()
         except KilledWorker as problem:
             raise InputError(
