@@ -5,7 +5,7 @@ from importlib.metadata import version
 import pytest
 
 HEAVY = ("matplotlib", "numba", "numpy", "pooch", "rich", "scipy", "sklearn")
-COMMANDS = ("demo", "evaluate", "sample", "train", "data")
+COMMANDS = ("demo", "evaluate", "sample", "train", "paper", "data")
 
 PROGRAM = f"""
 import sys

@@ -39,11 +39,11 @@ _METHODS: dict[str, dict[str, Any]] = {
 }
 _MODELS: list[dict[str, Any]] = [
     {"color": "#222222", "marker": "o", "linestyle": "-"},
-    {"color": "#7a7a7a", "marker": "s", "linestyle": "--"},
-    {"color": "#d1550f", "marker": "^", "linestyle": "-."},
-    {"color": "#0b6fa4", "marker": "D", "linestyle": ":"},
-    {"color": "#2c8a4b", "marker": "v", "linestyle": (0, (5, 1, 1, 1, 1, 1))},
-    {"color": "#8a3b8f", "marker": "X", "linestyle": (0, (7, 2))},
+    {"color": "#7a7a7a", "marker": "s", "linestyle": "--", "markerfacecolor": "white"},
+    {"color": "#e07b39", "marker": "^", "linestyle": "-."},
+    {"color": "#0b3f66", "marker": "D", "linestyle": ":", "markerfacecolor": "white"},
+    {"color": "#5aa97a", "marker": "v", "linestyle": (0, (5, 1, 1, 1, 1, 1))},
+    {"color": "#6b2170", "marker": "p", "linestyle": (0, (7, 2)), "markerfacecolor": "white"},
 ]
 _BASES = {"uniform": "uniform base", "data": "data base rates"}
 _Y = "mean test log-probability, nats"
