@@ -117,7 +117,7 @@ def _completed(
         pending = set(futures)
         while pending:
             finished, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
-            for future in finished:
+            for future in sorted(finished, key=_failed):  # what is good is kept before an error ends it all
                 yield futures[future], future.result()
             look({futures[future] for future in pending})
     except (BrokenExecutor, CancelledError) as problem:
@@ -130,6 +130,10 @@ def _completed(
     finally:
         for future in futures:
             future.cancel()
+
+
+def _failed(future: "Future[Result]") -> bool:
+    return future.cancelled() or future.exception() is not None
 
 
 def _look(
