@@ -1,15 +1,16 @@
 """One cell: from a model and its data to the numbers that are kept."""
 
-import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meltpoint.errors import Progress
-from meltpoint.estimators.ais import ais_log_z
+from meltpoint.estimators.ais import LogZ, ais_log_z
 from meltpoint.estimators.csl import csl_log_prob
 from meltpoint.estimators.exact import exact_log_z
-from meltpoint.estimators.reverse import raise_log_prob
+from meltpoint.estimators.reverse import LogProb, raise_log_prob
+from meltpoint.evaluation.clock import Clock
 from meltpoint.models.checks import Bits
 from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM
@@ -34,16 +35,22 @@ def compute(
     `log_f` are the unnormalised probabilities of the cell's test examples. Ctrl-C is passed on: half a cell is
     none.
     """
-    begun = time.perf_counter()
+    clock = Clock()
+    base = loaded.base(cell.base)
+    clock.lap("base")
+    running: dict[str, Any] = {"threads": threads, "progress": progress}
+    annealing = {**running, "base": base, "steps": cell.steps, "chains": cell.chains, "seed": cell.seed}
     match cell.method:
         case "exact":
-            result = _exact(loaded, log_f, threads, progress)
+            result = _exact(log_f, exact_log_z(loaded.model, **running))
         case "ais":
-            return _ais(cell, loaded, log_f, threads, progress)
+            result = _ais(cell, log_f, ais_log_z(loaded.model, **annealing))
         case "raise":
-            return _raise(cell, loaded, log_f, threads, progress)
+            positions, examples = chosen_examples(cell, loaded)
+            result = _raise(positions, log_f, raise_log_prob(loaded.model, examples, **annealing))
         case "csl":
-            result = _csl(cell, loaded, log_f, threads, progress)
+            positions, examples = chosen_examples(cell, loaded)
+            result = over_the_test_set(csl_log_prob(loaded.model, examples, **annealing), positions, log_f)
         case "log-f":
             result = describe_log_f(log_f)
         case "configurations":
@@ -51,7 +58,8 @@ def compute(
             result = describe_configurations(loaded.model, progress)
         case "samples" | "annealed" | "training":
             result = draw_pictures(cell, loaded, threads, progress)
-    return result, {cell.method: time.perf_counter() - begun}
+    clock.lap(cell.method)
+    return result, clock.seconds()
 
 
 def describe_log_f(log_f: LogF) -> dict[str, Any]:
@@ -64,8 +72,7 @@ def describe_log_f(log_f: LogF) -> dict[str, Any]:
     }
 
 
-def _exact(loaded: Loaded, log_f: LogF, threads: int | None, progress: Progress | None) -> dict[str, Any]:
-    log_z = exact_log_z(loaded.model, threads=threads, progress=progress)
+def _exact(log_f: LogF, log_z: float) -> dict[str, Any]:
     value = float(np.mean(log_f.values)) - log_z
     return {
         "estimate": Estimate(value, mean_error(log_f), "exact", "log Z by enumeration").to_dict(),
@@ -73,107 +80,49 @@ def _exact(loaded: Loaded, log_f: LogF, threads: int | None, progress: Progress 
     }
 
 
-def _ais(
-    cell: Cell, loaded: Loaded, log_f: LogF, threads: int | None, progress: Progress | None
-) -> tuple[dict[str, Any], dict[str, float]]:
-    begun = time.perf_counter()
-    base = loaded.base(cell.base)
-    annealed_from = time.perf_counter()
-    log_z = ais_log_z(
-        loaded.model,
-        base=base,
-        steps=_set(cell.steps),
-        chains=_set(cell.chains),
-        seed=cell.seed,
-        threads=threads,
-        progress=progress,
-    )
-    if len(log_z.log_weights) < _set(cell.chains):
+def _ais(cell: Cell, log_f: LogF, log_z: LogZ) -> dict[str, Any]:
+    if len(log_z.log_weights) != cell.chains:
         raise KeyboardInterrupt
-    result = {
+    return {
         "estimate": optimistic_of(log_z, log_f).to_dict(),
         "log_z": log_z.to_dict(),
         "ess": finite_or_none(log_z.ess),
         "log_f": describe_log_f(log_f),
     }
-    return result, {"base": annealed_from - begun, "AIS": time.perf_counter() - annealed_from}
 
 
-def _raise(
-    cell: Cell, loaded: Loaded, log_f: LogF, threads: int | None, progress: Progress | None
-) -> tuple[dict[str, Any], dict[str, float]]:
-    begun = time.perf_counter()
-    base = loaded.base(cell.base)
-    positions, examples = chosen_examples(cell, loaded)
-    annealed_from = time.perf_counter()
-    prob = raise_log_prob(
-        loaded.model,
-        examples,
-        base=base,
-        steps=_set(cell.steps),
-        chains=_set(cell.chains),
-        seed=cell.seed,
-        threads=threads,
-        progress=progress,
-    )
-    if len(prob.values) < len(positions):
+def _raise(positions: NDArray[np.integer], log_f: LogF, prob: LogProb) -> dict[str, Any]:
+    if len(prob.values) != len(positions):
         raise KeyboardInterrupt
-    result = {
-        **over_the_test_set(prob.values, prob.stderrs, positions, log_f),
-        "certificate": certify_mean_log_prob(
-            float(np.mean(prob.values)), len(positions), _CONFIDENCE
-        ).to_dict(),
+    mean = float(np.mean(prob.values))
+    return {
+        **over_the_test_set(prob, positions, log_f),
+        "certificate": certify_mean_log_prob(mean, len(positions), _CONFIDENCE).to_dict(),
     }
-    return result, {"base": annealed_from - begun, "RAISE": time.perf_counter() - annealed_from}
 
 
-def _csl(
-    cell: Cell, loaded: Loaded, log_f: LogF, threads: int | None, progress: Progress | None
-) -> dict[str, Any]:
-    positions, examples = chosen_examples(cell, loaded)
-    prob = csl_log_prob(
-        loaded.model,
-        examples,
-        base=loaded.base(cell.base),
-        steps=_set(cell.steps),
-        chains=_set(cell.chains),
-        seed=cell.seed,
-        threads=threads,
-        progress=progress,
-    )
-    return over_the_test_set(prob.values, prob.stderrs, positions, log_f)
-
-
-def chosen_examples(cell: Cell, loaded: Loaded) -> tuple[np.ndarray, Bits]:
+def chosen_examples(cell: Cell, loaded: Loaded) -> tuple[NDArray[np.integer], Bits]:
     """Positions and bits of the test examples that a cell's chains are run for, the same for every method."""
     test = loaded.test(cell)
-    size = min(_set(cell.examples), len(test))
+    size = min(cell.examples or len(test), len(test))
     positions = generator(cell.seed, Purpose.EXAMPLES).choice(len(test), size=size, replace=False)
     return positions, test[positions]
 
 
-def over_the_test_set(
-    values: np.ndarray, errors: np.ndarray, positions: np.ndarray, log_f: LogF
-) -> dict[str, Any]:
+def over_the_test_set(prob: LogProb, positions: NDArray[np.integer], log_f: LogF) -> dict[str, Any]:
     """The mean over the whole test set with the control variate, without it, and what both are made of."""
     control, population = log_f.values[positions], len(log_f.values)
-    mean, error = control_variate_mean(values, control, log_f.values, errors)
-    plain_error = subset_error(values, errors, population)
+    mean, error = control_variate_mean(prob.values, control, log_f.values, prob.stderrs)
+    plain_error = subset_error(prob.values, prob.stderrs, population)
     covers = "the choice of examples and the noise of their chains"
     return {
         "estimate": Estimate(mean, error, "conservative", covers).to_dict(),
-        "plain": Estimate(float(np.mean(values)), plain_error, "conservative", covers).to_dict(),
+        "plain": Estimate(float(np.mean(prob.values)), plain_error, "conservative", covers).to_dict(),
         "control_variate_gain": finite_or_none(plain_error / error) if error > 0 else None,
         "examples": {
             "positions": positions.tolist(),
-            "log_prob": [finite_or_none(value) for value in values.tolist()],
-            "stderr": [finite_or_none(value) for value in errors.tolist()],
+            "log_prob": [finite_or_none(value) for value in prob.values.tolist()],
+            "stderr": [finite_or_none(value) for value in prob.stderrs.tolist()],
             "log_f": control.tolist(),
         },
     }
-
-
-def _set(value: int | None) -> int:
-    """A number that every cell of this method has."""
-    assert value is not None
-    return value

@@ -1,11 +1,11 @@
 """Unnormalised probabilities of the test sets: the same for all cells of a model, so computed once and kept."""
 
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from meltpoint.errors import Progress
+from meltpoint.evaluation.clock import Clock
 from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM
 from meltpoint.paper.cells import Cell
@@ -46,9 +46,9 @@ class LogFs:
         assert not isinstance(loaded.model, RBM)
         if self.store.has(key, self.shelf.fingerprint(key)):
             return self.store.read_log_f(key)
-        begun = time.perf_counter()
+        clock = Clock()
         log_f = loaded.model.log_f_estimate(loaded.test(key), seed=key.seed, progress=progress)
-        seconds = {"log f": time.perf_counter() - begun}
+        clock.lap("log f")
         self.store.write_log_f(key, log_f)
-        self.store.write(key, record_of(key, self.shelf, describe_log_f(log_f), seconds, None))
+        self.store.write(key, record_of(key, self.shelf, describe_log_f(log_f), clock.seconds(), None))
         return log_f

@@ -23,7 +23,7 @@ def record_of(
         "model": {"what": repr(loaded.model), "sha256": loaded.model_digest},
         "data": {"name": SUBJECTS[cell.model].data, "sha256": loaded.data_digest},
         "result": result,
-        "seconds": {**seconds, "total": sum(seconds.values())},
+        "seconds": seconds,
         "threads": check_threads(threads),
         "versions": versions(),
     }
