@@ -37,7 +37,7 @@ def evaluate(name: str, steps: int, chains: int, test_examples: int) -> dict[str
     model = mp.load(ZOO / f"{name}.npz")
     data = mp.datasets.load("mnist" if name.startswith("mnist") else "omniglot")
     chosen = np.random.default_rng(0).permutation(len(data.test))[:test_examples]
-    report = mp.evaluate(model, data.test[chosen], data.train, steps=steps, chains=chains)
+    report = mp.evaluate(model, data.test[chosen], data.train, schedule="linear", steps=steps, chains=chains)
     return {
         "base": report.settings.base,
         "conservative": [report.conservative.value, report.conservative.stderr],
