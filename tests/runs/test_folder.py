@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from meltpoint.errors import InputError, RunWarning
 from meltpoint.runs.folder import open_run
 from meltpoint.runs.lock import is_locked
+from meltpoint.runs.pieces import write_piece
 from meltpoint.runs.specification import METHOD, Specification, read_specification
 
 SPECIFICATION = Specification(
@@ -27,6 +29,7 @@ PIECE = {"values": np.arange(3.0)}
 
 HOLD = """
 import sys
+import warnings
 from meltpoint.runs.lock import locked
 from pathlib import Path
 with locked(Path(sys.argv[1])):
@@ -179,6 +182,22 @@ def test_what_a_full_disk_does_not_take_is_written_later(tmp_path, monkeypatch):
         run.write("c", PIECE)
     assert sorted(path.stem for path in tmp_path.glob("*.npz")) == ["a", "b", "c"]
     assert not list(tmp_path.glob(".meltpoint-*"))
+
+
+def test_a_piece_that_is_too_large_does_not_keep_the_others_out(tmp_path, monkeypatch):
+    def write(path, arrays, *context):
+        if path.stem == "large":
+            raise InputError(found="no space", expected="some", remedy="free some")
+        write_piece(path, arrays, *context)
+
+    monkeypatch.setattr("meltpoint.runs.folder.write_piece", write)
+    with warnings.catch_warnings(record=True, action="always") as told:
+        with open_run(tmp_path, SPECIFICATION) as run:
+            write_all(run, "a", "large", "b")
+        assert sorted(path.stem for path in tmp_path.glob("*.npz")) == ["a", "b"]
+    assert "Nothing is lost so far" in str(told[0].message)
+    assert "1 finished piece of the run could not be written" in str(told[-1].message)
+    assert len(told) == 2
 
 
 def test_what_could_not_be_written_to_the_end_is_told(tmp_path, monkeypatch):

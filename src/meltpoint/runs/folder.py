@@ -55,10 +55,14 @@ class RunFolder:
             return None
 
     def write(self, name: str, arrays: Arrays) -> None:
-        """Write a piece, and those that could not be written before."""
+        """Write a piece, and then those that could not be written before, as far as it goes."""
         known = bool(self._waiting)
         self._waiting[name] = arrays
-        problem = self._write_waiting()
+        # The new one first: there may be room for it though there is none for a larger one before it.
+        in_turn = [name, *(other for other in self._waiting if other != name)]
+        problem = next(
+            filter(None, map(self._try, in_turn)), None
+        )  # the first that fails is the last that is tried
         if problem and not known:
             _warn(
                 f"{problem.found}: {problem.remedy}. Nothing is lost so far: the run goes on, and what is "
@@ -75,26 +79,25 @@ class RunFolder:
 
     def close(self) -> None:
         """Try once more to write what could not be written."""
-        problem = self._write_waiting()
-        if problem:
-            n = len(self._waiting)
+        problems = [problem for name in list(self._waiting) if (problem := self._try(name))]
+        if problems:
+            n, first = len(problems), problems[0]
             _warn(
-                f"{problem.found}: {problem.remedy}. {n:,} finished piece{'s' if n > 1 else ''} of the run could "
-                "not be written; calling again computes them again, and no others"
+                f"{first.found}: {first.remedy}. {n:,} finished piece{'s' if n > 1 else ''} of the run could not "
+                "be written; calling again computes them again, and no others"
             )
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.npz"
 
-    def _write_waiting(self) -> InputError | None:
-        """Write what waits, in order; gives the first problem, and lets the rest wait on."""
-        for name, arrays in list(self._waiting.items()):
-            try:
-                make_folder(self._path(name).parent)
-                write_piece(self._path(name), arrays, self._fingerprint, name)
-            except InputError as problem:
-                return problem
-            del self._waiting[name]
+    def _try(self, name: str) -> InputError | None:
+        """Write a piece that waits; if that is not possible it waits on."""
+        try:
+            make_folder(self._path(name).parent)
+            write_piece(self._path(name), self._waiting[name], self._fingerprint, name)
+        except InputError as problem:
+            return problem
+        del self._waiting[name]
         return None
 
 
