@@ -21,6 +21,7 @@ class Purpose(IntEnum):
     TRAINING = 9
     PILOT = 10
     CSL = 11
+    STAGE = 12
 
 
 def check_seed(seed: int) -> int:

@@ -82,7 +82,7 @@ def test_friction_beats_linear_steps_on_a_trained_model(shared, monkeypatch):
 )
 def test_a_schedule_that_did_harm_is_not_used(gain, name):
     edges, friction = np.array([0.0, 0.5, 1.0]), np.array([1.0, 100.0])
-    schedule = FrictionSchedule(edges, friction, Pilot(500, 1, gain, 1.0))
+    schedule = FrictionSchedule(edges, friction, Pilot(500, 1, -9.0, gain, 1.0))
     assert schedule.name == name
     assert np.array_equal(schedule.betas(10), np.linspace(0, 1, 11)) == (name == "linear")
     assert replace(schedule.pilot, gain=0.0).to_dict()["helps"]

@@ -37,12 +37,18 @@ _TASK = "pilot"
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a pilot cost, and how much less both directions lost with its betas, in nats, than with linear steps."""
+    """What a pilot cost, and what AIS and RAISE kept with linear steps, and how much more with its own."""
 
     steps: int
     chain_steps: int
+    linear_kept: float
     gain: float
     gain_error: float
+
+    @property
+    def kept(self) -> float:
+        """Mean log weight of AIS and of RAISE together, from the steps that were better: bases are compared by it."""
+        return self.linear_kept + (self.gain if self.helps else 0.0)
 
     @property
     def helps(self) -> bool:
@@ -54,6 +60,7 @@ class Pilot:
         return {
             "steps": self.steps,
             "chain_steps": self.chain_steps,
+            "linear_kept": finite_or_none(self.linear_kept),
             "gain": finite_or_none(self.gain),
             "gain_error": finite_or_none(self.gain_error),
             "helps": self.helps,
@@ -109,6 +116,7 @@ def friction_schedule(
     pilot = Pilot(
         steps=_STEPS,
         chain_steps=2 * walk.chain_steps,
+        linear_kept=first.kept,
         gain=float(second.up.mean() - first.up.mean() + gains.mean()),
         gain_error=math.hypot(_error(first.up), _error(second.up), _error(gains)),
     )
@@ -123,7 +131,13 @@ class _Round:
     friction: Floats
     up: Floats
     down: Floats
+    offset: float
     examples: Bits
+
+    @property
+    def kept(self) -> float:
+        """Mean log weight of AIS and of RAISE together, with all that bases do not share."""
+        return float(self.offset + self.up.mean() + self.down.mean())
 
 
 @dataclass(frozen=True)
@@ -151,13 +165,14 @@ class _Walk:
         done = k * self.chain_steps
         up = self._anneal([Leg(part) for part in windows.parts], nowhere, _keys(k, 0), done)
         visible = self._visible(up.state, k) if examples is None else examples
-        start, legs, _ = proposal(self.model, family, visible, betas, self.seed, _keys(k, 1))
+        start, legs, first = proposal(self.model, family, visible, betas, self.seed, _keys(k, 1))
         parts = [Leg(part, leg.frozen) for leg in legs for part in replace(windows, betas=leg.betas).parts]
         down = self._anneal(parts, start, _keys(k, 1), done + _CHAINS * _STEPS)
         weights = _by_leg(down)
         heating, backward = weights[:, :-count], weights[:, -count:][:, ::-1]
         friction = measure_friction(windows, _by_leg(up), backward, heating if heating.size else None)
-        return _Round(windows.edges, friction, up.log_weights, down.log_weights, visible)
+        offset = float(family.log_z_base + first.mean())
+        return _Round(windows.edges, friction, up.log_weights, down.log_weights, offset, visible)
 
     def _anneal(self, legs: Sequence[Leg], start: Bits, keys: np.ndarray, done: int) -> Annealed:
         def whole(task: str, here: float, total: float) -> None:

@@ -8,7 +8,7 @@ class Clock:
     """Seconds of each part, and in all."""
 
     def __init__(self) -> None:
-        self._start = self._last = time.perf_counter()
+        self.started = self._last = time.perf_counter()
         self._laps: dict[str, float] = {}
 
     def lap(self, name: str) -> None:
@@ -28,4 +28,4 @@ class Clock:
 
     def seconds(self) -> dict[str, float]:
         """Seconds by name, and the total so far."""
-        return {**self._laps, "total": time.perf_counter() - self._start}
+        return {**self._laps, "total": time.perf_counter() - self.started}

@@ -18,8 +18,8 @@ from meltpoint.runs.folder import RunFolder, open_run
 from meltpoint.runs.specification import Specification
 from meltpoint.runs.store import Nowhere, Store
 
-_JUDGEMENT = ("tolerance", "confidence")
-"""Settings that change what is made of the numbers, and not the numbers."""
+_JUDGEMENT = ("tolerance", "confidence", "gap", "budget")
+"""Settings that change what is made of the numbers and how many there are, and not the numbers."""
 
 
 def specify(

@@ -85,11 +85,15 @@ def cut(examples: int, chains: int, ais_chains: int) -> list[Task]:
 
 
 def work_of(stage: Stage, task: Task) -> int:
-    """Chain-steps of a task. RAISE heats a DBM's hidden units before it melts them."""
+    """Chain-steps of a task."""
     if task.estimator == "ais":
         return task.count * stage.steps
-    legs = 2 if isinstance(stage.model, DBM) and len(stage.model.weights) > 1 else 1
-    return task.count * stage.chains * stage.steps * legs
+    return task.count * stage.chains * stage.steps * legs_of(stage.model)
+
+
+def legs_of(model: Model) -> int:
+    """How often RAISE goes through all betas: a DBM is heated before it is melted."""
+    return 2 if isinstance(model, DBM) and len(model.weights) > 1 else 1
 
 
 def _ranges(n: int, largest: int) -> list[tuple[int, int]]:

@@ -87,6 +87,7 @@ def report_so_far(run: StoredRun) -> Report:
     first = stages[0].stage
     settings = replace(
         Settings(**run.specification.settings, **run.specification.judgement),
+        base=first.base.name,
         steps=first.steps,
         examples=len(first.examples),
         chains=sum(stored.stage.chains for stored in stages),

@@ -13,6 +13,7 @@ from meltpoint.estimators.reverse import LogProb
 from meltpoint.models import Model
 from meltpoint.models.log_f import LogF
 from meltpoint.report.report import PerExample, Report, Settings
+from meltpoint.report.stages import sigmas_of
 from meltpoint.report.verdict import Signs, judge
 from meltpoint.statistics.certificate import certify_log_z, certify_mean_log_prob
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
@@ -31,8 +32,12 @@ def compose(
     positions: NDArray[np.integer],
     seconds: dict[str, float],
     pilot: Pilot | None = None,
+    doubt: float | None = None,
 ) -> Report:
-    """The report of what the estimators found; `positions` (example,) are RAISE's in the test set."""
+    """The report of what the estimators found; `positions` (example,) are RAISE's in the test set.
+
+    `doubt` is the probability that `between` may miss, if it is not all of 1 - confidence.
+    """
     population = len(log_f.values)
     optimistic = optimistic_of(log_z, log_f)
     mean, error = control_variate_mean(prob.values, log_f.values[positions], log_f.values, prob.stderrs)
@@ -49,6 +54,7 @@ def compose(
         "difference",
         "both errors",
     )
+    sigmas = sigmas_of((1 - settings.confidence if doubt is None else doubt) / 2)  # half on each side
     tail = pareto_k(log_z.log_weights)
     apart = np.fmax(halves_apart(log_z.log_weights), halves_apart_mean(prob.log_weights))
     signs = Signs(log_z.ess, len(log_z.log_weights), tail, float(apart))
@@ -60,6 +66,10 @@ def compose(
         conservative=conservative,
         optimistic=optimistic,
         gap=gap,
+        between=(
+            conservative.value - sigmas * conservative.stderr,
+            optimistic.value + sigmas * optimistic.stderr,
+        ),
         exact=exact,
         log_z=log_z,
         ess=log_z.ess,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from meltpoint.estimators.pilot import Pilot
 from meltpoint.models.checks import Floats
+from meltpoint.report.stages import Spent
 from meltpoint.report.verdict import Verdict
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate, finite_or_none
@@ -32,6 +33,8 @@ class Settings:
     precision: str
     tolerance: float
     confidence: float
+    gap: float | None = None
+    budget: float | None = None
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class Report:
 
     `conservative` (RAISE) and `optimistic` (AIS) are the bracket, `gap` their difference, `verdict` what to
     make of it. `settings` is what was asked for, `pilot` what finding the schedule cost; after Ctrl-C
-    `per_example` has fewer examples than that.
+    `per_example` has fewer examples than that. `between` are the ends that the model's own value lies between, with
+    the confidence of the settings; `stages` are those of a run that was asked for a gap.
     """
 
     model: str
@@ -61,6 +65,7 @@ class Report:
     conservative: Estimate
     optimistic: Estimate
     gap: Estimate
+    between: tuple[float, float]
     exact: Estimate | None
     log_z: Estimate
     ess: float
@@ -74,6 +79,7 @@ class Report:
     ais_log_weights: Floats
     seconds: dict[str, float]
     versions: dict[str, str]
+    stages: tuple[Spent, ...] = ()
 
     def __repr__(self) -> str:
         return f"Report({self.model}: {self.conservative} to {self.optimistic}, {self.verdict.reason})"
@@ -106,6 +112,7 @@ class Report:
             "conservative": self.conservative.to_dict(),
             "optimistic": self.optimistic.to_dict(),
             "gap": self.gap.to_dict(),
+            "between": [finite_or_none(end) for end in self.between],
             "exact": self.exact.to_dict() if self.exact else None,
             "verdict": self.verdict.to_dict(),
             "log_z": self.log_z.to_dict(),
@@ -121,6 +128,7 @@ class Report:
                 "stderr": [finite_or_none(e) for e in per.stderr.tolist()],
                 "log_f": [finite_or_none(f) for f in per.log_f.tolist()],
             },
+            "stages": [stage.to_dict() for stage in self.stages],
             "seconds": self.seconds,
             "versions": self.versions,
             "interrupted": self.interrupted,

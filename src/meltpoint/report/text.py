@@ -7,6 +7,7 @@ import numpy as np
 
 from meltpoint.report.duration import duration
 from meltpoint.report.report import Report
+from meltpoint.report.stages import Spent
 from meltpoint.statistics.estimate import Estimate, decimals
 
 _WIDTH = 79
@@ -39,7 +40,9 @@ def _details(report: Report) -> dict[str, str]:
     s, per = report.settings, report.per_example
     ais_chains = min(s.ais_chains, len(report.ais_log_weights))
     estimate = decimals(float(np.mean(per.log_prob)), 2)
+    low, high = (decimals(end, report.gap.digits) for end in report.between)
     details = {
+        "between": f"{low} and {high} with {100 * s.confidence:.12g}% confidence, as far as errors are normal",
         "certificate": f"{report.certificate} (estimated: {estimate}), whatever the number of steps and "
         "chains; p_ann is the annealing model",
         "log Z": f"{report.log_z} ({str(report.log_z_certificate).removeprefix('log Z ')}); "
@@ -49,6 +52,10 @@ def _details(report: Report) -> dict[str, str]:
         f"{_pilot(report)}",
         "RAISE": f"{_count(len(per.log_prob), 'example')} × {_count(s.chains, 'chain')}{_gain(report)}",
     }
+    if report.stages:
+        asked = "" if s.gap is None else f", to a gap of {s.gap:g} nats"
+        details["asked"] = f"within {duration(s.budget or 0.0)}{asked}"
+        details["stages"] = "; ".join(_stage(stage) for stage in report.stages)
     if report.log_f_error > 0:
         details["log f"] = f"estimated too, ± {report.log_f_error:.3f}: AIS rests on two estimates"
     if report.interrupted:
@@ -84,6 +91,13 @@ def _gain(report: Report) -> str:
         return ""
     times, what = (gain, "smaller") if gain >= 1 else (1 / gain, "larger")
     return f"; with the control variate the error is {times:.1f} × {what}"
+
+
+def _stage(stage: Spent) -> str:
+    return (
+        f"{_count(stage.steps, 'step')} of {stage.examples:,} × {stage.chains:,} and {stage.ais_chains:,} chains: "
+        f"gap {stage.optimistic - stage.conservative:.2f}, below {stage.upper:.2f}"
+    )
 
 
 def _tail(report: Report) -> str:
