@@ -45,6 +45,8 @@ def test_json(run, folder):
         "precision": "mixed",
         "tolerance": 2.5,
         "confidence": 0.99,
+        "gap": None,
+        "budget": None,
     }
 
 

@@ -1,6 +1,6 @@
 """Reports made by hand, so that their views can be tested without sampling anything."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,9 @@ SETTINGS = Settings(
 )
 
 
+_SETTINGS = {field.name for field in fields(Settings)} - {field.name for field in fields(Report)}
+
+
 def made(**changes: Any) -> Report:
     """A report on four of 10,000 examples; changes are its fields, or those of its settings."""
     rng = np.random.default_rng(0)
@@ -39,6 +42,7 @@ def made(**changes: Any) -> Report:
         conservative=Estimate(-86.473, 0.03, "conservative", "noise"),
         optimistic=Estimate(-86.35, 0.017, "optimistic", "noise"),
         gap=gap,
+        between=(-86.55, -86.306),
         exact=None,
         log_z=LogZ(451.28, 0.017, "lower bound", "noise", ais_log_weights, 31.4),
         ess=31.4,
@@ -55,5 +59,5 @@ def made(**changes: Any) -> Report:
         seconds={"AIS": 61.2, "RAISE": 71.0, "total": 132.9},
         versions={"meltpoint": "0.1.0", "numpy": "2.0.0", "numba": "0.61.0", "Python": "3.11.0"},
     )
-    asked = {name: changes.pop(name) for name in list(changes) if hasattr(SETTINGS, name)}
+    asked = {name: changes.pop(name) for name in list(changes) if name in _SETTINGS}
     return replace(report, settings=replace(SETTINGS, **asked), **changes)

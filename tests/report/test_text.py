@@ -36,6 +36,8 @@ def test_a_whole_report():
             "",
             "Agree: the two estimates are 0.12 nats apart (tolerance 1).",
             "",
+            "between               -86.55 and -86.31 with 99% confidence, as far as errors",
+            "                      are normal",
             "certificate           mean log p_ann of these 4 examples > -89.16 with 99%",
             "                      confidence (estimated: -88.00), whatever the number of",
             "                      steps and chains; p_ann is the annealing model",
@@ -133,7 +135,7 @@ def test_every_report_fits_a_terminal(bracket, layers, ess, seconds, asked):
 def test_every_setting_is_shown():
     values = {"base": "BASE", "schedule": "SCHEDULE", "precision": "PRECISION", "steps": 31415}
     values |= {"chains": 27182, "ais_chains": 16180, "seed": 57721, "tolerance": 0.6931, "examples": 14142}
-    assert {field.name for field in fields(SETTINGS)} - set(values) == {"confidence"}
+    assert {field.name for field in fields(SETTINGS)} - set(values) == {"confidence", "gap", "budget"}
     report = made(**values)
     report = replace(report, verdict=judge(report.gap, Signs(31.4, 50), values["tolerance"]))
     text = str(report).replace(",", "")

@@ -23,6 +23,8 @@ from meltpoint.errors import InputError
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from meltpoint.report.stages import Spent
+
 
 def evaluate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)],
@@ -30,18 +32,34 @@ def evaluate(
     train: Annotated[
         str | None,
         typer.Option(
-            help="Training examples, for base rates; never the test set.",
+            help="Training examples, for base rates and the pilot; never the test set.",
             show_default="those of the data set, if DATA is one",
         ),
     ] = None,
     base: Annotated[
         str | None, typer.Option(help="data, model or uniform.", show_default="data with --train, else model")
     ] = None,
-    steps: Annotated[int, typer.Option(help="Annealing steps. More steps, smaller gap.")] = 3000,
+    gap: Annotated[
+        float | None,
+        typer.Option(
+            help="Go on until the gap is surely below so many nats; sizes are then chosen.",
+            show_default="none",
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Time to spend, such as 30m, 2h or 90s; sizes are then chosen.",
+            show_default="30m with --gap",
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Annealing steps. More steps, smaller gap.", show_default="3000")
+    ] = None,
     schedule: Annotated[
         str, typer.Option(help="friction: steps where a short pilot finds them needed. linear: equal steps.")
     ] = "friction",
-    chains: Annotated[int, typer.Option(help="RAISE chains per example.")] = 4,
+    chains: Annotated[int | None, typer.Option(help="RAISE chains per example.", show_default="4")] = None,
     examples: Annotated[
         int | None, typer.Option(help="Test examples RAISE is run for.", show_default="100, or all if fewer")
     ] = None,
@@ -50,7 +68,10 @@ def evaluate(
     ] = None,
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = 0,
     binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
-    tolerance: Annotated[float, typer.Option(help="Gap, in nats, that still counts as agreement.")] = 1.0,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="Gap, in nats, that still counts as agreement.", show_default="--gap, or 1"),
+    ] = None,
     run: Annotated[
         Path | None,
         typer.Option(
@@ -90,6 +111,8 @@ def evaluate(
                 test_examples,
                 train_examples,
                 base=base,  # pyright: ignore[reportArgumentType]
+                gap=gap,
+                budget=budget,
                 steps=steps,
                 schedule=schedule,  # pyright: ignore[reportArgumentType]
                 chains=chains,
@@ -102,6 +125,7 @@ def evaluate(
                 executor=executor,
                 threads=threads,
                 progress=progress,
+                watch=_show,
             )
         if json:
             from json import dumps
@@ -118,6 +142,14 @@ def evaluate(
             say(to_continue)
     if report.interrupted or not report.verdict.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
+
+
+def _show(stage: "Spent") -> None:
+    """A line for every stage: the two numbers closing in."""
+    say(
+        f"{stage.steps:>9,} steps   RAISE {stage.conservative:.2f}   AIS {stage.optimistic:.2f}   gap below "
+        f"{stage.upper:.2f}   effective {stage.ess:,.0f} of {stage.ais_chains:,} chains"
+    )
 
 
 def _to_continue(run: Path | None) -> str:

@@ -55,10 +55,10 @@ class Measured:
 
     def upper(
         self,
-        steps: NDArray[np.generic],
-        examples: NDArray[np.generic],
+        steps: NDArray[np.integer],
+        examples: NDArray[np.integer],
         chains: NDArray[np.integer],
-        ais_chains: NDArray[np.generic],
+        ais_chains: NDArray[np.integer],
         sigmas: float,
     ) -> Floats:
         """Predicted upper limits of the gap; infinite where AIS would rest on too few chains."""
