@@ -43,7 +43,7 @@ FULL = Effort(
     reference_seconds=0.6,
     bound_seconds=0.4,
     scaling_rounds=2,
-    large=Sizes(steps=(1_000, 100_000), tile=24, chains=(100, 10_000), chains_steps=1_000),
+    large=Sizes(steps=(1_000, 100_000), tile=24, chains=(100, 10_000), chains_steps=3_000),
     small=Sizes(steps=(1_000, 100_000), tile=128, chains=(100, 10_000), chains_steps=5_000),
     memory_steps=10_000,
     memory_chains=5_000,
