@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -124,18 +125,58 @@ def test_an_interruption_before_anything_is_done_finishes_nothing(monkeypatch) -
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
+    started = Event()
     monkeypatch.setattr(front, "wait", interrupted)
-    monkeypatch.setattr(front._Tile, "_walk", lambda self, *_: not self.stop.wait(10))
+    monkeypatch.setattr(front._Tile, "_walk", lambda *_: iter([started.wait(0.2)]))
     assert not run(threads=1, tile=1).finished.any()
+
+
+def test_an_interruption_at_the_very_end_is_not_lost() -> None:
+    def progress(task, done, total):
+        if task == "annealing" and done == total:
+            raise KeyboardInterrupt
+
+    finished = run(threads=1, tile=8, progress=progress).finished
+    assert finished.any()
+    assert not finished.all()
 
 
 def test_a_failure_in_a_tile_is_not_swallowed(monkeypatch) -> None:
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(front._Tile, "run", fail)
+    monkeypatch.setattr(front._Tile, "_walk", fail)
     with pytest.raises(ZeroDivisionError):
         run(threads=2)
+
+
+def test_tiles_of_a_wave_take_turns_and_later_waves_wait(whole, monkeypatch) -> None:
+    kernel, order = front._call, []
+
+    def call(packed, betas, frozen, state, generators, log_weights, carried):
+        if betas.size > 1:  # not what is done to compile
+            order.append(log_weights.size)
+        kernel(packed, betas, frozen, state, generators, log_weights, carried)
+
+    monkeypatch.setattr(front, "_call", call)
+    monkeypatch.setattr(front, "_LEAST_WORK", 0)
+    monkeypatch.setattr(front, "_cut", lambda *_: [slice(0, 10), slice(10, 14), slice(14, 23)])
+    same(run(threads=1), whole["mixed"])
+    first, rest = order[: order.count(10)], order[order.count(10) :]
+    assert set(first) == {10}  # the first wave has a single tile, so that the last one is full
+    assert rest == [4, 9] * (len(rest) // 2)
+    assert len(first) == len(rest) // 2 > 4
+
+
+def test_there_is_a_tile_more_than_threads_where_chains_are_many_enough() -> None:
+    def sizes(*how):
+        return [part.stop - part.start for part in front._cut(*how)]
+
+    assert sizes(100, 2, 128) == [33, 33, 34]
+    assert sizes(40, 2, 128) == [20, 20]
+    assert sizes(100, 1, 128) == [100]
+    assert sizes(3, 8, 128) == [1, 1, 1]
+    assert len(sizes(10_000, 2, 128)) == 81
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(whole) -> None:

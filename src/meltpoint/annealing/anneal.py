@@ -2,17 +2,19 @@
 
 import itertools
 import os
-from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from queue import Empty, PriorityQueue
 from threading import Event
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.family import Family
 from meltpoint.annealing.kernels.blocks import to_bits, to_words
-from meltpoint.annealing.kernels.packing import Packed, padded_columns
+from meltpoint.annealing.kernels.packing import Packed, spread, without_padding
 from meltpoint.annealing.kernels.tile import run_tile
 from meltpoint.annealing.precision import Precision, Stretch, Walk, prepare
 from meltpoint.annealing.streams import LANES
@@ -20,7 +22,11 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.models.checks import Bits, Floats
 
 TILE = 128
+_LEAST_TILE = 25  # fewer chains make a step dearer than idle threads do
 _CALL_WORK = 4_000_000_000  # unit pairs per kernel call: a fraction of a second
+_LEAST_WORK = 400_000_000  # some milliseconds: what surrounds a call must not be felt
+_TURNS = 16  # that a tile takes at least, if they are not too short
+_WAVE = 2  # tiles for each thread that are under way at the same time; those of later waves wait
 _STEP_WORK = 50_000  # what a chain-step costs besides its unit pairs, counted in them
 _PATIENCE = 0.1  # seconds between looks at the progress
 
@@ -73,19 +79,22 @@ def anneal(
     walk = walk or prepare(family, precision)
     compile_kernels(walk, progress)
     steps = sum(leg.betas.size - 1 for leg in legs)
-    n_tiles = threads * -(-n_chains // (threads * tile))  # as many for each thread
-    edges = np.linspace(0, n_chains, min(n_tiles, n_chains) + 1).astype(int)
-    tiles = [slice(low, high) for low, high in itertools.pairwise(edges)]
-    result = Annealed(state.copy(), np.zeros((n_chains, len(legs))), np.zeros(n_chains, np.bool_))
+    tiles = _cut(n_chains, threads, tile)
+    sizes = walk.exact_packed.even.sizes
+    words = to_words(spread(state, sizes))
+    route = [_Way.along(leg, walk) for leg in legs]
+    passed, ended = np.zeros((n_chains, len(legs))), np.zeros(n_chains, np.bool_)
     done = np.zeros(len(tiles), np.int64)  # chain-steps; each tile writes its own entry
     stop = Event()
+    waiting: _Waiting = PriorityQueue()
+    for k, part in enumerate(tiles):
+        own = generators[part].copy()
+        job = _Tile(walk, route, words[part], own, passed[part], ended[part], done[k : k + 1])
+        wave = -((len(tiles) - 1 - k) // (_WAVE * threads))  # the last one is full
+        waiting.put((wave, 0, k, job.turns(-(-steps // _TURNS))))
     with ThreadPoolExecutor(threads) as pool:
-        futures: list[Future[None]] = []
         try:
-            for k, part in enumerate(tiles):
-                job = _Tile(walk, legs, result, part, generators[part].copy(), done[k : k + 1], stop)
-                futures.append(pool.submit(job.run))
-            pending = set(futures)
+            pending = {pool.submit(_work, waiting, stop) for _ in range(threads)}
             while pending:
                 finished, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
                 for future in finished:
@@ -93,11 +102,12 @@ def anneal(
                 progress(task, float(done.sum()), float(n_chains * steps))
         except BaseException as problem:
             stop.set()
-            for future in futures:
-                future.cancel()
             if not isinstance(problem, KeyboardInterrupt):
                 raise
-    return result
+    if stop.is_set() and ended.all():
+        ended[tiles[-1]] = False  # or the caller would not know of the interruption
+    units = np.where(ended[:, np.newaxis], without_padding(to_bits(words), sizes), state)
+    return Annealed(units, passed, ended)
 
 
 def check_threads(threads: int | None) -> int:
@@ -115,73 +125,101 @@ def check_threads(threads: int | None) -> int:
 
 
 @dataclass(frozen=True)
+class _Way:
+    """A leg as the kernels walk it: its stretches, and the frozen units as words (block,)."""
+
+    stretches: list[Stretch]
+    frozen: NDArray[np.uint32]
+
+    @classmethod
+    def along(cls, leg: Leg, walk: Walk) -> "_Way":
+        sizes = walk.exact_packed.even.sizes
+        frozen = np.zeros(sizes.sum(), np.bool_) if leg.frozen is None else leg.frozen
+        return cls(walk.stretches(leg.betas), to_words(spread(frozen, sizes)))
+
+
+@dataclass(frozen=True)
 class _Tile:
-    """Some of the chains, on their way through all legs on one thread."""
+    """Some of the chains, on their way through all legs on one thread; they write to their parts of all results."""
 
     walk: Walk
-    legs: Sequence[Leg]
-    result: Annealed
-    part: slice
+    route: list[_Way]
+    state: NDArray[np.uint32]  # (chain, block)
     generators: NDArray[np.uint32]
+    passed: Floats
+    ended: NDArray[np.bool_]
     done: NDArray[np.int64]
-    stop: Event
 
-    def run(self) -> None:
-        even = self.walk.exact_packed.even
-        columns = padded_columns(even.sizes, even.starts)
-
-        def units() -> Bits:
-            return to_bits(state)[:, columns]
-
-        def words(bits: NDArray[np.generic]) -> NDArray[np.uint32]:
-            spread = np.zeros((*bits.shape[:-1], even.starts[-1]), np.uint8)
-            spread[..., columns] = bits
-            return to_words(spread)
-
-        state = words(self.result.state[self.part])
-        log_weights = np.zeros(len(state))
-        carried = np.ones(len(state))
+    def turns(self, steps: int) -> Iterator[None]:
+        """Walk the route, and pause for other tiles after every turn of about so many steps."""
+        log_weights = np.zeros(len(self.state))
+        carried = np.ones(len(self.state))
         exact = True
         beta = 0.0
-        passed = np.empty((len(state), len(self.legs)))
-        for k, leg in enumerate(self.legs):
-            frozen = words(np.zeros(len(columns)) if leg.frozen is None else leg.frozen)
-            for stretch in self.walk.stretches(leg.betas):
+        passed = np.empty_like(self.passed)
+        for k, way in enumerate(self.route):
+            for stretch in way.stretches:
                 if stretch.exact != exact:
-                    log_weights += self.walk.change(stretch.betas[0], units(), stretch.exact)
+                    log_weights += self._change(stretch.betas[0], stretch.exact)
                     exact = stretch.exact
-                if not self._walk(stretch, state, frozen, log_weights, carried):
-                    return
+                yield from self._walk(stretch, way.frozen, log_weights, carried, steps)
                 beta = stretch.betas[-1]
             passed[:, k] = log_weights - np.log(carried)
         if not exact:
-            log_weights += self.walk.change(beta, units(), to_exact=True)
+            log_weights += self._change(beta, to_exact=True)
             passed[:, -1] = log_weights - np.log(carried)
-        if self.stop.is_set():
-            return  # an interruption leaves something unfinished, or the caller would not know of it
-        self.result.state[self.part] = units()
-        self.result.passed[self.part] = passed
-        self.result.finished[self.part] = True
+        self.passed[:] = passed
+        self.ended[:] = True
+
+    def _change(self, beta: float, to_exact: bool) -> Floats:
+        """Log weights (chain,) of changing between the families where the chains are."""
+        if beta == 0:  # where weights count for nothing
+            return np.zeros(len(self.state))
+        units = without_padding(to_bits(self.state), self.walk.exact_packed.even.sizes)
+        return self.walk.change(beta, units, to_exact)
 
     def _walk(
         self,
         stretch: Stretch,
-        state: NDArray[np.uint32],
         frozen: NDArray[np.uint32],
         log_weights: Floats,
         carried: Floats,
-    ) -> bool:
-        """Walk one stretch in calls that are short enough to stop between; False when stopped."""
+        steps: int,
+    ) -> Iterator[None]:
+        """Walk one stretch in calls that are short enough to stop between, and long enough to be worth it."""
         packed = self.walk.packed(stretch.exact)
         pairs = int(packed.even.starts[-1] * packed.odd.starts[-1])
-        steps = max(16, _CALL_WORK // ((pairs + _STEP_WORK) * len(state)))
+        work = (pairs + _STEP_WORK) * len(self.state)
+        steps = max(16, min(max(steps, _LEAST_WORK // work), _CALL_WORK // work))
         for low in range(0, stretch.betas.size - 1, steps):
-            if self.stop.is_set():
-                return False
             betas = stretch.betas[low : low + steps + 1]
-            _call(packed, betas, frozen, state, self.generators, log_weights, carried)
-            self.done[0] += (betas.size - 1) * len(state)
-        return True
+            _call(packed, betas, frozen, self.state, self.generators, log_weights, carried)
+            self.done[0] += (betas.size - 1) * len(self.state)
+            yield
+
+
+_Waiting: TypeAlias = "PriorityQueue[tuple[int, int, int, Iterator[None]]]"
+"""Tiles that have a turn to take: their waves, turns taken, numbers, and the turns to come."""
+
+
+def _cut(n_chains: int, threads: int, tile: int) -> list[slice]:
+    """As many tiles for each thread, and one more, so that a fast thread can help a slow one at the end."""
+    n_tiles = threads * -(-n_chains // (threads * tile))
+    n_tiles += threads > 1 and n_chains >= _LEAST_TILE * (n_tiles + 1)
+    edges = np.linspace(0, n_chains, min(n_tiles, n_chains) + 1).astype(int)
+    return [slice(low, high) for low, high in itertools.pairwise(edges)]
+
+
+def _work(waiting: _Waiting, stop: Event) -> None:
+    """What a thread does: turn after turn, always of the tile that is most behind in its wave."""
+    while not stop.is_set():
+        try:
+            wave, taken, number, turns = waiting.get_nowait()
+        except Empty:
+            return  # each tile that is left is in the hands of another thread
+        for _ in turns:
+            waiting.put((wave, taken + 1, number, turns))
+            break
 
 
 def _call(
@@ -206,6 +244,7 @@ def compile_kernels(walk: Walk, progress: Progress | None = None) -> None:
             state = np.zeros((1, packed.even.real.size), np.uint32)
             generators = np.ones((1, 4, LANES), np.uint32)
             _call(packed, np.ones(1), state[0], state, generators, np.zeros(1), np.ones(1))
+    walk.change(1.0, np.zeros((1, walk.exact.target.n_even), np.uint8), to_exact=True)
     progress("preparing the kernels (compiled once per machine)", 1.0, 1.0)
 
 

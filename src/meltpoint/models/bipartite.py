@@ -111,10 +111,15 @@ class Bipartite:
 
 
 def sum_rows(bits: Bits, weights: Floats) -> Floats:
-    """bits @ weights, for bits (row, unit), each row's terms added in order."""
-    from scipy.sparse import csr_array
+    """bits @ weights, for zeros and ones (row, unit), each row's terms added in order."""
+    from meltpoint.annealing.kernels.ordered import add_ordered  # Numba takes its time to be imported
 
-    return csr_array(bits.astype(np.float64)) @ weights
+    columns = np.ascontiguousarray(weights, np.float64).reshape(len(weights), -1)
+    rows = np.ascontiguousarray(bits, np.uint8).view()
+    columns.flags.writeable = rows.flags.writeable = False  # of the views: one type of array, compiled once
+    sums = np.zeros((len(rows), columns.shape[1]))
+    add_ordered(rows, columns, sums)
+    return sums.reshape(len(bits), *weights.shape[1:])
 
 
 def sum_softplus(x: NDArray[np.floating]) -> Floats:

@@ -16,7 +16,7 @@ def parameter(value: ArrayLike, name: str, ndim: int) -> Floats:
     try:
         if np.iscomplexobj(value):  # NumPy would drop the imaginary parts
             raise TypeError("they are complex")
-        array = np.array(value, dtype=np.float64)
+        array = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError) as problem:
         raise InputError(
             found=f"{name} that cannot be read as an array of real numbers",

@@ -69,7 +69,9 @@ class DBM:
     def bipartite(self) -> Bipartite:
         """v, h2, h4, … are the even side, h1, h3, … the odd side."""
         blocks = [
-            Block(k // 2, k // 2, w) if k % 2 == 0 else Block((k + 1) // 2, (k - 1) // 2, w.T)
+            Block(k // 2, k // 2, w)
+            if k % 2 == 0
+            else Block((k + 1) // 2, (k - 1) // 2, np.ascontiguousarray(w.T))
             for k, w in enumerate(self.weights)
         ]
         return Bipartite(self.biases[0::2], self.biases[1::2], tuple(blocks))

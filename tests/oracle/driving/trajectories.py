@@ -15,7 +15,7 @@ from meltpoint.annealing import anneal as front
 from meltpoint.annealing.anneal import Annealed, Leg
 from meltpoint.annealing.family import Family
 from meltpoint.annealing.kernels.blocks import to_bits, to_words
-from meltpoint.annealing.kernels.packing import Packed, padded_columns
+from meltpoint.annealing.kernels.packing import Packed, spread, without_padding
 from meltpoint.annealing.precision import Walk
 from meltpoint.annealing.reference import anneal_reference
 from meltpoint.annealing.streams import LANES
@@ -70,8 +70,7 @@ def _enumerate(family: Family, legs: Sequence[Leg], starts: Bits, walk: Walk) ->
 
 
 def _dictate(walk: Walk, trajectories: Bits, log_prob: Floats) -> Callable[..., None]:
-    even = walk.exact_packed.even
-    columns = padded_columns(even.sizes, even.starts)
+    sizes = walk.exact_packed.even.sizes
 
     def call(
         packed: Packed,
@@ -88,9 +87,9 @@ def _dictate(walk: Walk, trajectories: Bits, log_prob: Floats) -> Callable[..., 
         assert family is not None
         chain, walked = generators[:, _CHAIN, 0], generators[0, _WALKED, 0]
         outcomes = Dictation(trajectories[chain % len(trajectories), walked:])
-        units, held = to_bits(state), to_bits(frozen)[columns].astype(np.bool_)
-        units[:, columns], weights = anneal_reference(family, betas, units[:, columns], outcomes, held)
-        state[:] = to_words(units)
+        units, held = (without_padding(to_bits(words), sizes) for words in (state, frozen))
+        units, weights = anneal_reference(family, betas, units, outcomes, held.astype(np.bool_))
+        state[:] = to_words(spread(units, sizes))
         log_weights += weights
         log_prob[chain] += outcomes.log_prob
         generators[:, _WALKED] += np.uint32(outcomes.position)

@@ -11,32 +11,35 @@ import numpy as np
 from meltpoint.annealing.kernels.bits import WORD, count_ones, trailing_zeros, without_lowest
 from meltpoint.annealing.kernels.blocks import list_quads
 from meltpoint.annealing.kernels.compiling import compiled
-from meltpoint.annealing.kernels.packing import CHEAPEST, OFF, ON, QUADS, Side
+from meltpoint.annealing.kernels.packing import CHEAPEST, OFF, ON, QUADS
 from meltpoint.annealing.kernels.rows import FEW, QUAD, STRIP_BYTES
 
 
 @compiled
 def list_lines(
     words: np.ndarray,
-    side: Side,
+    starts: np.ndarray,
+    sizes: np.ndarray,
+    real: np.ndarray,
+    lists: int,
     tabled: np.ndarray,
     lines: np.ndarray,
     counts: np.ndarray,
     kinds: np.ndarray,
 ) -> None:
-    """List, chain by chain and layer by layer, the lines to add for units (chain, block).
+    """List, chain by chain and layer by layer, the lines to add for units (chain, block) of a side.
 
-    A line is row * STRIP_BYTES; `counts` and `kinds` (chain, layer) say how many there are and of which kind, and
-    `tabled` (layer,) which layers have tables.
+    `starts`, `sizes`, `real` and `lists` are the side's, see `Side`. A line is row * STRIP_BYTES; `counts` and
+    `kinds` (chain, layer) say how many there are and of which kind, and `tabled` (layer,) which layers have tables.
     """
     flat = lines.reshape(-1)
-    for layer in range(side.sizes.size):
-        start, size = side.starts[layer], side.sizes[layer]
-        first, last = start // WORD, side.starts[layer + 1] // WORD
+    for layer in range(sizes.size):
+        start, size = starts[layer], sizes[layer]
+        first, last = start // WORD, starts[layer + 1] // WORD
         n_quads = (size + QUAD - 1) // QUAD
         for chain in range(words.shape[0]):
             begin = chain * lines.shape[1] + start
-            kind = side.lists
+            kind = lists
             n_on = 0
             if kind == CHEAPEST and size <= FEW:
                 kind = QUADS
@@ -54,7 +57,7 @@ def list_lines(
             for k in range(first, last):
                 word = words[chain, k]
                 if kind == OFF:
-                    word = np.uint32(~word & side.real[k])
+                    word = np.uint32(~word & real[k])
                 while word:
                     flat[n] = STRIP_BYTES * (WORD * (k - first) + trailing_zeros(word))
                     word = without_lowest(word)

@@ -8,6 +8,7 @@ their rows for all 16 states, so that a quarter as many rows are added whatever 
 so rows and tables give the same bits.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -78,9 +79,26 @@ def padded(size: int) -> int:
     return -(-size // LANES) * LANES
 
 
-def padded_columns(sizes: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each real unit lies among the padded ones."""
-    return np.concatenate([start + np.arange(size) for start, size in zip(starts[:-1], sizes, strict=True)])
+def spread(values: NDArray[Any], sizes: Sequence[int] | NDArray[np.int64]) -> NDArray[Any]:
+    """Values (…, unit) of layers of these sizes at their places among the padded units (…, padded unit)."""
+    full = np.zeros((*values.shape[:-1], sum(map(padded, sizes))), values.dtype)
+    for units, places in _places(sizes):
+        full[..., places] = values[..., units]
+    return full
+
+
+def without_padding(values: NDArray[Any], sizes: Sequence[int] | NDArray[np.int64]) -> NDArray[Any]:
+    """What `spread` was given."""
+    return np.concatenate([values[..., places] for _, places in _places(sizes)], axis=-1)
+
+
+def _places(sizes: Sequence[int] | NDArray[np.int64]) -> list[tuple[slice, slice]]:
+    """Where the units of each layer are without padding, and with it."""
+    firsts, starts = np.cumsum([0, *sizes]), np.cumsum([0, *map(padded, sizes)])
+    return [
+        (slice(first, first + size), slice(start, start + size))
+        for first, start, size in zip(firsts, starts, sizes, strict=False)
+    ]
 
 
 def _side(
@@ -94,14 +112,6 @@ def _side(
 ) -> Side:
     """Pack one side. `sources` holds (source layer, layer of this side, weights (source unit, unit))."""
     starts = np.cumsum([0, *map(padded, sizes)]).astype(np.int64)
-    columns = padded_columns(np.array(sizes), starts)
-
-    def spread(values: NDArray[Any]) -> NDArray[Any]:
-        full = np.zeros(starts[-1], values.dtype)
-        full[columns] = values
-        return full
-
-    slope = spread(bias - base_bias)
     few = sum(weights.shape[0] for _, _, weights in sources) <= FEW
     # Rows of few source units stay in the first-level cache even when they are long.
     wide = few and len(sizes) == 1 and sizes[0] > 2 * LANES
@@ -127,11 +137,11 @@ def _side(
                 tables.append(_tables(strip).ravel())
                 table_offset += tables[-1].size
     return Side(
-        spread(base_bias),
-        slope,
+        spread(base_bias, sizes),
+        spread(bias - base_bias, sizes),
         starts,
         np.array(sizes, np.int64),
-        to_words(spread(np.ones(len(columns), np.uint8))),
+        to_words(spread(np.ones(sum(sizes), np.uint8), sizes)),
         _aligned(np.concatenate(rows)),
         _aligned(np.concatenate(tables)),
         np.array(strips, np.int64),

@@ -66,15 +66,22 @@ def run_tile(
     products = np.empty(PRODUCTS)
     sums = np.empty(WORD, real.dtype)
 
-    list_lines(state, even, even_tabled, even_lines, even_counts[0], even_counts[1])
-    _gather(odd, even, even_lines, even_counts, odd_field)
+    # Functions are given the arrays they need: a whole Side costs as much as a step of several chains.
+    list_lines(
+        state, even.starts, even.sizes, even.real, even.lists, even_tabled,
+        even_lines, even_counts[0], even_counts[1],
+    )  # fmt: skip
+    _gather(
+        odd.weights, odd.quads, odd.strips, odd.totals, odd.stride, odd.wide,
+        even.starts, even_lines, even_counts, odd_field,
+    )  # fmt: skip
     previous = betas[0]
     for i in range(betas.size):
         beta = betas[i]
         delta = beta - previous  # before the first move it is 0, and the weights gain exactly nothing
         last = i + 1 == betas.size
-        _bias_at(beta, even, even_bias)
-        _bias_at(beta, odd, odd_bias)
+        _bias_at(beta, even.base_bias, even.slope, even_bias)
+        _bias_at(beta, odd.base_bias, odd.slope, odd_bias)
         coarse = (
             abs(delta) * reach > _LARGEST_STEP or abs(delta) * reach * n_odd > PRODUCTS * _LARGEST_PRODUCT
         )
@@ -115,16 +122,28 @@ def run_tile(
             log_weights[chain] += gain
         if last:
             break
-        list_lines(odd_state, odd, odd_tabled, odd_lines, odd_counts[0], odd_counts[1])
-        _gather(even, odd, odd_lines, odd_counts, even_field)
+        list_lines(
+            odd_state, odd.starts, odd.sizes, odd.real, odd.lists, odd_tabled,
+            odd_lines, odd_counts[0], odd_counts[1],
+        )  # fmt: skip
+        _gather(
+            even.weights, even.quads, even.strips, even.totals, even.stride, even.wide,
+            odd.starts, odd_lines, odd_counts, even_field,
+        )  # fmt: skip
         factor = real.dtype.type(beta * even.scale)
         for chain in range(n_chains):
             for k in range(state.shape[1]):
                 at = chain * even.stride + k * WORD
                 word = draw_even(generators, chain, even_field, at, even_bias, k * WORD, factor)
                 state[chain, k] = (state[chain, k] & frozen[k]) | (word & even.real[k] & ~frozen[k])
-        list_lines(state, even, even_tabled, even_lines, even_counts[0], even_counts[1])
-        _gather(odd, even, even_lines, even_counts, odd_field)
+        list_lines(
+            state, even.starts, even.sizes, even.real, even.lists, even_tabled,
+            even_lines, even_counts[0], even_counts[1],
+        )  # fmt: skip
+        _gather(
+            odd.weights, odd.quads, odd.strips, odd.totals, odd.stride, odd.wide,
+            even.starts, even_lines, even_counts, odd_field,
+        )  # fmt: skip
         previous = beta
 
 
@@ -139,9 +158,9 @@ def _tabled(side: Side, source: Side) -> np.ndarray:
 
 
 @compiled
-def _bias_at(beta: float, side: Side, out: np.ndarray) -> None:
+def _bias_at(beta: float, base_bias: np.ndarray, slope: np.ndarray, out: np.ndarray) -> None:
     for j in range(out.size):
-        out[j] = side.base_bias[j] + beta * side.slope[j]
+        out[j] = base_bias[j] + beta * slope[j]
 
 
 @compiled
@@ -160,29 +179,41 @@ def _softplus(x: float) -> float:
 
 
 @compiled
-def _gather(side: Side, source: Side, lines: np.ndarray, counts: np.ndarray, field: np.ndarray) -> None:
-    """Field (chain * unit of `side`,): the sum of the weights of the source units that are on."""
+def _gather(
+    weights: np.ndarray,
+    quads: np.ndarray,
+    strips: np.ndarray,
+    totals: np.ndarray,
+    stride: int,
+    wide: bool,
+    starts: np.ndarray,
+    lines: np.ndarray,
+    counts: np.ndarray,
+    field: np.ndarray,
+) -> None:
+    """Field (chain * unit of a side,): the sum of the weights of the source units that are on.
+
+    The first parameters are the side's own, see `Side`; `starts` are those of the source's layers.
+    """
     n_chains = lines.shape[0]
     flat_lines = lines.reshape(-1)
-    for strip in range(side.strips.shape[0]):
-        rows, layer, column, quads, first_to_feed = side.strips[strip]
-        totals = side.totals[strip]
+    for strip in range(strips.shape[0]):
+        rows, layer, column, table, first_to_feed = strips[strip]
         for chain in range(n_chains):
-            at = chain * side.stride + column
-            first = chain * lines.shape[1] + source.starts[layer]
+            at = chain * stride + column
+            first = chain * lines.shape[1] + starts[layer]
             count, kind = counts[0, chain, layer], counts[1, chain, layer]
             fresh, sign = first_to_feed == 1, 1
             if kind == OFF:
-                if fresh:
-                    field[at : at + totals.size] = totals
-                else:
-                    field[at : at + totals.size] += totals
+                # Element by element: for whole arrays Numba compiles two seconds of error messages.
+                for j in range(totals.shape[1]):
+                    field[at + j] = totals[strip, j] + (0 if fresh else field[at + j])
                 fresh, sign = False, -1
-            if side.wide and kind == QUADS:
-                add_wide_quads(side.quads, quads, flat_lines, first, count, sign, fresh, field, at)
-            elif side.wide:
-                add_wide_rows(side.weights, rows, flat_lines, first, count, sign, fresh, field, at)
+            if wide and kind == QUADS:
+                add_wide_quads(quads, table, flat_lines, first, count, sign, fresh, field, at)
+            elif wide:
+                add_wide_rows(weights, rows, flat_lines, first, count, sign, fresh, field, at)
             elif kind == QUADS:
-                add_quads(side.quads, quads, flat_lines, first, count, sign, fresh, field, at)
+                add_quads(quads, table, flat_lines, first, count, sign, fresh, field, at)
             else:
-                add_rows(side.weights, rows, flat_lines, first, count, sign, fresh, field, at)
+                add_rows(weights, rows, flat_lines, first, count, sign, fresh, field, at)
