@@ -42,7 +42,7 @@ def test_a_stage_is_affordable_and_better_than_what_is_known(measured, target, a
     assert 1 <= size.examples <= available
     assert 1 <= size.chains <= measured.losses.size
     again = size.steps == 10 * measured.steps  # where the prediction would reach too far
-    assert size.work(legs) <= affordable or again
+    assert size.work(legs) <= affordable
     assert upper(measured, size) < 0.9 * known or again
 
 
@@ -57,6 +57,14 @@ def test_fewer_chains_with_more_steps_where_chains_help_little_and_more_where_th
     assert next_size(TYPICAL, 0.3, 2.7, 9.0, 10_000, 1, 1e9).chains == 1
     helpful = Measured(2000, np.array([1.1, 0.2, 0.05]), np.array([2.2, 0.4, 0.1]), 0.01)
     assert next_size(helpful, 0.3, 2.7, 9.0, 10_000, 1, 1e9).chains == 3
+
+
+def test_a_target_that_seems_out_of_reach_is_measured_for_again_if_half_of_what_is_left_pays_for_it():
+    slow = Measured(20_000, np.array([0.35, 0.25, 0.2]), np.array([0.37, 0.2, 0.11]), 0.42, power=0.5)
+    for affordable, steps in ((1e15, 200_000), (9e7, 200_000)):
+        assert next_size(slow, 0.1, 2.75, 0.44, 10_000, 1, affordable).steps == steps
+    rest = next_size(slow, 0.1, 2.75, 0.44, 10_000, 1, 8e7)
+    assert 4e7 < rest.work(1) <= 8e7
 
 
 def test_a_poor_budget_gives_the_best_it_can_buy_and_none_if_that_is_nothing():

@@ -21,6 +21,7 @@ from meltpoint.statistics.log_space import log_mean_exp
 _AIM = 0.85  # of the target: predictions are not exact
 _FARTHEST = 40.0  # times the steps of a stage: so far its power law is trusted
 _BETWEEN = 10.0  # times the steps of a stage: where to measure again if that is not far enough
+_SHARE_BETWEEN = 0.5  # of what is affordable: it is for the next stage that one measures
 _MOST_STEPS = 10_000_000
 _LEAST_EXAMPLES = 50
 _LEAST_AIS_CHAINS = 64
@@ -112,13 +113,12 @@ def next_size(
     limit = measured.upper(k, n, c, a, sigmas)
     work = (k * (n * c * legs + a)).astype(np.float64)
     enough = limit <= _AIM * target
-    if (enough & (work <= affordable)).any():
-        best = np.argmin(np.where(enough, work, np.inf))
-        if k.flat[best] > _FARTHEST * measured.steps:
-            return Size(
-                round(_BETWEEN * measured.steps), int(examples[0]), int(chains[-1]), _LEAST_AIS_CHAINS
-            )
-    else:
+    best = np.argmin(np.where(enough, work, np.inf))  # the first, if none is enough
+    if enough.any() and k.flat[best] > _FARTHEST * measured.steps:
+        between = Size(round(_BETWEEN * measured.steps), int(examples[0]), int(chains[-1]), _LEAST_AIS_CHAINS)
+        if between.work(legs) <= _SHARE_BETWEEN * affordable:
+            return between
+    if not (enough.any() and work.flat[best] <= affordable):
         limit = np.where(work <= affordable, limit, np.inf)
         best = np.argmin(limit)
         if not limit.flat[best] < _WORTH_IT * known:
