@@ -8,11 +8,12 @@ The machine must have nothing else to do.
 """
 
 import argparse
+import os
 import statistics
 import time
 
 import numpy as np
-from cases import PAPER_MODEL
+from cases import PAPER_MODEL, SHARED
 
 import meltpoint as mp
 from meltpoint.evaluation.workers import cluster
@@ -25,12 +26,13 @@ def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--steps", type=int, default=9000)
+    options.add_argument("--steps", type=int, default=20_000)
     options.add_argument("--rounds", type=int, default=3)
     asked = options.parse_args()
 
     from distributed import LocalCluster
 
+    os.environ.setdefault("MELTPOINT_DATA", str(SHARED / "data"))
     model, data = mp.load(PAPER_MODEL), mp.datasets.load("mnist")
     job = {"steps": asked.steps, "schedule": "linear", "threads": WORKERS}
     mp.evaluate(model, data.test, data.train, **(job | {"steps": 10}))  # compiles the kernels
