@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.models.bipartite import Bipartite, softplus, sum_rows, sum_softplus
+from meltpoint.annealing.kernels.ordered import sum_rows
+from meltpoint.models.bipartite import Bipartite, softplus, sum_softplus
 from meltpoint.models.checks import Bits, Floats
 
 
@@ -38,5 +40,13 @@ class Family:
 
     def log_f_by_rows(self, beta: float, even: Bits) -> Floats:
         """The same for states of zeros and ones, to the same bits however many chains there are."""
-        field = beta * self.target.odd_field_by_rows(even) + self.odd_bias(beta)
-        return sum_rows(even, self.even_bias(beta)) + sum_softplus(field)
+        return sum_rows(even, self.even_bias(beta)) + self.odd_log_f_by_rows(beta, even)
+
+    def odd_log_f_by_rows(self, beta: float, even: Bits) -> Floats:
+        """The odd units' part (chain,) of it."""
+        two = self.target
+        field = np.zeros((len(even), two.n_odd))
+        for block in two.blocks:
+            rows, columns = two.even_slices[block.even_layer], two.odd_slices[block.odd_layer]
+            field[:, columns] += sum_rows(even[:, rows], block.weights)
+        return sum_softplus(beta * field + self.odd_bias(beta))

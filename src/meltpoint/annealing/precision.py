@@ -16,7 +16,6 @@ from meltpoint.annealing.family import Family
 from meltpoint.annealing.kernels.packing import Packed, pack
 from meltpoint.annealing.kernels.rows import FEW, GROUP, largest_sum
 from meltpoint.errors import InputError
-from meltpoint.models.bipartite import sum_softplus
 from meltpoint.models.checks import Bits, Floats
 
 Precision: TypeAlias = Literal["mixed", "float32", "float64"]
@@ -63,10 +62,8 @@ class Walk:
         """Log weight (chain,) of changing between the families at beta, in float64."""
         if self.rounded is None:
             return np.zeros(len(even))
-        exact, rounded = (
-            sum_softplus(beta * family.target.odd_field_by_rows(even) + family.odd_bias(beta))
-            for family in (self.exact, self.rounded)
-        )  # the even units' biases are the same in both families
+        # The even units' biases are the same in both families.
+        exact, rounded = (family.odd_log_f_by_rows(beta, even) for family in (self.exact, self.rounded))
         return exact - rounded if to_exact else rounded - exact
 
 

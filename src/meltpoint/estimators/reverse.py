@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.annealing.anneal import Leg, anneal
 from meltpoint.annealing.base import Base, family_of, uniform
 from meltpoint.annealing.family import Family
+from meltpoint.annealing.kernels.ordered import sum_rows
 from meltpoint.annealing.precision import Precision, Walk
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.annealing.streams import chain_generators
 from meltpoint.errors import Progress
 from meltpoint.estimators.checks import check_count
 from meltpoint.models import Model
-from meltpoint.models.bipartite import softplus, sum_rows
+from meltpoint.models.bipartite import softplus
 from meltpoint.models.checks import Bits, Floats, binary
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN

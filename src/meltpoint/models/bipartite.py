@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from meltpoint.models.checks import Bits, Floats
+from meltpoint.models.checks import Floats
 
 _FACTORS = 64  # 2**64 is far below the largest float32
 
@@ -77,18 +77,6 @@ class Bipartite:
             field[:, columns] += even[:, rows] @ block.weights
         return field
 
-    def odd_field_by_rows(self, even: Bits) -> Floats:
-        """The same for states of zeros and ones, each row's terms added in order: slower than the product.
-
-        A dense product rounds differently for another number of rows, and results must not depend on how many
-        chains are run together.
-        """
-        field = np.zeros((len(even), self.n_odd))
-        for block in self.blocks:
-            rows, columns = self.even_slices[block.even_layer], self.odd_slices[block.odd_layer]
-            field[:, columns] += sum_rows(even[:, rows], block.weights)
-        return field
-
     def even_field(self, odd: NDArray[Any]) -> Floats:
         """What the odd units contribute to the even units' input: o @ W.T (chain, even unit)."""
         field = np.zeros((len(odd), self.n_even))
@@ -108,18 +96,6 @@ class Bipartite:
     def even_given_odd(self, odd: NDArray[Any]) -> Floats:
         """Probability (chain, even unit) of being on."""
         return expit(self.even_field(odd) + self.even_bias)
-
-
-def sum_rows(bits: Bits, weights: Floats) -> Floats:
-    """bits @ weights, for zeros and ones (row, unit), each row's terms added in order."""
-    from meltpoint.annealing.kernels.ordered import add_ordered  # Numba takes its time to be imported
-
-    columns = np.ascontiguousarray(weights, np.float64).reshape(len(weights), -1)
-    rows = np.ascontiguousarray(bits, np.uint8).view()
-    columns.flags.writeable = rows.flags.writeable = False  # of the views: one type of array, compiled once
-    sums = np.zeros((len(rows), columns.shape[1]))
-    add_ordered(rows, columns, sums)
-    return sums.reshape(len(bits), *weights.shape[1:])
 
 
 def sum_softplus(x: NDArray[np.floating]) -> Floats:

@@ -3,13 +3,28 @@
 import numpy as np
 
 from meltpoint.annealing.kernels.compiling import compiled
+from meltpoint.models.checks import Bits, Floats
 
 _COLUMNS = 128
 """Of all rows together they stay in the second-level cache while chain after chain walks over them."""
 
 
+def sum_rows(bits: Bits, weights: Floats) -> Floats:
+    """bits @ weights, for zeros and ones (row, unit): slower than the product.
+
+    A dense product rounds differently for another number of rows, and results must not depend on how many chains are
+    run together.
+    """
+    columns = np.ascontiguousarray(weights, np.float64).reshape(len(weights), -1)
+    rows = np.ascontiguousarray(bits, np.uint8).view()
+    columns.flags.writeable = rows.flags.writeable = False  # of the views: one type of array, compiled once
+    sums = np.zeros((len(rows), columns.shape[1]))
+    _add_ordered(rows, columns, sums)
+    return sums.reshape(len(bits), *weights.shape[1:])
+
+
 @compiled
-def add_ordered(bits: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+def _add_ordered(bits: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
     """out (chain, column) += the rows of weights (unit, column) whose bits (chain, unit) are one."""
     n_chains, n_units = bits.shape
     lines = np.empty((n_chains, n_units), np.uint32)
