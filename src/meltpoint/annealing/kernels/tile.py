@@ -66,20 +66,20 @@ def run_tile(
     products = np.empty(PRODUCTS)
     sums = np.empty(WORD, real.dtype)
 
-    # Functions are given the arrays they need: a whole Side costs as much as a step of several chains.
-    list_lines(
-        state, even.starts, even.sizes, even.real, even.lists, even_tabled,
-        even_lines, even_counts[0], even_counts[1],
-    )  # fmt: skip
-    _gather(
-        odd.weights, odd.quads, odd.strips, odd.totals, odd.stride, odd.wide,
-        even.starts, even_lines, even_counts, odd_field,
-    )  # fmt: skip
     previous = betas[0]
     for i in range(betas.size):
         beta = betas[i]
         delta = beta - previous  # before the first move it is 0, and the weights gain exactly nothing
         last = i + 1 == betas.size
+        # Functions are given the arrays they need: a whole Side costs as much as a step of several chains.
+        list_lines(
+            state, even.starts, even.sizes, even.real, even.lists, even_tabled,
+            even_lines, even_counts[0], even_counts[1],
+        )  # fmt: skip
+        _gather(
+            odd.weights, odd.quads, odd.strips, odd.totals, odd.stride, odd.wide,
+            even.starts, even_lines, even_counts, odd_field,
+        )  # fmt: skip
         _bias_at(beta, even.base_bias, even.slope, even_bias)
         _bias_at(beta, odd.base_bias, odd.slope, odd_bias)
         coarse = (
@@ -136,14 +136,6 @@ def run_tile(
                 at = chain * even.stride + k * WORD
                 word = draw_even(generators, chain, even_field, at, even_bias, k * WORD, factor)
                 state[chain, k] = (state[chain, k] & frozen[k]) | (word & even.real[k] & ~frozen[k])
-        list_lines(
-            state, even.starts, even.sizes, even.real, even.lists, even_tabled,
-            even_lines, even_counts[0], even_counts[1],
-        )  # fmt: skip
-        _gather(
-            odd.weights, odd.quads, odd.strips, odd.totals, odd.stride, odd.wide,
-            even.starts, even_lines, even_counts, odd_field,
-        )  # fmt: skip
         previous = beta
 
 
