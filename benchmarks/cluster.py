@@ -1,25 +1,34 @@
 """A Dask cluster of two worker processes against two threads of one process, on the same two cores.
 
     python benchmarks/cluster.py            a job of about a minute, three rounds
+    python benchmarks/cluster.py --calm     with Dask's settings as docs/runs.md recommends them
     python benchmarks/cluster.py --steps 1000 --rounds 1
 
-The workers are new in every round, so that their start counts: importing, loading the kernels, fetching the model.
-The machine must have nothing else to do.
+The speed of a shared machine changes from minute to minute, so that two jobs one after the other compare minutes, not
+jobs. Here both are begun at once and take turns of half a second: one is stopped while the other runs, and each has
+a clock that runs only with it. The workers are new in every round, so that their start counts: importing, loading the
+kernels, fetching the model. The machine must have nothing else to do. Unix only.
 """
 
 import argparse
 import os
+import signal
 import statistics
+import subprocess
+import sys
 import time
+from dataclasses import dataclass, field
+from threading import Lock, Thread
 
-import numpy as np
 from cases import PAPER_MODEL, SHARED
-
-import meltpoint as mp
-from meltpoint.evaluation.workers import cluster
 
 ASKED = 1.15
 WORKERS = 2
+TURN = 0.5  # seconds
+CALM = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
+}
 
 
 def main() -> None:
@@ -28,38 +37,144 @@ def main() -> None:
     )
     options.add_argument("--steps", type=int, default=20_000)
     options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--calm", action="store_true", help="Dask without profiler and with fewer ticks")
+    options.add_argument("--job", choices=["threads", "cluster"], help=argparse.SUPPRESS)
     asked = options.parse_args()
-
-    from distributed import LocalCluster
-
     os.environ.setdefault("MELTPOINT_DATA", str(SHARED / "data"))
-    model, data = mp.load(PAPER_MODEL), mp.datasets.load("mnist")
-    job = {"steps": asked.steps, "schedule": "linear", "threads": WORKERS}
-    mp.evaluate(model, data.test, data.train, **(job | {"steps": 10}))  # compiles the kernels
+    if asked.job:
+        _job(asked.job, asked.steps)
+        return
+    if asked.calm:
+        os.environ.update(CALM)
+    _compile()
     ratios = []
     for k in range(asked.rounds):
-        threaded, seconds = timed(lambda: mp.evaluate(model, data.test, data.train, **job))
-        with (
-            LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address="127.0.0.1:0") as dask,
-            cluster(dask.scheduler_address) as executor,
-        ):
-            spread, longer = timed(
-                lambda: mp.evaluate(model, data.test, data.train, executor=executor, **job)
-            )
-        same = np.array_equal(threaded.ais_log_weights, spread.ais_log_weights) and np.array_equal(
-            threaded.per_example.log_weights, spread.per_example.log_weights
-        )
-        ratios.append(longer / seconds)
+        threads, cluster = (Job.begin(name, asked.steps) for name in ("threads", "cluster"))
+        take_turns([threads, cluster])
+        ratios.append(cluster.seconds / threads.seconds)
+        same = "the same bits" if threads.result == cluster.result else "NOT THE SAME BITS"
         print(
-            f"round {k + 1}: {WORKERS} threads {seconds:.1f} s, {WORKERS} workers {longer:.1f} s: "
-            f"{ratios[-1]:.3f} x, {'the same bits' if same else 'NOT THE SAME BITS'}"
+            f"round {k + 1}: {WORKERS} threads {threads.seconds:.1f} s, {WORKERS} workers "
+            f"{cluster.seconds:.1f} s: {ratios[-1]:.3f} x, {same}",
+            flush=True,
         )
     print(f"median {statistics.median(ratios):.3f} x (asked for: at most {ASKED})")
 
 
-def timed(call):
-    begun = time.perf_counter()
-    return call(), time.perf_counter() - begun
+@dataclass
+class Job:
+    """A job in processes of its own, with a clock that stands still while it is stopped."""
+
+    process: subprocess.Popen[str]
+    result: str = ""
+    _lock: Lock = field(default_factory=Lock)
+    _clock: float = 0.0
+    _since: float | None = None
+    _marks: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def begin(cls, name: str, steps: int) -> "Job":
+        """Start the processes, and let them come to where the job begins."""
+        command = [sys.executable, __file__, "--job", name, "--steps", str(steps)]
+        pipe = subprocess.PIPE
+        job = cls(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True))
+        assert job.process.stdout
+        if job.process.stdout.readline() != "ready\n":
+            raise SystemExit(f"the job with {name} did not begin")
+        Thread(target=job._listen, daemon=True).start()
+        job._signal(signal.SIGSTOP)
+        return job
+
+    @property
+    def over(self) -> bool:
+        return "end" in self._marks
+
+    @property
+    def seconds(self) -> float:
+        return self._marks["end"] - self._marks["begin"]
+
+    def turn(self, seconds: float) -> None:
+        """Let it run for a while, or to its end."""
+        assert self.process.stdin
+        with self._lock:
+            self._since = time.perf_counter()
+        self._signal(signal.SIGCONT)
+        if not self._clock:
+            self.process.stdin.write("go\n")
+            self.process.stdin.flush()
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end and not self.over:
+            time.sleep(0.01)
+        if not self.over:
+            self._signal(signal.SIGSTOP)
+        with self._lock:
+            self._clock = self._now()
+            self._since = None
+
+    def _listen(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            mark, _, rest = line.strip().partition(" ")
+            with self._lock:
+                self._marks[mark] = self._now()
+            self.result = rest
+
+    def _now(self) -> float:
+        return self._clock + (0.0 if self._since is None else time.perf_counter() - self._since)
+
+    def _signal(self, what: signal.Signals) -> None:
+        os.killpg(self.process.pid, what)
+
+
+def take_turns(jobs: list[Job]) -> None:
+    """Run jobs, one at a time, to the end of all."""
+    try:
+        while not all(job.over for job in jobs):
+            for job in jobs:
+                if job.process.poll() is not None and not job.over:
+                    raise SystemExit("a job ended before its work was done")
+                if not job.over:
+                    job.turn(TURN)
+        for job in jobs:
+            job.process.wait()
+    finally:
+        for job in jobs:
+            if job.process.poll() is None:
+                job._signal(signal.SIGKILL)
+
+
+def _compile() -> None:
+    subprocess.run([sys.executable, __file__, "--job", "threads", "--steps", "10"], input="go\n", text=True,
+                   stdout=subprocess.DEVNULL, check=True)  # fmt: skip
+
+
+def _job(name: str, steps: int) -> None:
+    """What a job's process does: get ready, wait for a line, evaluate."""
+    import meltpoint as mp
+    from meltpoint.evaluation.workers import cluster
+    from meltpoint.runs.fingerprint import fingerprint
+
+    model, data = mp.load(PAPER_MODEL), mp.datasets.load("mnist")
+    settings = {"steps": steps, "schedule": "linear", "threads": WORKERS}
+
+    def evaluate(**how: object) -> None:
+        print("ready", flush=True)
+        input()
+        print("begin", flush=True)
+        report = mp.evaluate(model, data.test, data.train, **settings, **how)
+        weights = {"ais": report.ais_log_weights, "raise": report.per_example.log_weights}
+        print("end", fingerprint(weights), flush=True)
+
+    if name == "threads":
+        evaluate()
+        return
+    from distributed import LocalCluster
+
+    with (
+        LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address="127.0.0.1:0") as dask,
+        cluster(dask.scheduler_address) as executor,
+    ):
+        evaluate(executor=executor)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, evaluate, plain
+from meltpoint.annealing.precision import prepare
 from meltpoint.evaluation import parcel
 from meltpoint.evaluation.compute import Workshop, compute
 from meltpoint.evaluation.parcel import parcel_of, stage_from_arrays, stage_to_arrays
@@ -119,6 +121,24 @@ def test_threads_of_an_executor(whole, model, n):
         assert plain(evaluate(model, executor=executor)) == whole[model]
 
 
+def test_threads_of_a_worker_share_what_one_of_them_lays_out(monkeypatch):
+    laid_out, together = [], Barrier(4)
+
+    def counting(*arguments):
+        laid_out.append(1)
+        return prepare(*arguments)
+
+    def open_it(_):
+        together.wait()
+        return parcel.opened(sent).walk
+
+    monkeypatch.setattr("meltpoint.evaluation.compute.prepare", counting)
+    sent = parcel_of(stage_of(MODEL, seed=12))
+    with ThreadPoolExecutor(4) as threads:
+        assert len(set(map(id, threads.map(open_it, range(4))))) == 1
+    assert len(laid_out) == 1
+
+
 class Backwards(Executor):
     """Computes everything at once, last task first, each as from another process: nothing is shared but pickles."""
 
@@ -146,7 +166,7 @@ def test_the_order_does_not_matter_and_the_model_travels_once(whole, monkeypatch
         return stage_from_arrays(arrays)
 
     monkeypatch.setattr(parcel, "stage_from_arrays", counting)
-    parcel.opened.cache_clear()
+    parcel._open.cache_clear()
     executor = Backwards()
     assert plain(evaluate(executor=executor)) == whole[MODEL]
     assert len(opened) == 1
@@ -203,6 +223,16 @@ def dask():
 def test_a_cluster(whole, dask, model):
     with cluster(dask.scheduler_address) as executor:
         assert plain(evaluate(model, executor=executor)) == whole[model]
+
+
+@pytest.mark.slow
+def test_a_cluster_whose_worker_has_several_threads(whole):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=3, dashboard_address="127.0.0.1:0") as made,
+        cluster(made.scheduler_address) as executor,
+    ):
+        assert plain(evaluate(executor=executor)) == whole[MODEL]
 
 
 @pytest.mark.slow

@@ -204,27 +204,32 @@ def test_a_full_disk_costs_nothing_but_the_folder(whole, tmp_path, monkeypatch, 
 KILLED = """
 import os, random, signal, sys, time
 from pathlib import Path
-from evaluation.kept import MODEL, evaluate, plain
-from meltpoint.evaluation.stored import read_run
+from evaluation import kept, test_adaptive
 
-folder, moments = Path(sys.argv[1]), random.Random(0)
-longer = {"steps": 1500, "threads": 2}
-whole = plain(evaluate(**longer))
+folder, sizes, kills, moments = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), random.Random(0)
+
+def evaluate(**options):
+    if sizes == "given":
+        return kept.plain(kept.evaluate(steps=1500, threads=2, **options))
+    settings = test_adaptive.STIFF | options
+    return kept.plain(test_adaptive.mp.evaluate(test_adaptive.rbm(), test_adaptive.bits(), **settings))
+
+whole = evaluate()
 begun = time.monotonic()
-assert plain(evaluate(run=folder / "whole", **longer)) == whole
+assert evaluate(run=folder / "whole") == whole
 length = time.monotonic() - begun
 stopped = 0
-for kill in range(30):
+for kill in range(kills):
     run = folder / str(kill)
     child = os.fork()  # no thread is running now
     if child == 0:
-        evaluate(run=run, **longer)
+        evaluate(run=run)
         os._exit(0)
     time.sleep(moments.uniform(0, length))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     stopped += not (run / "report.json").exists()
-    assert plain(evaluate(run=run, **longer)) == whole, kill
+    assert evaluate(run=run) == whole, kill
     assert not list(run.rglob("*.tmp"))
 print(stopped)
 """
@@ -232,14 +237,15 @@ print(stopped)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes it has forked")
-def test_killed_at_thirty_random_moments(tmp_path):
+@pytest.mark.parametrize(("sizes", "kills"), [("given", 30), ("chosen for a gap", 10)])
+def test_killed_at_random_moments(tmp_path, sizes, kills):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
     ended = subprocess.run(
-        [sys.executable, "-W", "error", "-c", KILLED, tmp_path],
+        [sys.executable, "-W", "error", "-c", KILLED, tmp_path, sizes, str(kills)],
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    assert int(ended.stdout) >= 10  # of them before the end
+    assert int(ended.stdout) >= kills // 3  # of them before the end

@@ -4,11 +4,13 @@ import platform
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.annealing.anneal import compile_kernels
 from meltpoint.annealing.base import Base
 from meltpoint.errors import InputError
 from meltpoint.evaluation.compute import Workshop
@@ -81,11 +83,21 @@ def parcel_of(stage: Stage, path: Path | None = None) -> Parcel:
     return Parcel(fingerprint(arrays), arrays if path is None else path)
 
 
-@lru_cache(maxsize=2)
 def opened(parcel: Parcel) -> Workshop:
-    """The stage in a parcel, ready for its tasks; kept for the tasks to come."""
+    """The stage in a parcel, ready for its tasks; kept for the tasks to come, one for all threads of a worker."""
+    with _opening:
+        return _open(parcel)
+
+
+_opening = Lock()
+
+
+@lru_cache(maxsize=2)
+def _open(parcel: Parcel) -> Workshop:
     arrays = parcel.content if isinstance(parcel.content, dict) else _read(parcel.content)
-    return Workshop(stage_from_arrays(arrays))
+    shop = Workshop(stage_from_arrays(arrays))
+    compile_kernels(shop.walk)  # before two threads can begin to
+    return shop
 
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
