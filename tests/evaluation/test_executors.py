@@ -8,6 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from threading import Barrier
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -223,6 +224,42 @@ def dask():
 def test_a_cluster(whole, dask, model):
     with cluster(dask.scheduler_address) as executor:
         assert plain(evaluate(model, executor=executor)) == whole[model]
+
+
+@pytest.mark.slow
+def test_a_worker_is_not_profiled_while_it_computes(dask):
+    def states():
+        import time
+
+        from distributed import get_worker
+
+        from meltpoint.evaluation.dask import _unwatched
+
+        worker, seen = get_worker(), []
+
+        def look():
+            time.sleep(0.1)  # the worker's loop has to come round
+            seen.append(worker.periodic_callbacks["profile"].is_running())
+
+        look()
+        with _unwatched(worker):
+            look()
+            with _unwatched(worker):
+                look()
+            look()
+        look()
+        return seen
+
+    with dask.get_client() as client:
+        assert client.submit(states, pure=False).result() == [True, False, False, False, True]
+
+
+def test_a_worker_without_a_profiler():
+    pytest.importorskip("distributed")
+    from meltpoint.evaluation.dask import _unwatched
+
+    with _unwatched(SimpleNamespace(periodic_callbacks={})) as nothing:
+        assert nothing is None
 
 
 @pytest.mark.slow

@@ -1,8 +1,7 @@
 """Who computes tasks: threads of this process, or an executor with workers of its own."""
 
 import tempfile
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,10 +74,11 @@ class Workers:
 
     executor: Executor
     parcel: Any
+    compute: Callable[[Parcel, Task], Result]
 
     def submit(self, task: Task) -> "Future[Result]":
         """Begin a task as soon as a worker is free."""
-        return self.executor.submit(compute_sent, self.parcel, task)
+        return self.executor.submit(self.compute, self.parcel, task)
 
     def under_way(self, tasks: set[Task]) -> float:
         """Unknown: workers do not tell before they are done."""
@@ -89,27 +89,14 @@ class Workers:
 def workers_of(executor: Executor, stage: Stage) -> Iterator[Workers]:
     """The executor's workers. The stage reaches them in a file or, in a Dask cluster, through its network."""
     if type(executor).__module__.partition(".")[0] == "distributed":
-        yield Workers(executor, _sent_through_dask(executor, parcel_of(stage)))
+        from meltpoint.evaluation import dask  # which need not be installed
+
+        yield Workers(executor, dask.send(executor, parcel_of(stage)), dask.compute_sent)
         return
     with tempfile.TemporaryDirectory(prefix="meltpoint-") as folder:
-        yield Workers(executor, parcel_of(stage, Path(folder) / "stage.npz"))
+        yield Workers(executor, parcel_of(stage, Path(folder) / "stage.npz"), compute_sent)
 
 
 def compute_sent(parcel: Parcel, task: Task) -> Result:
     """Compute a task on a worker."""
     return compute(opened(parcel), task, progress=heed)
-
-
-def _sent_through_dask(executor: Any, parcel: Parcel) -> Any:  # noqa: ANN401
-    """A Dask future of the parcel, which a task gets as the parcel itself.
-
-    It is the result of a task: workers get it from each other, and if all that have it die it is made again.
-    """
-    client = executor._client  # there is no public way
-    # Dask warns of tasks with more than 10 MB of arguments, and recommends what is done here.
-    with warnings.catch_warnings(action="ignore"):
-        return client.submit(_pass_on, parcel, key=f"meltpoint-stage-{parcel.fingerprint}")
-
-
-def _pass_on(parcel: Parcel) -> Parcel:
-    return parcel
