@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
@@ -10,10 +10,9 @@ from typing import TypeAlias, TypeVar
 from meltpoint.paper.cells import BASES, BaseName, Plan
 from meltpoint.paper.curves import curves_of
 from meltpoint.paper.published import PUBLISHED
-from meltpoint.paper.rows import Row, bracket, table1_rows, table2_rows
+from meltpoint.paper.rows import Bracket, Row, bracket, table1_rows, table2_rows
 from meltpoint.paper.store import Store
 from meltpoint.paper.subjects import DBMS, DBNS, PARAMETERS, RBMS, SMALL
-from meltpoint.statistics.estimate import Estimate
 
 _SIGMAS = 3.0  # beyond which a difference is not put down to noise
 _MARKOV = math.log(100)  # nats by which log Z is overestimated in one run of a hundred at most
@@ -136,8 +135,7 @@ def _exact_inside(plan: Plan, store: Store) -> tuple[bool, str]:
             where = f"{row.subject.label}, {base}"
             # Few chains have no error of use; Markov's inequality bounds how far log Z can be too high.
             above = max(_SIGMAS * high.stderr, _MARKOV if found.degenerate else 0.0)
-            few = f" ({found.ess or 0:.1f} effective chains)" if found.degenerate else ""
-            told.append(f"{where}: {low}, exact {exact.value:.2f}, {high}{few}")
+            told.append(f"{where}: {low}, exact {exact.value:.2f}, {high}{_few(found)}")
             if not low.value - _SIGMAS * low.stderr <= exact.value <= high.value + above:
                 outside.append(f"outside for {where}")
     return not outside, _joined([*told, *outside])
@@ -154,19 +152,15 @@ def _control_variate(plan: Plan, store: Store) -> tuple[bool, str]:
 
 
 def _dbns_agree(plan: Plan, store: Store) -> tuple[bool, str]:
-    gaps = {
-        subject.label: _need(bracket(subject, "uniform", plan.profile.steps, plan, store).gap)
-        for subject in DBNS
-    }
-    holds = all(-_SIGMAS * gap.stderr < gap.value < 1 + _SIGMAS * gap.stderr for gap in gaps.values())
-    return holds, _gaps(gaps)
+    found = {subject.label: bracket(subject, "uniform", plan.profile.steps, plan, store) for subject in DBNS}
+    gaps = [_need(each.gap) for each in found.values()]
+    return all(-_SIGMAS * gap.stderr < gap.value < 1 + _SIGMAS * gap.stderr for gap in gaps), _gaps(found)
 
 
 def _omniglot_dbm(plan: Plan, store: Store) -> tuple[bool, str]:
-    gaps: dict[str, Estimate] = {
-        base: _need(bracket(DBMS[1], base, plan.profile.steps, plan, store).gap) for base in BASES
-    }
-    return any(gap.value < -_SIGMAS * gap.stderr for gap in gaps.values()), _gaps(gaps)
+    found = {base: bracket(DBMS[1], base, plan.profile.steps, plan, store) for base in BASES}
+    gaps = [_need(each.gap) for each in found.values()]
+    return any(gap.value < -_SIGMAS * gap.stderr for gap in gaps), _gaps(found)
 
 
 def _own_parameters(plan: Plan, store: Store) -> tuple[bool, str]:
@@ -180,8 +174,13 @@ def _own_parameters(plan: Plan, store: Store) -> tuple[bool, str]:
     return holds, f"with {plan.profile.long_steps:,} steps, {_joined(told)}"
 
 
-def _gaps(gaps: dict[str, Estimate]) -> str:
-    return "gaps: " + _joined(f"{label} {gap}" for label, gap in gaps.items())
+def _gaps(found: Mapping[str, Bracket]) -> str:
+    return "gaps: " + _joined(f"{name} {_need(each.gap)}{_few(each)}" for name, each in found.items())
+
+
+def _few(found: Bracket) -> str:
+    """A reservation, where the error of AIS is not known."""
+    return f" ({found.ess or 0:.1f} effective chains)" if found.degenerate else ""
 
 
 def _label(row: Row) -> str:
