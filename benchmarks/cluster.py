@@ -25,10 +25,7 @@ from cases import PAPER_MODEL, SHARED
 ASKED = 1.15
 WORKERS = 2
 TURN = 0.5  # seconds
-CALM = {
-    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
-    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
-}
+CALM = {"DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms"}
 
 
 def main() -> None:
@@ -37,7 +34,7 @@ def main() -> None:
     )
     options.add_argument("--steps", type=int, default=20_000)
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--calm", action="store_true", help="Dask without profiler and with fewer ticks")
+    options.add_argument("--calm", action="store_true", help="Dask with fewer ticks")
     options.add_argument("--job", choices=["threads", "cluster"], help=argparse.SUPPRESS)
     asked = options.parse_args()
     os.environ.setdefault("MELTPOINT_DATA", str(SHARED / "data"))
