@@ -237,17 +237,21 @@ def test_a_worker_is_not_profiled_while_it_computes(dask):
 
         worker, seen = get_worker(), []
 
-        def look():
-            time.sleep(0.1)  # the worker's loop has to come round
+        def look(expected):
+            time.sleep(0.1)  # the worker's loop has to come round, and may have other things to do
+            for _ in range(100):
+                if worker.periodic_callbacks["profile"].is_running() == expected:
+                    break
+                time.sleep(0.1)
             seen.append(worker.periodic_callbacks["profile"].is_running())
 
-        look()
+        look(True)
         with _unwatched(worker):
-            look()
+            look(False)
             with _unwatched(worker):
-                look()
-            look()
-        look()
+                look(False)
+            look(False)
+        look(True)
         return seen
 
     with dask.get_client() as client:
