@@ -17,7 +17,6 @@ import statistics
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
 from threading import Lock, Thread
 
 from cases import PAPER_MODEL, SHARED
@@ -46,7 +45,7 @@ def main() -> None:
     _compile()
     ratios = []
     for k in range(asked.rounds):
-        threads, cluster = (Job.begin(name, asked.steps) for name in ("threads", "cluster"))
+        threads, cluster = (Job(name, asked.steps) for name in ("threads", "cluster"))
         take_turns([threads, cluster])
         ratios.append(cluster.seconds / threads.seconds)
         same = "the same bits" if threads.result == cluster.result else "NOT THE SAME BITS"
@@ -58,29 +57,26 @@ def main() -> None:
     print(f"median {statistics.median(ratios):.3f} x (asked for: at most {ASKED})")
 
 
-@dataclass
 class Job:
     """A job in processes of its own, with a clock that stands still while it is stopped."""
 
-    process: subprocess.Popen[str]
-    result: str = ""
-    _lock: Lock = field(default_factory=Lock)
-    _clock: float = 0.0
-    _since: float | None = None
-    _marks: dict[str, float] = field(default_factory=dict)
-
-    @classmethod
-    def begin(cls, name: str, steps: int) -> "Job":
-        """Start the processes, and let them come to where the job begins."""
+    def __init__(self, name: str, steps: int) -> None:
         command = [sys.executable, __file__, "--job", name, "--steps", str(steps)]
         pipe = subprocess.PIPE
-        job = cls(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True))
-        assert job.process.stdout
-        if job.process.stdout.readline() != "ready\n":
-            raise SystemExit(f"the job with {name} did not begin")
-        Thread(target=job._listen, daemon=True).start()
-        job._signal(signal.SIGSTOP)
-        return job
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True)
+        self.result = ""
+        self._lock = Lock()
+        self._clock = 0.0
+        self._since: float | None = None
+        self._marks: dict[str, float] = {}
+
+    def get_ready(self) -> None:
+        """Let it come to where the job begins, and stop it there."""
+        assert self.process.stdout
+        if self.process.stdout.readline() != "ready\n":
+            raise SystemExit("a job did not begin")
+        Thread(target=self._listen, daemon=True).start()
+        self._signal(signal.SIGSTOP)
 
     @property
     def over(self) -> bool:
@@ -108,6 +104,11 @@ class Job:
             self._clock = self._now()
             self._since = None
 
+    def kill(self) -> None:
+        """End it, stopped or not, if it has not ended."""
+        if self.process.poll() is None:
+            self._signal(signal.SIGKILL)
+
     def _listen(self) -> None:
         assert self.process.stdout
         for line in self.process.stdout:
@@ -126,6 +127,8 @@ class Job:
 def take_turns(jobs: list[Job]) -> None:
     """Run jobs, one at a time, to the end of all."""
     try:
+        for job in jobs:
+            job.get_ready()
         while not all(job.over for job in jobs):
             for job in jobs:
                 if job.process.poll() is not None and not job.over:
@@ -136,8 +139,7 @@ def take_turns(jobs: list[Job]) -> None:
             job.process.wait()
     finally:
         for job in jobs:
-            if job.process.poll() is None:
-                job._signal(signal.SIGKILL)
+            job.kill()
 
 
 def _compile() -> None:
