@@ -1,0 +1,70 @@
+"""The numbers that seeds give for tiny Bernoulli models of each kind: what a change of the core must not change."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import meltpoint as mp
+from oracle.driving import models
+from oracle.tables import all_states
+
+MODELS = {
+    "rbm": models.rbm(101, 7, 5, scale=0.7),
+    "wide rbm": models.rbm(102, 70, 40, scale=0.3),
+    "dbm": models.dbm(103, [5, 4, 3], scale=0.7),
+    "deep dbm": models.dbm(104, [4, 3, 3, 2], scale=0.7),
+    "one-layer dbm": models.dbm(105, [5, 4], scale=0.7),
+    "dbn": models.dbn(106, [5, 4, 3], scale=0.7),
+    "deep dbn": models.dbn(107, [4, 5, 3, 2], scale=0.7),
+}
+PRECISIONS = ("mixed", "float32", "float64")
+
+
+def _train(model: Any) -> np.ndarray:
+    return np.random.default_rng(5).integers(0, 2, (40, model.n_visible), np.uint8)
+
+
+def _examples(model: Any) -> np.ndarray:
+    return all_states(model.n_visible)[:6] if model.n_visible < 10 else _train(model)[:6]
+
+
+def _annealing(model: Any, precision: Any) -> dict[str, np.ndarray]:
+    base = mp.data_rates(_train(model), model)
+    options: dict[str, Any] = {"base": base, "precision": precision, "threads": 1}
+    return {
+        "ais": mp.ais_log_z(model, steps=20, chains=5, seed=11, **options).log_weights,
+        "raise": mp.raise_log_prob(model, _examples(model), steps=20, chains=2, seed=12, **options).log_weights,
+        "samples": mp.sample_annealing_model(model, 4, steps=20, seed=13, **options),
+    }
+
+
+def _others(model: Any) -> dict[str, np.ndarray]:
+    schedule = mp.friction_schedule(model, _train(model), seed=3, threads=1)
+    free = mp.friction_schedule(model, seed=4, threads=1)
+    x = _examples(model)
+    return {
+        "gibbs samples": mp.sample(model, 4, steps=10, moves=5, seed=14, threads=1),
+        "model rates": mp.model_rates(model, seed=15, threads=1).biases[0],
+        "data rates": mp.data_rates(_train(model), model).biases[0],
+        "friction": schedule.friction,
+        "friction without data": free.friction,
+        "pilot": np.array([schedule.pilot.linear_kept, schedule.pilot.gain, schedule.pilot.gain_error]),
+        "csl": mp.csl_log_prob(model, x, steps=30, chains=3, every=5, seed=16, threads=1).log_weights,
+        "log f": model.log_f(x),
+        **({"exact": np.array([mp.exact_log_z(model, threads=1)])} if model.n_visible < 10 else {}),
+    }
+
+
+def numbers() -> dict[str, np.ndarray]:
+    """Every pinned array by its name."""
+    found: dict[str, np.ndarray] = {}
+
+    def add(what: str, compute: Callable[[], dict[str, np.ndarray]]) -> None:
+        found.update({f"{what}: {name}": array for name, array in compute().items()})
+
+    for name, model in MODELS.items():
+        for precision in PRECISIONS:
+            add(f"{name}, {precision}", lambda m=model, p=precision: _annealing(m, p))
+        add(name, lambda m=model: _others(m))
+    return found
