@@ -164,10 +164,12 @@ class _Tile:
                     exact = stretch.exact
                 yield from self._walk(stretch, way.frozen, log_weights, carried, steps)
                 beta = stretch.betas[-1]
+            # A leg ends in the family in which the next one begins, the last one in the exact family.
+            following = self.route[k + 1].stretches[0].exact if k + 1 < len(self.route) else True
+            if following != exact:
+                log_weights += self._change(beta, following)
+                exact = following
             passed[:, k] = log_weights - np.log(carried)
-        if not exact:
-            log_weights += self._change(beta, to_exact=True)
-            passed[:, -1] = log_weights - np.log(carried)
         self.passed[:] = passed
         self.ended[:] = True
 

@@ -1,6 +1,7 @@
 """Annealed importance sampling of log Z (Neal 2001; paper, section 2.3)."""
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from meltpoint.annealing.family import Family
 from meltpoint.annealing.precision import Precision, Walk
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.annealing.streams import chain_generators
-from meltpoint.errors import Progress
+from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.checks import check_count
 from meltpoint.models import Model
 from meltpoint.models.checks import Floats
@@ -20,12 +21,38 @@ from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LogZ(Estimate):
-    """log Z with its log weights (chain,) and their effective sample size; a stochastic lower bound."""
+    """log Z with its log weights (chain,) and their effective sample size; a stochastic lower bound.
+
+    `path` identifies the path the chains were annealed along: RAISE takes only particles of its own path.
+    """
 
     log_weights: Floats
     ess: float
+    path: str = ""
+
+    def __repr__(self) -> str:
+        return f"LogZ({self}, {len(self.log_weights):,} chains, {self.ess:,.1f} effective)"
+
+    def check_path(self, path: str) -> None:
+        """Refuse to serve as particles on another path."""
+        if self.path and self.path != path:
+            raise InputError(
+                found="forward chains of another model, base, schedule or precision",
+                expected="those of ais_log_z with the same model, base, steps and precision",
+                remedy="call ais_log_z and raise_log_prob with the same arguments",
+            )
+
+
+def path_digest(family: Family, betas: Floats, precision: Precision) -> str:
+    """A short text that differs when the path of intermediate distributions does."""
+    digest = hashlib.blake2b(precision.encode(), digest_size=16)
+    blocks = (block.weights for block in family.target.blocks)
+    for array in (betas, family.base_even, family.base_odd, *blocks):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    digest.update(family.target.even_bias.tobytes() + family.target.odd_bias.tobytes())
+    return digest.hexdigest()
 
 
 def ais_log_z(
@@ -57,7 +84,7 @@ def ais_log_z(
     )
     if not finished.any():
         raise KeyboardInterrupt
-    return log_z_of(log_weights[finished])
+    return replace(log_z_of(log_weights[finished]), path=path_digest(family, betas, precision))
 
 
 def ais_weights(

@@ -58,7 +58,7 @@ def compute(shop: Workshop, task: Task, *, threads: int = 1, progress: Progress 
         )
     else:
         first = stage.part * stage.chains
-        log_weights, finished = raise_weights(
+        log_weights, _log_reverse_weights, finished = raise_weights(
             stage.model,
             shop.family,
             stage.betas,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.estimators.ais import LogZ, log_z_of
-from meltpoint.estimators.reverse import LogProb, log_prob_of
+from meltpoint.estimators.reverse import LogProb, particle_log_prob
 from meltpoint.evaluation.compute import Result
 from meltpoint.evaluation.plan import Task
 from meltpoint.runs.store import Store
@@ -68,7 +68,10 @@ class Weights:
     def log_prob(self) -> LogProb | None:
         """The estimates for the known examples, None without any."""
         known = self._known["raise"]
-        return log_prob_of(self._log_weights["raise"][known]) if known.any() else None
+        if not known.any():
+            return None
+        log_weights = self._log_weights["raise"][known]
+        return particle_log_prob(log_weights, np.zeros_like(log_weights), np.zeros(0))
 
 
 def side_by_side(parts: Sequence[Weights]) -> Weights:

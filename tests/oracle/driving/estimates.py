@@ -56,7 +56,7 @@ class _Notes:
         self, family: Family, legs: Sequence[Leg], state: Bits, generators: object, **_: object
     ) -> Annealed:
         self.family, self.legs, self.state = family, legs, state
-        return Annealed(state, np.zeros((len(state), 1)), np.ones(len(state), np.bool_))
+        return Annealed(state, np.zeros((len(state), len(legs))), np.ones(len(state), np.bool_))
 
 
 def sampled_distribution(

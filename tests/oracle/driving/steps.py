@@ -94,7 +94,8 @@ def exact_anneal(
 
     def anneal(family: Family, legs: Sequence[Leg], state: Bits, generators: object, **_: object) -> Annealed:
         expected = moments(family, change_legs(legs), loop).mean[code(state)]
-        return Annealed(state, np.log(expected)[:, np.newaxis], np.ones(len(state), np.bool_))
+        passed = np.repeat(np.log(expected)[:, np.newaxis], len(legs), axis=1)
+        return Annealed(state, passed, np.ones(len(state), np.bool_))
 
     return anneal
 

@@ -32,7 +32,8 @@ def exact_front(make_walk: Callable[[Family], Walk]) -> Any:
     def anneal(family: Family, legs: Sequence[Leg], state: Bits, generators: object, **_: object) -> Annealed:
         probability, weights, _states = _enumerate(family, legs, state, make_walk(family))
         expected = (probability * weights).sum(axis=1)
-        return Annealed(state, np.log(expected)[:, np.newaxis], np.ones(len(state), np.bool_))
+        passed = np.repeat(np.log(expected)[:, np.newaxis], len(legs), axis=1)
+        return Annealed(state, passed, np.ones(len(state), np.bool_))
 
     return anneal
 
