@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from meltpoint.estimators.csl import csl_log_prob
     from meltpoint.estimators.exact import exact_log_z
     from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
-    from meltpoint.estimators.reverse import LogProb, raise_log_prob
+    from meltpoint.estimators.raise_ import LogProb, raise_log_prob
     from meltpoint.estimators.sampling import sample, sample_annealing_model
     from meltpoint.evaluation.evaluate import evaluate
     from meltpoint.evaluation.interrupted import Interrupted
@@ -44,8 +44,8 @@ _HOMES = {
     "exact_log_z": "estimators.exact",
     "FrictionSchedule": "estimators.pilot",
     "friction_schedule": "estimators.pilot",
-    "LogProb": "estimators.reverse",
-    "raise_log_prob": "estimators.reverse",
+    "LogProb": "estimators.raise_",
+    "raise_log_prob": "estimators.raise_",
     "sample": "estimators.sampling",
     "sample_annealing_model": "estimators.sampling",
     "Interrupted": "evaluation.interrupted",

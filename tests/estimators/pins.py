@@ -34,7 +34,9 @@ def _annealing(model: Any, precision: Any) -> dict[str, np.ndarray]:
     options: dict[str, Any] = {"base": base, "precision": precision, "threads": 1}
     return {
         "ais": mp.ais_log_z(model, steps=20, chains=5, seed=11, **options).log_weights,
-        "raise": mp.raise_log_prob(model, _examples(model), steps=20, chains=2, seed=12, **options).log_weights,
+        "raise": mp.raise_log_prob(
+            model, _examples(model), steps=20, chains=2, seed=12, **options
+        ).log_weights,
         "samples": mp.sample_annealing_model(model, 4, steps=20, seed=13, **options),
     }
 

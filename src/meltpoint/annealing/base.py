@@ -1,37 +1,46 @@
 """Base distributions: independent units, with their sampler and their log Z in one place.
 
-A base is the biases of independent units, layer by layer. Its log Z is `Family.log_z_base`, and its sampler is
-the first move of the loop at beta 0; both use these biases and nothing else, so they cannot disagree.
+A base is the biases of independent units, layer by layer. Its log Z is `AnnealingPath.log_z_base`, and its sampler is
+the first sweep of the loop at beta 0; both use these biases and nothing else, so they cannot disagree.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from meltpoint.annealing.anneal import Leg, anneal
-from meltpoint.annealing.family import Family
+from meltpoint.annealing.loop import anneal, prepare_path
+from meltpoint.annealing.path import AnnealingPath, path_between
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.annealing.streams import chain_generators
+from meltpoint.annealing.streams import Streams
 from meltpoint.errors import InputError, Progress
-from meltpoint.models import Model, mrf_of
-from meltpoint.models.checks import Floats, binary, to_bits
-from meltpoint.models.dbn import DBN
+from meltpoint.models.blocks import Segment
+from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
+from meltpoint.records import short_repr
+from meltpoint.units import BERNOULLI, Unit
+from meltpoint.units.unit import Floats
+
+BaseName: TypeAlias = Literal["uniform", "data", "model"]
 
 _RATE_CHAINS = 256
 _RATE_STEPS = 500
-_RATE_MOVES = 50
+_RATE_SWEEPS = 50
 _RATE_SMOOTHING = 0.01
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Base:
-    """Biases of independent units: one array per layer, lowest first; layers beyond the last are uniform."""
+    """Biases of independent units: one array per layer, lowest first; layers beyond the last are uniform.
+
+    They are in the terms of the units: a spin with bias b is +1 with log odds 2b.
+    """
 
     name: str
     biases: tuple[Floats, ...] = ()
+
+    __repr__ = short_repr
 
 
 def uniform() -> Base:
@@ -47,26 +56,33 @@ def data_rates(train: ArrayLike, model: Model | None = None) -> Base:
     """The paper's data base rates: visible units as often on as in training data, hidden units uniform.
 
     Counts are smoothed by one example on and one off, so that a pixel that is never on keeps a finite bias.
-    For a DBN the annealed units are the top RBM's: pass the model, and the rates are those of the top RBM's
-    visible side under the recognition distribution on the training data.
+
+    Args:
+        train: (example, visible unit), never the test set.
+        model: needed for spin units, and for a DBN, whose annealed units are the top RBM's: the rates are then those
+            of the top RBM's visible side under the recognition distribution on the training data.
 
     >>> data_rates([[0, 1], [0, 1]]).biases[0].round(3)
     array([-1.099,  1.099])
     """
-    if isinstance(model, DBN):
-        on: NDArray[Any] = model.recognise(binary(train, "train", model.n_visible))
-    elif model is not None:
-        on = binary(train, "train", model.n_visible)
-    else:
-        array = np.asarray(train)
-        if array.ndim != 2 or 0 in array.shape:
-            raise InputError(
-                found=f"train of shape {array.shape}",
-                expected="(examples, pixels), at least one of each",
-                remedy="pass the training set as a matrix of zeros and ones",
-            )
-        on = to_bits(array, "train")
-    return Base("data", (_smoothed_logit(on.sum(axis=0, dtype=np.float64), len(on)),))
+    if model is not None:
+        on = model.annealed_rates(model.encode(train, "train"))
+        return _base_of_counts("data", on.sum(axis=0, dtype=np.float64), len(on), model.undirected.units[0])
+    array = np.asarray(train)
+    if array.ndim != 2 or 0 in array.shape:
+        raise InputError(
+            found=f"train of shape {array.shape}",
+            expected="(examples, pixels), at least one of each",
+            remedy="pass the training set as a matrix of zeros and ones",
+        )
+    if array.dtype.kind in "if" and array.min() == -1 and (np.abs(array) == 1).all():
+        raise InputError(
+            found="train with values -1 and +1 and no model",
+            expected="zeros and ones, or a model with spin units",
+            remedy="pass the model too: data_rates(train, model)",
+        )
+    on = BERNOULLI.encode(array, "train")
+    return _base_of_counts("data", on.sum(axis=0, dtype=np.float64), len(on), BERNOULLI)
 
 
 def model_rates(
@@ -74,7 +90,7 @@ def model_rates(
 ) -> Base:
     """Visible rates from the model's own Gibbs chains, hidden units uniform: no data needed.
 
-    256 chains are annealed from the uniform distribution to the model in 500 steps and then make 50 moves. Where
+    256 chains are annealed from the uniform distribution to the model in 500 steps and then make 50 sweeps. Where
     the chains do not reach equilibrium the rates are merely less good: any base gives unbiased estimates. (Rates
     for the hidden units too were tried, and gave a larger gap.)
 
@@ -82,28 +98,59 @@ def model_rates(
     >>> model_rates(RBM([[0.0], [0.0]], [2.0, -2.0], [0.0])).biases[0].round(2)
     array([ 2., -2.])
     """
-    mrf = mrf_of(model)
-    target = mrf.bipartite
-    family = Family(target, np.zeros(target.n_even), np.zeros(target.n_odd))
-    generators = chain_generators(seed, Purpose.BASE_RATES, np.arange(_RATE_CHAINS))
-    start = np.zeros((_RATE_CHAINS, target.n_even), np.uint8)
-    legs = [Leg(as_betas(_RATE_STEPS)), Leg(np.ones(_RATE_MOVES + 1))]
-    run = anneal(family, legs, start, generators, threads=threads, progress=progress, task="base rates")
-    if not run.finished.all():
-        raise KeyboardInterrupt
-    visible = target.even_slices[0]
-    on = generator(seed, Purpose.BASE_RATES).random((_RATE_CHAINS, target.n_odd)) < target.odd_given_even(
-        run.state
+    undirected = model.undirected
+    mrf = undirected.mrf
+    run = anneal(
+        prepare_path(annealing_path(undirected, uniform())),
+        [Segment(as_betas(_RATE_STEPS)), Segment(np.ones(_RATE_SWEEPS + 1))],
+        np.zeros((_RATE_CHAINS, mrf.n_state), np.uint8),
+        Streams(seed, Purpose.BASE_RATES, np.arange(_RATE_CHAINS)),
+        threads=threads,
+        progress=progress,
+        task="base rates",
     )
-    rates = target.even_given_odd(on)[:, visible]  # probabilities: rare pixels keep their small rates
-    return Base("model", (_smoothed_logit(rates.sum(axis=0), _RATE_CHAINS, _RATE_SMOOTHING),))
+    if run.interrupted:
+        raise KeyboardInterrupt
+    rates = mrf.state_means(run.state, generator(seed, Purpose.BASE_RATES))[:, : undirected.n_visible]
+    on = rates.sum(axis=0, dtype=np.float64)
+    return _base_of_counts("model", on, _RATE_CHAINS, undirected.units[0], _RATE_SMOOTHING)
 
 
-def family_of(model: Model, base: Base) -> Family:
-    """The path from a base to a model (for a DBN, to its top RBM)."""
-    mrf = mrf_of(model)
-    target = mrf.bipartite
-    sizes = mrf.layer_sizes
+def resolve_base(
+    base: Base | BaseName | None,
+    model: Model,
+    *,
+    train: ArrayLike | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Base:
+    """The base that a name stands for; None is uniform. "data" needs training data."""
+    if isinstance(base, Base):
+        return base
+    if base is None or base == "uniform":
+        return uniform()
+    if base == "model":
+        return model_rates(model, seed=seed, threads=threads, progress=progress)
+    if base != "data":
+        raise InputError(
+            found=f"base={base!r}",
+            expected="'uniform', 'model', or a base distribution",
+            remedy="for base rates of training data: base=mp.data_rates(train, model)",
+        )
+    if train is None:
+        raise InputError(
+            found="base='data' and no training data",
+            expected="the rates of training data",
+            remedy="pass base=mp.data_rates(train, model)",
+        )
+    return data_rates(train, model)
+
+
+def annealing_path(model: Model, base: Base) -> AnnealingPath:
+    """The path from a base to a model's Markov random field (for a DBN, its top RBM's)."""
+    undirected = model.undirected
+    sizes = undirected.layer_sizes
     if len(base.biases) > len(sizes):
         raise InputError(
             found=f"a base with {len(base.biases)} layers",
@@ -116,13 +163,18 @@ def family_of(model: Model, base: Base) -> Family:
             raise InputError(
                 found=f"base rates for {bias.size} units",
                 expected=f"{sizes[k]}, the size of layer {k} of {model!r}",
-                remedy="for a DBN pass the model too: data_rates(train, model)"
-                if isinstance(model, DBN)
-                else "take the rates from training data of the same width as the test data",
+                remedy="take the rates from training data of the same width as the test data"
+                if undirected is model
+                else "for a DBN pass the model too: data_rates(train, model)",
             )
         layers[k] = bias
-    return Family(target, np.concatenate(layers[0::2]), np.concatenate(layers[1::2]))
+    return path_between(undirected.mrf, undirected.base_inputs(layers))
 
 
-def _smoothed_logit(on: Floats, count: int, smoothing: float = 1.0) -> Floats:
-    return np.log(on + smoothing) - np.log(count - on + smoothing)
+def _base_of_counts(name: str, on: Floats, count: int, unit: Unit, smoothing: float = 1.0) -> Base:
+    """The base whose lowest layer has units that are in state 1 as often as `on` (unit,) of `count` say."""
+    return Base(name, (unit.bias_from_counts(np.stack([count - on, on]), smoothing),))
+
+
+family_of: Any = annealing_path
+"""By its old name, until evaluation has switched."""

@@ -28,7 +28,7 @@ COARSEST = 5.0
 
 @dataclass(frozen=True)
 class Windows:
-    """A walk through betas cut into windows of (nearly) equally many steps."""
+    """a run through betas cut into windows of (nearly) equally many steps."""
 
     betas: Floats
     cuts: NDArray[np.integer]
@@ -79,7 +79,7 @@ def spend_equally(edges: Floats, friction: Floats, steps: int) -> Floats:
     width = np.diff(edges)
     root = np.sqrt(friction)
     total = root @ width
-    if not 0 < total < np.inf:  # nothing to go by: no friction at all, or weights beyond all measure
+    if not 0 < total < np.inf:  # nothing to go by: no friction at all, or weights that overflow
         return np.linspace(0.0, 1.0, steps + 1)
     density = (1 - 1 / COARSEST) * root / total + 1 / COARSEST
     spent = np.concatenate([[0.0], np.cumsum(density * width)])

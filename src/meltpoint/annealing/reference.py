@@ -1,50 +1,111 @@
-"""The annealing loop in plain NumPy: to read, and to test the kernels against.
+"""The annealing loop in plain NumPy, for any Markov random field: to read, and to test other backends against.
 
-    repeat for i = 0 … K-1:
-        move state at s_i                              # o ~ p(odd | e), then e ~ p(even | o)
+    for i = 0 … K-1:
+        sweep state at s_i                             # block after block; clamped units keep their value
         log_w += log f_{s_i+1}(state) - log f_{s_i}(state)
 
-The move is reversible with respect to p_{s_i}(e), so the same loop anneals (betas 0 → 1) and melts (1 → 0).
+Chains go up with forward sweeps and come down with reversed ones. A sweep with one block and one block summed out
+is its own reversal. The reversal of any other draws the blocks of the state in the opposite order, again after the
+block that is summed out: p(s | x) T(x → y | s) has the reversal p(s | y) T~(y → x | s).
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from meltpoint.annealing.family import Family
-from meltpoint.models.bipartite import Bipartite
-from meltpoint.models.checks import Bits, Floats
+from meltpoint.annealing.backend import Tile
+from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.streams import next_uniforms
+from meltpoint.models.blocks import Segment, Sweep, UnitBlock
+from meltpoint.units.unit import Bits, Floats
 
-Draw: TypeAlias = Callable[[int], NDArray[np.floating]]
-"""Gives the next uniforms (chain, count) of every chain's stream."""
+Draw: TypeAlias = Callable[[UnitBlock, Floats], Bits]
+"""Draws the units of a block (chain, unit) that have these inputs (chain, unit)."""
 
 
-def anneal_reference(
-    family: Family, betas: Floats, state: Bits, draw: Draw, frozen: NDArray[np.bool_] | None = None
-) -> tuple[Bits, Floats]:
-    """Final even states (chain, unit) and log weights (chain,) of one run through betas, in float64."""
+def anneal_reference(path: AnnealingPath, segment: Segment, state: Bits, draw: Draw) -> tuple[Bits, Floats]:
+    """Final states (chain, unit of the state) and log weights (chain,) of one segment, in float64."""
+    sweep = path.target.sweep.reversed() if segment.reversed_sweeps else path.target.sweep
     log_weights = np.zeros(len(state))
-    for beta, following in itertools.pairwise(betas):
-        state = move(family, beta, state, draw, frozen)
-        log_weights += family.log_f(following, state) - family.log_f(beta, state)
+    for beta, following in itertools.pairwise(segment.betas):
+        state = sweep_once(path, beta, state, draw, sweep, segment.clamped)
+        log_weights += path.log_f(following, state) - path.log_f(beta, state)
     return state, log_weights
 
 
-def move(
-    family: Family, beta: float, state: Bits, draw: Draw, frozen: NDArray[np.bool_] | None = None
+def sweep_once(
+    path: AnnealingPath,
+    beta: float,
+    state: Bits,
+    draw: Draw,
+    sweep: Sweep,
+    clamped: NDArray[np.bool_] | None = None,
 ) -> Bits:
-    """One reversible move at beta: the odd side given the even side, then the even side given the odd."""
-    target: Bipartite = family.target
-    on = expit(beta * target.odd_field(state) + family.odd_bias(beta))
-    odd = _draw_layers(target.odd_slices, draw) <= on
-    on = expit(beta * target.even_field(odd) + family.even_bias(beta))
-    even = (_draw_layers(target.even_slices, draw) <= on).astype(np.uint8)
-    return even if frozen is None else np.where(frozen, state, even)
+    """The states after one sweep at beta."""
+    target = path.target
+    units = target.with_summed_out(state).copy()
+    if target.summed_out is not None:
+        inputs = path.inputs(beta, len(target.state_blocks), units)
+        units[:, target.summed_out.columns] = draw(target.summed_out, inputs)
+    for k in sweep.order:
+        block = target.state_blocks[k]
+        drawn = draw(block, path.inputs(beta, k, units))
+        if clamped is not None:
+            drawn = np.where(clamped[block.columns], units[:, block.columns], drawn)
+        units[:, block.columns] = drawn
+    return units[:, : target.n_state]
 
 
-def _draw_layers(layers: tuple[slice, ...], draw: Draw) -> NDArray[np.floating]:
-    return np.concatenate([draw(layer.stop - layer.start) for layer in layers], axis=1)
+def drawing(generators: NDArray[np.uint32], dtype: type[np.floating] = np.float64) -> Draw:
+    """Draws with the chains' own generators (chain, 4, LANES), which it advances layer by layer."""
+
+    def draw(block: UnitBlock, inputs: Floats) -> Bits:
+        uniforms = [next_uniforms(generators, size, dtype) for size in block.layer_sizes]
+        return block.unit.draw(inputs, np.concatenate(uniforms, axis=1))
+
+    return draw
+
+
+@dataclass(frozen=True, eq=False)
+class ReferencePath:
+    """Any path, as it is: the reference has nothing to prepare."""
+
+    path: AnnealingPath
+
+    def compile(self) -> None:
+        """Nothing to compile."""
+
+    def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
+        """Take the tile's chains through the segments, and pause after every so many steps."""
+        draw = drawing(tile.streams.generators())
+        state, log_weights = tile.state, np.zeros(len(tile.state))
+        cumulative = np.empty_like(tile.cumulative_log_weights)
+        for k, segment in enumerate(segments):
+            for low in range(0, segment.steps, steps):
+                part = Segment(segment.betas[low : low + steps + 1], segment.clamped, segment.reversed_sweeps)
+                state, gained = anneal_reference(self.path, part, state, draw)
+                log_weights = log_weights + gained
+                tile.count(part.steps)
+                yield
+            cumulative[:, k] = log_weights
+        tile.finish(state, cumulative)
+
+
+class ReferenceBackend:
+    """Runs any path in float64, whatever precision is asked for."""
+
+    name = "reference"
+
+    def supports(self, path: AnnealingPath) -> bool:
+        """Whether it can run a path: any."""
+        del path
+        return True
+
+    def prepare(self, path: AnnealingPath, precision: str) -> ReferencePath:
+        """The path itself."""
+        del precision
+        return ReferencePath(path)

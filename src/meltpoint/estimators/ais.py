@@ -2,23 +2,26 @@
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.anneal import Leg, anneal
-from meltpoint.annealing.base import Base, family_of, uniform
-from meltpoint.annealing.family import Family
-from meltpoint.annealing.precision import Precision, Walk
+from meltpoint.annealing.backend import PreparedPath
+from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
+from meltpoint.annealing.loop import anneal, prepare_path
+from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
-from meltpoint.annealing.streams import chain_generators
+from meltpoint.annealing.streams import Streams
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.checks import check_count
-from meltpoint.models import Model
-from meltpoint.models.checks import Floats
+from meltpoint.models.blocks import Segment
+from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
+from meltpoint.units.unit import Bits, Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,20 +48,18 @@ class LogZ(Estimate):
             )
 
 
-def path_digest(family: Family, betas: Floats, precision: Precision) -> str:
-    """A short text that differs when the path of intermediate distributions does."""
-    digest = hashlib.blake2b(precision.encode(), digest_size=16)
-    blocks = (block.weights for block in family.target.blocks)
-    for array in (betas, family.base_even, family.base_odd, *blocks):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    digest.update(family.target.even_bias.tobytes() + family.target.odd_bias.tobytes())
-    return digest.hexdigest()
+class AisWeights(NamedTuple):
+    """Log weights (chain,), each unbiased for log Z's Z, which chains were finished (chain,), and if Ctrl-C came."""
+
+    log_weights: Floats
+    finished: NDArray[np.bool_]
+    interrupted: bool
 
 
 def ais_log_z(
     model: Model,
     *,
-    base: Base | None = None,
+    base: Base | BaseName | None = None,
     steps: Steps = 3000,
     chains: int = 1000,
     seed: int = 0,
@@ -71,6 +72,16 @@ def ais_log_z(
     The estimate of Z is unbiased for any number of steps and chains, so that of log Z errs on the low side and
     likelihoods computed with it on the high side. Ctrl-C gives the estimate from the chains finished by then.
 
+    Args:
+        model: an RBM, DBM or DBN.
+        base: the base distribution, or its name: "uniform" (the default) or "model".
+        steps: a number of equal steps, or the betas.
+        chains: independent chains.
+        seed: of the chains' random numbers.
+        precision: "mixed" is fast and unbiased, "float64" is for checking.
+        threads: all cores by default.
+        progress: called with (task, done, total).
+
     >>> from meltpoint.models.rbm import RBM
     >>> rbm = RBM([[1.0, -2.0], [0.5, 1.0]], [0.0, 0.1], [0.2, 0.0])
     >>> abs(ais_log_z(rbm, steps=100, chains=500).value - 3.4506) < 0.1
@@ -78,43 +89,48 @@ def ais_log_z(
     """
     numbers = np.arange(check_count(chains, "chains", "1,000 chains are usual"))
     betas = as_betas(steps)
-    family = family_of(model, base or uniform())
-    log_weights, finished = ais_weights(
-        family, betas, numbers, seed, precision=precision, threads=threads, progress=progress
-    )
-    if not finished.any():
+    path = annealing_path(model, resolve_base(base, model, seed=seed, threads=threads, progress=progress))
+    run = run_ais(prepare_path(path, precision), betas, numbers, seed, threads=threads, progress=progress)
+    if not run.finished.any():
         raise KeyboardInterrupt
-    return replace(log_z_of(log_weights[finished]), path=path_digest(family, betas, precision))
+    return replace(log_z_of(run.log_weights[run.finished]), path=path_digest(path, betas, precision))
 
 
-def ais_weights(
-    family: Family,
+def run_ais(
+    prepared: PreparedPath,
     betas: Floats,
     chains: NDArray[np.integer],
     seed: int,
     *,
-    precision: Precision = "mixed",
-    walk: Walk | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Log weights (chain,) of the chains with these numbers (chain,), and which were finished (chain,).
-
-    exp(log weight) is unbiased for Z. A chain's weight does not depend on which others are run with it.
-    """
+) -> AisWeights:
+    """Run the chains with these numbers (chain,). A chain's weight does not depend on which others are run with it."""
+    target = prepared.path.target
     run = anneal(
-        family,
-        [Leg(betas)],
-        # At beta 0 the units are independent, so the first move draws from the base exactly, wherever it starts.
-        np.zeros((len(chains), family.target.n_even), np.uint8),
-        chain_generators(seed, Purpose.AIS, chains),
-        precision=precision,
-        walk=walk,
+        prepared,
+        [Segment(betas)],
+        anywhere(prepared.path, len(chains)),
+        Streams(seed, Purpose.AIS, chains),
         threads=threads,
         progress=progress,
         task="AIS",
     )
-    return run.log_weights + family.log_z_base, run.finished
+    log_weights = run.log_weights + prepared.path.log_z_base + target.log_constant
+    return AisWeights(log_weights, run.finished, run.interrupted)
+
+
+def anywhere(path: AnnealingPath, chains: int) -> Bits:
+    """States (chain, unit) for chains that begin at beta 0, where the first sweep draws from the base exactly."""
+    return np.zeros((chains, path.target.n_state), np.uint8)
+
+
+def path_digest(path: AnnealingPath, betas: Floats, precision: Precision) -> str:
+    """A short text that differs when the path of intermediate distributions does."""
+    digest = hashlib.blake2b(precision.encode(), digest_size=16)
+    for array in (betas, *path.base, *path.target.parameters()):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def log_z_of(log_weights: Floats) -> LogZ:
@@ -127,3 +143,16 @@ def log_z_of(log_weights: Floats) -> LogZ:
         log_weights=log_weights,
         ess=float(effective_sample_size(log_weights)),
     )
+
+
+def ais_weights(  # noqa: ANN201
+    family: Any,  # noqa: ANN401
+    *args: Any,  # noqa: ANN401
+    precision: Any = "mixed",  # noqa: ANN401
+    walk: Any = None,  # noqa: ANN401
+    **options: Any,  # noqa: ANN401
+):
+    """`run_ais` by its old name, until evaluation has switched; Ctrl-C at the very end leaves a chain unfinished."""
+    found = run_ais(walk or prepare_path(family, precision), *args, **options)
+    last = np.arange(len(found.finished)) == len(found.finished) - 1
+    return found.log_weights, found.finished & ~(found.interrupted & last)

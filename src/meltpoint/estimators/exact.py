@@ -6,21 +6,28 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from meltpoint.annealing.anneal import check_threads
+from meltpoint.annealing.loop import check_threads
 from meltpoint.errors import InputError, Progress
-from meltpoint.models import Model, mrf_of
+from meltpoint.models.bipartite import Bipartite
+from meltpoint.models.model import Model
+from meltpoint.models.mrf import MarkovRandomField
 
 LARGEST = 30
 """Units on the smaller side. Each one more doubles the time; 784 x 25 takes six seconds of one core."""
 
+LARGEST_STATE = 24
+"""Units of the state of a model that is not two-sided, which NumPy enumerates."""
+
 _CALL_WORK = 100_000_000  # factors per kernel call: some hundredths of a second
+_STATES = 1 << 14  # that NumPy enumerates at once
 
 
 def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress | None = None) -> float:
     """The logarithm of a model's normaliser Z (a DBN's is its top RBM's), by adding up all states.
 
     All states of the smaller side, that is: the other side is summed out analytically. A DBM's sides are its
-    layers v, h2, h4, … and h1, h3, …. The result does not depend on the number of threads.
+    layers v, h2, h4, … and h1, h3, …. Models without two sides are enumerated state by state. The result does not
+    depend on the number of threads.
 
     >>> from meltpoint.models.rbm import RBM
     >>> round(exact_log_z(RBM([[0.0], [0.0]], [0.0, 0.0], [0.0])), 4)  # log 8
@@ -28,15 +35,42 @@ def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress 
     """
     threads = check_threads(threads)
     progress = progress or _silent
-    two = mrf_of(model).bipartite
-    smaller = min(two.n_even, two.n_odd)
-    if smaller > LARGEST:
+    mrf = model.mrf
+    two = mrf.bipartite
+    largest = LARGEST_STATE if two is None else LARGEST
+    if mrf.smaller_side > largest:
+        n = mrf.smaller_side
         raise InputError(
-            found=f"{smaller} units on the smaller side of {model!r}, that is 2**{smaller} states to add up",
-            expected=f"at most {LARGEST}",
+            found=f"{n} units {'of' if two is None else 'on the smaller side of'} {model!r}, "
+            f"that is 2**{n} states to add up",
+            expected=f"at most {largest}",
             remedy="use ais_log_z(model) for an estimate of log Z, or evaluate(model, test) for a likelihood "
             "from both sides",
         )
+    return _sum_states(mrf, progress) if two is None else _sum_two_sided(two, threads, progress)
+
+
+def _sum_states(mrf: MarkovRandomField, progress: Progress) -> float:
+    """log Z by log f of every state."""
+    n_states = [block.unit.n_states for block in mrf.state_blocks for _ in range(block.size)]
+    total = int(np.prod(n_states))
+    places = np.cumprod([1, *n_states[:-1]])
+    # Units in the order of blocks, which need not be that of their columns.
+    columns = np.concatenate([np.arange(mrf.n_state)[block.columns] for block in mrf.state_blocks])
+    log_sums = []
+    for low in range(0, total, _STATES):
+        numbers = np.arange(low, min(low + _STATES, total))[:, np.newaxis]
+        states = np.empty((len(numbers), mrf.n_state), np.uint8)
+        states[:, columns] = numbers // places % n_states
+        log_sums.append(logsumexp(mrf.log_f(states)))
+        progress("enumeration", float(low + len(numbers)), float(total))
+    log_z: Any = logsumexp(log_sums)
+    return float(log_z)
+
+
+def _sum_two_sided(two: Bipartite, threads: int, progress: Progress) -> float:
+    """log Z by all states of the smaller side, in compiled code on all threads."""
+    smaller = two.smaller_side
     progress("preparing the kernels (compiled once per machine)", 0.0, 1.0)
     # Numba takes most of a second to import, so it waits until there is something to run.
     from meltpoint.estimators.enumeration import lay_out, sum_blocks
@@ -62,7 +96,7 @@ def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress 
             pool.shutdown(cancel_futures=True)
             raise
     log_z: Any = logsumexp(log_sums)
-    return float(log_z)
+    return float(log_z) + two.log_constant
 
 
 def _silent(_task: str, _done: float, _total: float) -> None:

@@ -12,19 +12,20 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meltpoint.annealing.anneal import Annealed, Leg, anneal
-from meltpoint.annealing.base import Base, family_of, uniform
+from meltpoint.annealing.backend import PreparedPath
+from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
 from meltpoint.annealing.friction import Windows, measure_friction, spend_equally
+from meltpoint.annealing.loop import Annealed, anneal, prepare_path
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.annealing.streams import chain_generators
+from meltpoint.annealing.streams import Streams
 from meltpoint.errors import Progress
-from meltpoint.estimators.reverse import proposal
-from meltpoint.models import Model
-from meltpoint.models.checks import Bits, Floats, binary
-from meltpoint.models.dbm import DBM
-from meltpoint.models.dbn import DBN
+from meltpoint.estimators.ais import anywhere
+from meltpoint.models.blocks import Segment
+from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
+from meltpoint.records import short_repr
 from meltpoint.statistics.estimate import finite_or_none
+from meltpoint.units.unit import Bits, Floats
 
 ScheduleName: TypeAlias = Literal["friction", "linear"]
 
@@ -67,13 +68,15 @@ class Pilot:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FrictionSchedule:
     """Friction (window,) between edges (window + 1,): `betas(steps)` spends it equally over the steps."""
 
     edges: Floats
     friction: Floats
     pilot: Pilot
+
+    __repr__ = short_repr
 
     @property
     def name(self) -> ScheduleName:
@@ -90,7 +93,7 @@ def friction_schedule(
     model: Model,
     train: ArrayLike | None = None,
     *,
-    base: Base | None = None,
+    base: Base | BaseName | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -107,15 +110,17 @@ def friction_schedule(
     >>> friction_schedule(rbm).betas(5).shape
     (6,)
     """
-    examples = None if train is None else _some(binary(train, "train", model.n_visible), seed)
-    walk = _Walk(model, base or uniform(), seed, threads, progress or _silent)
-    first = walk.round(0, as_betas(_STEPS), examples)
+    examples = None if train is None else _some(model.encode(train, "train"), seed)
+    own_base = resolve_base(base, model, train=train, seed=seed, threads=threads, progress=progress)
+    prepared = prepare_path(annealing_path(model, own_base))
+    rounds = _Rounds(model, prepared, seed, threads, progress or _silent)
+    first = rounds.run(0, as_betas(_STEPS), examples)
     again = spend_equally(first.edges, first.friction, _STEPS)
-    second = walk.round(1, again, first.examples)
+    second = rounds.run(1, again, first.examples)
     gains = second.down - first.down  # of the same examples
     pilot = Pilot(
         steps=_STEPS,
-        chain_steps=2 * walk.chain_steps,
+        chain_steps=2 * rounds.chain_steps,
         linear_kept=first.kept,
         gain=float(second.up.mean() - first.up.mean() + gains.mean()),
         gain_error=math.hypot(_error(first.up), _error(second.up), _error(gains)),
@@ -123,7 +128,7 @@ def friction_schedule(
     return FrictionSchedule(second.edges, second.friction, pilot)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Round:
     """Friction (window,) between edges, and log weights (chain,) of the chains that went up and came down."""
 
@@ -140,63 +145,65 @@ class _Round:
         return float(self.offset + self.up.mean() + self.down.mean())
 
 
-@dataclass(frozen=True)
-class _Walk:
+@dataclass(frozen=True, eq=False)
+class _Rounds:
     """What the rounds share."""
 
     model: Model
-    base: Base
+    prepared: PreparedPath
     seed: int
     threads: int | None
     progress: Progress
 
     @property
     def chain_steps(self) -> int:
-        """Of one round: up and down, and up once more where a model needs heating."""
-        heated = isinstance(self.model, DBM) and len(self.model.weights) > 1
-        return _CHAINS * _STEPS * (3 if heated else 2)
+        """Of one round: up once, and then as often through the betas as RAISE goes."""
+        return _CHAINS * _STEPS * (1 + self.model.raise_passes)
 
-    def round(self, k: int, betas: Floats, examples: Bits | None) -> _Round:
+    def run(self, k: int, betas: Floats, examples: Bits | None) -> _Round:
         """Up, and down from examples (chain, visible unit) or from where the way up ended, in windows of betas."""
-        family = family_of(self.model, self.base)
+        path = self.prepared.path
         windows = Windows.of(betas, _WINDOWS)
         count = len(windows.parts)
-        nowhere = np.zeros((_CHAINS, family.target.n_even), np.uint8)
         done = k * self.chain_steps
-        up = self._anneal([Leg(part) for part in windows.parts], nowhere, _keys(k, 0), done)
+        up = self._anneal(
+            [Segment(part) for part in windows.parts], anywhere(path, _CHAINS), _keys(k, 0), done
+        )
         visible = self._visible(up.state, k) if examples is None else examples
-        start, legs, first = proposal(self.model, family, visible, betas, self.seed, _keys(k, 1))
-        parts = [Leg(part, leg.frozen) for leg in legs for part in replace(windows, betas=leg.betas).parts]
-        down = self._anneal(parts, start, _keys(k, 1), done + _CHAINS * _STEPS)
-        weights = _by_leg(down)
+        start = self.model.raise_start(path, visible, betas, self.seed, _keys(k, 1))
+        parts = [
+            replace(segment, betas=part)
+            for segment in start.segments
+            for part in replace(windows, betas=segment.betas).parts
+        ]
+        down = self._anneal(parts, start.state, _keys(k, 1), done + _CHAINS * _STEPS)
+        weights = _by_segment(down)
         heating, backward = weights[:, :-count], weights[:, -count:][:, ::-1]
-        friction = measure_friction(windows, _by_leg(up), backward, heating if heating.size else None)
-        offset = float(family.log_z_base + first.mean())
+        friction = measure_friction(windows, _by_segment(up), backward, heating if heating.size else None)
+        offset = float(path.log_z_base + start.log_weights.mean())
         return _Round(windows.edges, friction, up.log_weights, down.log_weights, offset, visible)
 
-    def _anneal(self, legs: Sequence[Leg], start: Bits, keys: np.ndarray, done: int) -> Annealed:
+    def _anneal(self, segments: Sequence[Segment], start: Bits, keys: np.ndarray, done: int) -> Annealed:
         def whole(task: str, here: float, total: float) -> None:
             if task == _TASK:
                 here, total = done + here, 2.0 * self.chain_steps
             self.progress(task, here, total)
 
         run = anneal(
-            family_of(self.model, self.base),
-            legs,
+            self.prepared,
+            segments,
             start,
-            chain_generators(self.seed, Purpose.PILOT, keys),
+            Streams(self.seed, Purpose.PILOT, keys),
             threads=self.threads,
             progress=whole,
             task=_TASK,
         )
-        if not run.finished.all():
+        if run.interrupted:
             raise KeyboardInterrupt
         return run
 
     def _visible(self, state: Bits, k: int) -> Bits:
-        if isinstance(self.model, DBN):
-            return self.model.generate(state, generator(self.seed, Purpose.PILOT, k))
-        return state[:, : self.model.n_visible]
+        return self.model.visible_of_state(state, generator(self.seed, Purpose.PILOT, k))
 
 
 def _keys(k: int, direction: int) -> np.ndarray:
@@ -213,9 +220,9 @@ def _some(train: Bits, seed: int) -> Bits:
     return train[chosen]
 
 
-def _by_leg(run: Annealed) -> Floats:
-    """Log weights (chain, leg) gained on each leg."""
-    return np.diff(run.passed, axis=1, prepend=0.0)
+def _by_segment(run: Annealed) -> Floats:
+    """Log weights (chain, segment) gained on each segment."""
+    return np.diff(run.cumulative_log_weights, axis=1, prepend=0.0)
 
 
 def _error(values: Floats) -> float:

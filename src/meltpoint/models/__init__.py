@@ -1,14 +1,18 @@
-"""Models: their parameters, their unnormalised probabilities, and how each is two-sided."""
+"""Models: their parameters, their unnormalised probabilities, and what estimators ask of them."""
 
-from typing import TypeAlias
+from typing import Any
 
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
+from meltpoint.models.model import Model
 from meltpoint.models.rbm import RBM
 
-Model: TypeAlias = RBM | DBM | DBN
+KINDS = {model.kind: model for model in (RBM, DBM, DBN)}
+"""Kinds of models by their names in files."""
+
+__all__ = ["DBM", "DBN", "KINDS", "RBM", "Model", "mrf_of"]
 
 
-def mrf_of(model: Model) -> RBM | DBM:
-    """The undirected part, whose log Z is unknown: the model itself, or a DBN's top RBM."""
-    return model.top if isinstance(model, DBN) else model
+def mrf_of(model: Model) -> Any:  # noqa: ANN401
+    """`model.undirected` by its old name, until its users have switched."""
+    return model.undirected

@@ -5,10 +5,12 @@ The even units are the state; the odd units are summed out:
     log f(e) = e·a + sum_j softplus(x_j + b_j),   x = e @ W
 
 A layer is coupled only to its neighbours on the other side, so W is kept as blocks and the zero blocks do not
-exist.
+exist. All units are Bernoulli here. Layers of other two-state units come in by an affine map (`as_bernoulli`), which
+changes weights and biases and leaves a constant.
 """
 
 import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,13 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from meltpoint.models.checks import Floats
+from meltpoint.models.blocks import UnitBlock
+from meltpoint.models.mrf import MarkovRandomField
+from meltpoint.units import BERNOULLI, Unit
+from meltpoint.units.bernoulli import sum_softplus
+from meltpoint.units.unit import Bits, Floats
 
-_FACTORS = 64  # 2**64 is far below the largest float32
 
-
-@dataclass(frozen=True)
-class Block:
+@dataclass(frozen=True, eq=False)
+class WeightBlock:
     """Weights (unit of an even layer, unit of an odd layer)."""
 
     even_layer: int
@@ -31,13 +35,14 @@ class Block:
     weights: Floats
 
 
-@dataclass(frozen=True)
-class Bipartite:
+@dataclass(frozen=True, eq=False)
+class Bipartite(MarkovRandomField):
     """Biases layer by layer on both sides and the blocks of weights between them."""
 
     even_biases: tuple[Floats, ...]
     odd_biases: tuple[Floats, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[WeightBlock, ...]
+    log_constant: float = 0.0
 
     @cached_property
     def even_slices(self) -> tuple[slice, ...]:
@@ -69,6 +74,61 @@ class Bipartite:
         """Number of odd units."""
         return self.odd_slices[-1].stop
 
+    @cached_property
+    def _sides(self) -> tuple[UnitBlock, UnitBlock]:
+        even, odd = (tuple(b.size for b in biases) for biases in (self.even_biases, self.odd_biases))
+        return (
+            UnitBlock(BERNOULLI, slice(0, self.n_even), even),
+            UnitBlock(BERNOULLI, slice(self.n_even, self.n_even + self.n_odd), odd),
+        )
+
+    @property
+    def state_blocks(self) -> tuple[UnitBlock, ...]:
+        """The even side is the state, one block."""
+        return self._sides[:1]
+
+    @property
+    def summed_out(self) -> UnitBlock:
+        """The odd side."""
+        return self._sides[1]
+
+    @property
+    def bipartite(self) -> "Bipartite":
+        """The field itself."""
+        return self
+
+    @property
+    def smaller_side(self) -> int:
+        """Units of the smaller side: the other one is summed out."""
+        return min(self.n_even, self.n_odd)
+
+    def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
+        """Inputs (chain, unit) of one side given the other."""
+        if block is self.summed_out:
+            return self.odd_field(units[:, : self.n_even]) + self.odd_bias
+        return self.even_field(units[:, self.n_even :]) + self.even_bias
+
+    def log_f_of_state(self, units: NDArray[Any]) -> Floats:
+        """The even units' biases."""
+        return units[:, : self.n_even] @ self.even_bias
+
+    def parameters(self) -> tuple[Floats, ...]:
+        """Weights, then biases."""
+        return (*(block.weights for block in self.blocks), self.even_bias, self.odd_bias)
+
+    def lowest_even_log_odds(self, state: Bits, uniforms: Callable[[int], NDArray[np.floating]]) -> Floats:
+        """Log odds (chain, unit of the lowest even layer) of being on, given a draw of the lowest odd layer.
+
+        The odd layers are independent given the even ones, so the lowest can be drawn alone.
+        """
+        rates = self.odd_given_even(state)[:, self.odd_slices[0]]
+        return (uniforms(rates.shape[1]) <= rates) @ self.blocks[0].weights.T + self.even_biases[0]
+
+    def state_means(self, state: Bits, generator: np.random.Generator) -> Floats:
+        """Probability (chain, even unit) of being on, given a draw of the odd side."""
+        odd = generator.random((len(state), self.n_odd)) < self.odd_given_even(state)
+        return self.even_given_odd(odd)
+
     def odd_field(self, even: NDArray[Any]) -> Floats:
         """What the even units contribute to the odd units' input: e @ W (chain, odd unit)."""
         field = np.zeros((len(even), self.n_odd))
@@ -85,9 +145,10 @@ class Bipartite:
             field[:, rows] += odd[:, columns] @ block.weights.T
         return field
 
-    def log_f(self, even: NDArray[Any]) -> Floats:
-        """Log unnormalised probability (chain,) of even states, the odd side summed out."""
-        return even @ self.even_bias + sum_softplus(self.odd_field(even) + self.odd_bias)
+    def log_f(self, state: NDArray[Any]) -> Floats:
+        """Log unnormalised probability (chain,) of even states, the odd side summed out, with its constant."""
+        log_f = state @ self.even_bias + sum_softplus(self.odd_field(state) + self.odd_bias)
+        return log_f + self.log_constant
 
     def odd_given_even(self, even: NDArray[Any]) -> Floats:
         """Probability (chain, odd unit) of being on."""
@@ -98,21 +159,42 @@ class Bipartite:
         return expit(self.even_field(odd) + self.even_bias)
 
 
-def sum_softplus(x: NDArray[np.floating]) -> Floats:
-    """Sum of softplus over the last axis, in x's precision, with one logarithm for many units.
+@dataclass(frozen=True, eq=False)
+class Layered:
+    """Weights (lower layer, upper layer) and biases of layers, lowest first, and a constant of log f."""
 
-    softplus(x) = max(x, 0) + log(1 + exp(-|x|)), and a product of factors between 1 and 2 cannot overflow soon.
+    weights: tuple[Floats, ...]
+    biases: tuple[Floats, ...]
+    log_constant: float = 0.0
+
+    @property
+    def bipartite(self) -> Bipartite:
+        """Layers 0, 2, 4, … are the even side, layers 1, 3, 5, … the odd side."""
+        blocks = [
+            WeightBlock(k // 2, k // 2, w)
+            if k % 2 == 0
+            else WeightBlock((k + 1) // 2, (k - 1) // 2, np.ascontiguousarray(w.T))
+            for k, w in enumerate(self.weights)
+        ]
+        return Bipartite(self.biases[0::2], self.biases[1::2], tuple(blocks), self.log_constant)
+
+
+def as_bernoulli(weights: Sequence[Floats], biases: Sequence[Floats], units: Sequence[Unit]) -> Layered:
+    """The same log f of layers of two-state units, written for their bits: value = offset + scale · bit.
+
+    The layers are given lowest first, with the kind of unit of each.
     """
-    factors = np.exp(-np.abs(x))
-    factors += 1
-    starts = np.arange(0, x.shape[-1], _FACTORS)
-    logs = np.log(np.multiply.reduceat(factors, starts, axis=-1))
-    return np.maximum(x, 0).sum(axis=-1, dtype=np.float64) + logs.sum(axis=-1, dtype=np.float64)
-
-
-def softplus(x: NDArray[np.floating]) -> Floats:
-    """log(1 + exp(x)) without overflow."""
-    return np.logaddexp(0.0, x)
+    if all(unit is BERNOULLI for unit in units):
+        return Layered(tuple(weights), tuple(biases))
+    mapped = [unit.scale * bias for unit, bias in zip(units, biases, strict=True)]
+    constant = sum(unit.offset * float(bias.sum()) for unit, bias in zip(units, biases, strict=True))
+    for k, w in enumerate(weights):
+        lower, upper = units[k], units[k + 1]
+        mapped[k] = mapped[k] + lower.scale * upper.offset * w.sum(axis=1)
+        mapped[k + 1] = mapped[k + 1] + upper.scale * lower.offset * w.sum(axis=0)
+        constant += lower.offset * upper.offset * float(w.sum())
+    scaled = [units[k].scale * units[k + 1].scale * w for k, w in enumerate(weights)]
+    return Layered(tuple(scaled), tuple(mapped), constant)
 
 
 def _slices(biases: tuple[Floats, ...]) -> tuple[slice, ...]:

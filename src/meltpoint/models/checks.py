@@ -1,14 +1,17 @@
 """Checks at the door: parameters and data become clean arrays, or an error that says what to do."""
 
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from meltpoint.errors import InputError
+from meltpoint.units import BERNOULLI, Unit
+from meltpoint.units.bernoulli import to_bits
+from meltpoint.units.unit import Bits, Floats
 
-Floats: TypeAlias = NDArray[np.float64]
-Bits: TypeAlias = NDArray[np.uint8]
+__all__ = ["Bits", "Floats", "bias", "binary", "examples", "parameter", "to_bits", "unit_names"]
 
 
 def parameter(value: ArrayLike, name: str, ndim: int) -> Floats:
@@ -55,8 +58,19 @@ def bias(value: ArrayLike, name: str, size: int, of: str) -> Floats:
     return array
 
 
-def binary(value: Any, name: str, width: int) -> Bits:  # noqa: ANN401
-    """Examples (example, unit) as uint8 zeros and ones."""
+def unit_names(units: Sequence[str | Unit], count: int) -> list[str | Unit]:
+    """The kinds of units of so many layers: as given, or Bernoulli."""
+    if units and len(units) != count:
+        raise InputError(
+            found=f"{len(units)} kinds of units",
+            expected=f"{count}, one for each layer",
+            remedy="give one kind for all layers, or a list with one for each",
+        )
+    return list(units) or ["bernoulli"] * count
+
+
+def examples(value: Any, name: str, width: int, unit: Unit) -> Bits:  # noqa: ANN401
+    """States (example, unit) of examples whose values are those of a kind of unit."""
     array = np.asarray(value)
     if array.ndim == 1 and array.size == width:
         array = array[np.newaxis]
@@ -80,41 +94,9 @@ def binary(value: Any, name: str, width: int) -> Bits:  # noqa: ANN401
             expected=f"{width}, the model's number of visible units",
             remedy=remedy,
         )
-    return to_bits(array, name)
+    return unit.encode(array, name)
 
 
-def to_bits(array: NDArray[Any], name: str) -> Bits:
-    """A uint8 array of zeros and ones with the same shape, or an error that says how to binarise."""
-    if array.dtype == np.bool_:
-        return array.astype(np.uint8)
-    if not (np.issubdtype(array.dtype, np.number) and not np.issubdtype(array.dtype, np.complexfloating)):
-        raise InputError(
-            found=f"{name} of type {array.dtype}",
-            expected="zeros and ones",
-            remedy="convert it to numbers first",
-        )
-    bits = array.astype(np.uint8, copy=True) if np.issubdtype(array.dtype, np.integer) else None
-    if bits is None:
-        if np.isnan(array).any():
-            raise InputError(
-                found=f"NaN in {name}",
-                expected="zeros and ones",
-                remedy="drop or fill the missing values first",
-            )
-        bits = (array != 0).astype(np.uint8)
-    if not np.array_equal(array, bits) or bits.max(initial=0) > 1:
-        low, high = array.min(), array.max()
-        if low >= 0:
-            grey = f"{name} / 255" if high > 1 else name
-            remedy = (
-                f"binarise grey values first: {name} = (rng.random({name}.shape) < {grey}), with "
-                "rng = np.random.default_rng(0)"
-            )
-        elif set(np.unique(array)) <= {-1, 1}:
-            remedy = f"units here are 0 and 1, not spins: ({name} + 1) // 2, and convert the model's parameters too"
-        else:
-            remedy = "binarise the data first"
-        raise InputError(
-            found=f"{name} with values from {low:g} to {high:g}", expected="only 0 and 1", remedy=remedy
-        )
-    return bits
+def binary(value: Any, name: str, width: int) -> Bits:  # noqa: ANN401
+    """Examples (example, unit) as uint8 zeros and ones."""
+    return examples(value, name, width, BERNOULLI)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,26 +11,43 @@ from scipy.special import expit, logit
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.models import checks
-from meltpoint.models.bipartite import Bipartite, Block, sum_softplus
-from meltpoint.models.checks import Bits, Floats
+from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.log_f import SAMPLES, LogF, draw, estimate_log_f, log_bernoulli
+from meltpoint.models.model import Arrays, Model, Uniforms, two_sided_base
+from meltpoint.units import Unit, unit_named
+from meltpoint.units.bernoulli import sum_softplus
+from meltpoint.units.unit import Bits, Floats
 
 _MEAN_FIELD_SWEEPS = 200
 _MEAN_FIELD_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
-class DBM:
-    """A binary DBM: log f = sum of biases[k]·h_k and of h_k·weights[k]·h_{k+1}, where h_0 is visible.
+class DBM(Model):
+    """A DBM: log f = sum of biases[k]·h_k and of h_k·weights[k]·h_{k+1}, where h_0 is visible.
+
+    Args:
+        weights: one (layer k, layer k+1) matrix for every pair of neighbouring layers.
+        biases: one vector for every layer, visible first.
+        units: "bernoulli" for units in {0, 1}, "spin" for units in {-1, +1}, or a list with one for every layer.
 
     >>> DBM(weights=[np.zeros((6, 4)), np.zeros((4, 3))], biases=[np.zeros(6), np.zeros(4), np.zeros(3)])
     DBM 6-4-3
     """
 
+    kind = "DBM"
+
     weights: tuple[Floats, ...]
     biases: tuple[Floats, ...]
+    layer_units: tuple[Unit, ...]
 
-    def __init__(self, weights: Sequence[ArrayLike], biases: Sequence[ArrayLike]) -> None:
+    def __init__(
+        self,
+        weights: Sequence[ArrayLike],
+        biases: Sequence[ArrayLike],
+        *,
+        units: str | Unit | Sequence[str | Unit] = "bernoulli",
+    ) -> None:
         if len(weights) == 0 or len(biases) != len(weights) + 1:
             raise InputError(
                 found=f"{len(weights)} weight matrices and {len(biases)} bias vectors",
@@ -51,9 +69,10 @@ class DBM:
         ]
         object.__setattr__(self, "weights", tuple(ws))
         object.__setattr__(self, "biases", tuple(bs))
-
-    def __repr__(self) -> str:
-        return "DBM " + "-".join(map(str, self.layer_sizes))
+        kinds = (
+            [units] * len(sizes) if isinstance(units, str | Unit) else checks.unit_names(units, len(sizes))
+        )
+        object.__setattr__(self, "layer_units", tuple(map(unit_named, kinds)))
 
     @property
     def layer_sizes(self) -> tuple[int, ...]:
@@ -61,20 +80,27 @@ class DBM:
         return tuple(b.size for b in self.biases)
 
     @property
-    def n_visible(self) -> int:
-        """Number of visible units."""
-        return self.biases[0].size
+    def units(self) -> tuple[Unit, ...]:
+        """The kind of unit of each layer."""
+        return self.layer_units
 
     @cached_property
     def bipartite(self) -> Bipartite:
         """v, h2, h4, … are the even side, h1, h3, … the odd side."""
-        blocks = [
-            Block(k // 2, k // 2, w)
-            if k % 2 == 0
-            else Block((k + 1) // 2, (k - 1) // 2, np.ascontiguousarray(w.T))
-            for k, w in enumerate(self.weights)
-        ]
-        return Bipartite(self.biases[0::2], self.biases[1::2], tuple(blocks))
+        return as_bernoulli(self.weights, self.biases, self.units).bipartite
+
+    @property
+    def mrf(self) -> Bipartite:
+        """The two-sided form."""
+        return self.bipartite
+
+    def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
+        """Log odds (chain, visible unit) of state 1, given a draw of the lowest hidden layer."""
+        return self.bipartite.lowest_even_log_odds(state, uniforms)
+
+    def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
+        """Inputs of the bits of independent units on the two sides."""
+        return two_sided_base(layers, self.units)
 
     def log_f(self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0) -> Floats:
         """Log unnormalised probability (example,) of visible states, estimated by importance sampling.
@@ -93,10 +119,9 @@ class DBM:
 
         The proposal is the mean-field posterior of the even hidden layers; the odd layers are summed out.
         """
-        bits = checks.binary(x, "x", self.n_visible)
+        bits = self.encode(x)
         if len(self.weights) == 1:
-            exact = self.bipartite.log_f(bits)
-            return LogF(exact, np.zeros(len(bits)), exact)
+            return LogF.exact(self.bipartite.log_f(bits))
         return estimate_log_f(
             bits,
             self._weigh,
@@ -109,8 +134,9 @@ class DBM:
     def mean_field(
         self, visible: Bits, *, sweeps: int = _MEAN_FIELD_SWEEPS, tolerance: float = _MEAN_FIELD_TOLERANCE
     ) -> tuple[Floats, Floats]:
-        """Means (example, even unit) and (example, odd unit) of the factorial posterior; visible means are the data.
+        """Rates (example, even unit) and (example, odd unit) of the factorial posterior; visible rates are the data.
 
+        `visible` are states, and rates are probabilities of state 1 (a spin's +1).
         Odd and even hidden units are updated in turn. Each update is exact given the other side, so the lower
         bound rises with every sweep.
         """
@@ -135,7 +161,7 @@ class DBM:
         """Lower bound (example,) on log f(v): expected log f plus the entropy of the factorial posterior."""
         two = self.bipartite
         energy = even @ two.even_bias + odd @ two.odd_bias + (two.odd_field(even) * odd).sum(axis=1)
-        return energy + _entropy(even[:, self.n_visible :]) + _entropy(odd)
+        return energy + _entropy(even[:, self.n_visible :]) + _entropy(odd) + two.log_constant
 
     def _weigh(
         self, visible: Bits, generators: list[np.random.Generator], samples: int
@@ -167,7 +193,27 @@ class DBM:
         bias = (visible @ two.even_bias[: self.n_visible])[:, np.newaxis] + hidden @ two.even_bias[
             self.n_visible :
         ]
-        return bias + sum_softplus(field)
+        return bias + sum_softplus(field) + two.log_constant
+
+    def arrays(self) -> Arrays:
+        """Parameters by the names they have in a file; layers count from 1."""
+        arrays: Arrays = {"visible_bias": self.biases[0]}
+        for layer, weights in enumerate(self.weights, start=1):
+            arrays[f"weights_{layer}"] = weights
+            arrays[f"hidden_bias_{layer}"] = self.biases[layer]
+        return arrays
+
+    @classmethod
+    def array_names(cls, present: set[str]) -> list[str]:
+        """Names that a file must have, its depth taken from the names that are there."""
+        depth = sum(name.startswith("weights_") for name in present)
+        own = ("weights", "hidden_bias")
+        return ["visible_bias", *(f"{name}_{layer}" for layer in range(1, depth + 1) for name in own)]
+
+    @classmethod
+    def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "DBM":
+        """The DBM with these parameters, in the order of `array_names`."""
+        return cls(arrays[1::2], [arrays[0], *arrays[2::2]], units=units or "bernoulli")
 
 
 def _entropy(rates: Floats) -> Floats:

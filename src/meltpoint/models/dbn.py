@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,18 @@ from scipy.special import expit
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.models import checks
-from meltpoint.models.bipartite import sum_softplus
-from meltpoint.models.checks import Bits, Floats
+from meltpoint.models.bipartite import Bipartite, as_bernoulli
+from meltpoint.models.blocks import RaiseStart, Segment
 from meltpoint.models.log_f import SAMPLES, LogF, draw_given, estimate_log_f, log_bernoulli
+from meltpoint.models.model import Arrays, Model, PathToModel, Uniforms
 from meltpoint.models.rbm import RBM
+from meltpoint.randomness import Purpose, generator
+from meltpoint.units import Unit, unit_named
+from meltpoint.units.bernoulli import sum_softplus
+from meltpoint.units.unit import Bits, Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Directed:
     """One directed layer: p(lower | upper) = sigmoid(upper @ weights.T + visible_bias), and its recognition.
 
@@ -30,18 +36,33 @@ class Directed:
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
-class DBN:
+class DBN(Model):
     """A DBN: directed layers, lowest first, and the RBM on top.
+
+    Args:
+        directed: (weights, visible_bias, recognition_bias) of each directed layer, weights (lower, upper).
+        top: the RBM on top.
+        units: kinds of the lower units of the directed layers: one for all, or a list. Left out, they are as the
+            top RBM's visible units.
 
     >>> top = RBM(np.zeros((4, 5)), np.zeros(4), np.zeros(5))
     >>> DBN(directed=[(np.zeros((6, 4)), np.zeros(6), np.zeros(4))], top=top)
     DBN 6-4-5
     """
 
+    kind = "DBN"
+
     directed: tuple[Directed, ...]
     top: RBM
+    directed_units: tuple[Unit, ...]
 
-    def __init__(self, directed: Sequence[Sequence[ArrayLike] | Directed], top: RBM) -> None:
+    def __init__(
+        self,
+        directed: Sequence[Sequence[ArrayLike] | Directed],
+        top: RBM,
+        *,
+        units: str | Unit | Sequence[str | Unit] | None = None,
+    ) -> None:
         if not isinstance(top, RBM):
             raise InputError(
                 found=f"a top of type {type(top).__name__}",
@@ -60,9 +81,10 @@ class DBN:
                 )
         object.__setattr__(self, "directed", layers)
         object.__setattr__(self, "top", top)
-
-    def __repr__(self) -> str:
-        return "DBN " + "-".join(map(str, self.layer_sizes))
+        units = top.visible if units is None else units
+        n = len(layers)
+        kinds = [units] * n if isinstance(units, str | Unit) else checks.unit_names(units, n)
+        object.__setattr__(self, "directed_units", tuple(map(unit_named, kinds)))
 
     @property
     def layer_sizes(self) -> tuple[int, ...]:
@@ -70,31 +92,50 @@ class DBN:
         return (*(layer.weights.shape[0] for layer in self.directed), *self.top.layer_sizes)
 
     @property
-    def n_visible(self) -> int:
-        """Number of visible units."""
-        return self.layer_sizes[0]
+    def units(self) -> tuple[Unit, ...]:
+        """The kind of unit of each layer."""
+        return (*self.directed_units, *self.top.units)
+
+    @property
+    def undirected(self) -> RBM:
+        """The top RBM."""
+        return self.top
+
+    @property
+    def mrf(self) -> Bipartite:
+        """The two-sided form of the top RBM."""
+        return self.top.bipartite
+
+    @cached_property
+    def _bit_layers(self) -> tuple[Directed, ...]:
+        """The directed layers written for bits."""
+        return tuple(_for_bits(layer, self.units[k : k + 2]) for k, layer in enumerate(self.directed))
 
     def recognise(self, x: ArrayLike) -> Floats:
-        """Probability (example, unit) that the units of the top RBM's lower side are on, by recognition."""
-        rates: NDArray[Any] = checks.binary(x, "x", self.n_visible)
-        for layer in self.directed:
+        """Probability (example, unit) that the units of the top RBM's lower side are on (+1), by recognition."""
+        return self.annealed_rates(self.encode(x))
+
+    def annealed_rates(self, visible: Bits) -> Floats:
+        """The same of visible states."""
+        rates: NDArray[Any] = visible
+        for layer in self._bit_layers:
             rates = expit(rates @ layer.weights + layer.recognition_bias)
         return np.asarray(rates, np.float64)
 
     def recognise_sample(
         self, lower: NDArray[np.generic], generators: list[np.random.Generator]
     ) -> tuple[NDArray[np.bool_], Floats]:
-        """Draw the upper layers by recognition, starting from (example, sample, visible unit).
+        """Draw the upper layers by recognition, starting from states (example, sample, visible unit).
 
         Gives the units of the top RBM's lower side (example, sample, unit) and log p(lower layers | upper) -
         log q(upper layers | lower) (example, sample), which RAISE and importance sampling add to their weights.
         """
         state = lower.astype(np.bool_)
         log_weights = np.zeros(state.shape[:2])
-        for layer in self.directed:
+        for layer in self._bit_layers:
             weights = layer.weights.astype(np.float32)
             # Samples of one example that are still equal need one product for all of them.
-            distinct = state[:, :1] if lower.strides[1] == 0 and layer is self.directed[0] else state
+            distinct = state[:, :1] if lower.strides[1] == 0 and layer is self._bit_layers[0] else state
             inputs = distinct.astype(np.float32) @ weights + layer.recognition_bias.astype(np.float32)
             inputs = np.broadcast_to(inputs, (*state.shape[:2], weights.shape[1]))
             upper = draw_given(generators, expit(inputs, dtype=np.float64))
@@ -105,13 +146,42 @@ class DBN:
             state = upper
         return state, log_weights
 
-    def generate(self, upper: Bits, generator: np.random.Generator) -> Bits:
-        """Visible units (example, unit) drawn through the directed layers from the top RBM's lower side."""
-        state = upper
-        for layer in reversed(self.directed):
+    def raise_start(
+        self, path: PathToModel, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
+    ) -> RaiseStart:
+        """Chains start at draws of the recognition distribution, a new one for each, and melt the top RBM."""
+        generators = [generator(seed, Purpose.RECOGNITION, *key) for key in keys.tolist()]
+        drawn, log_weights = self.recognise_sample(visible[:, np.newaxis], generators)
+        start = drawn[:, 0].astype(np.uint8)
+        melt = Segment(betas[::-1].copy(), reversed_sweeps=True)
+        return RaiseStart(start, [melt], log_weights[:, 0] + path.log_f(1.0, start) - path.log_z_base)
+
+    @property
+    def raise_passes(self) -> int:
+        """Recognition takes the place of heating."""
+        return 1
+
+    def visible_of_state(self, state: Bits, generator: np.random.Generator) -> Bits:
+        """Visible states (chain, visible unit) drawn through the directed layers from the top RBM's lower side."""
+        for layer in reversed(self._bit_layers):
             rates = expit(state @ layer.weights.T + layer.visible_bias)
             state = (generator.random(rates.shape) < rates).astype(np.uint8)
         return state
+
+    def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
+        """Log odds (chain, visible unit) of state 1, given a draw of the lowest hidden layer."""
+        if not self.directed:
+            return self.top.visible_log_odds(state, uniforms)
+        lowest, *others = self._bit_layers
+        hidden: NDArray[Any] = state
+        for layer in reversed(others):
+            rates = expit(hidden @ layer.weights.T + layer.visible_bias)
+            hidden = uniforms(rates.shape[1]) <= rates
+        return hidden @ lowest.weights.T + lowest.visible_bias
+
+    def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
+        """Inputs of the bits of independent units on the top RBM's two sides."""
+        return self.top.base_inputs(layers)
 
     def log_f(self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0) -> Floats:
         """Log unnormalised probability (example,) of visible states, estimated by importance sampling.
@@ -124,10 +194,9 @@ class DBN:
         self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0, progress: Progress | None = None
     ) -> LogF:
         """Log f with standard errors and the variational lower bound, by sampling the recognition distribution."""
-        bits = checks.binary(x, "x", self.n_visible)
+        bits = self.encode(x)
         if not self.directed:
-            exact = self.top.log_f(bits)
-            return LogF(exact, np.zeros(len(bits)), exact)
+            return LogF.exact(self.top.log_f(x))
         return estimate_log_f(
             bits,
             self._weigh,
@@ -144,11 +213,42 @@ class DBN:
         start = np.broadcast_to(visible[:, np.newaxis], (len(visible), samples, self.n_visible))
         state, log_weights = self.recognise_sample(start, generators)
         flat = state.reshape(-1, state.shape[2])
-        field = flat.astype(np.float32) @ self.top.weights.astype(np.float32)
-        field += self.top.hidden_bias.astype(np.float32)
-        log_top = flat @ self.top.visible_bias + sum_softplus(field)
+        two = self.mrf
+        field = flat.astype(np.float32) @ two.blocks[0].weights.astype(np.float32)
+        field += two.odd_bias.astype(np.float32)
+        log_top = flat @ two.even_bias + sum_softplus(field) + two.log_constant
         log_weights += log_top.reshape(log_weights.shape)
         return log_weights, log_weights.mean(axis=1)
+
+    def arrays(self) -> Arrays:
+        """Parameters by the names they have in a file; directed layers count from 1."""
+        arrays: Arrays = {}
+        for layer, directed in enumerate(self.directed, start=1):
+            arrays[f"directed_{layer}_weights"] = directed.weights
+            arrays[f"directed_{layer}_visible_bias"] = directed.visible_bias
+            arrays[f"directed_{layer}_recognition_bias"] = directed.recognition_bias
+        return arrays | {f"top_{name}": array for name, array in self.top.arrays().items()}
+
+    @classmethod
+    def array_names(cls, present: set[str]) -> list[str]:
+        """Names that a file must have, its depth taken from the names that are there."""
+        depth = sum(name.startswith("directed_") and name.endswith("_weights") for name in present)
+        own = ("weights", "visible_bias", "recognition_bias")
+        directed = [f"directed_{layer}_{name}" for layer in range(1, depth + 1) for name in own]
+        return [*directed, *(f"top_{name}" for name in RBM.array_names(present))]
+
+    @classmethod
+    def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "DBN":
+        """The DBN with these parameters, in the order of `array_names`."""
+        layers = list(zip(arrays[:-3:3], arrays[1:-3:3], arrays[2:-3:3], strict=True))
+        kinds = checks.unit_names(units, len(layers) + 2)
+        return cls(layers, RBM(*arrays[-3:], visible=kinds[-2], hidden=kinds[-1]), units=kinds[:-2])
+
+
+def _for_bits(layer: Directed, units: Sequence[Unit]) -> Directed:
+    """The same conditional probabilities for the bits of (lower, upper) two-state units."""
+    down = as_bernoulli([layer.weights], [layer.visible_bias, layer.recognition_bias], units)
+    return Directed(down.weights[0], *down.biases)
 
 
 def _directed(layer: Sequence[ArrayLike] | Directed, k: int) -> Directed:

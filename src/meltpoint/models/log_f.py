@@ -7,22 +7,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, Progress
-from meltpoint.models.bipartite import sum_softplus
-from meltpoint.models.checks import Bits, Floats
 from meltpoint.randomness import Purpose, generator
+from meltpoint.records import short_repr
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
+from meltpoint.units.bernoulli import sum_softplus
+from meltpoint.units.unit import Bits, Floats
 
 SAMPLES = 500
 _BLOCK_BYTES = 64_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LogF:
     """Estimates of log f (example,), their standard errors, and a lower bound (example,) by Jensen's inequality."""
 
     values: Floats
     stderrs: Floats
     bound: Floats
+
+    __repr__ = short_repr
+
+    @classmethod
+    def exact(cls, values: Floats) -> "LogF":
+        """Values that are not estimates."""
+        return cls(values, np.zeros(len(values)), values)
 
 
 def estimate_log_f(

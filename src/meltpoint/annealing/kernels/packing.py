@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from meltpoint.annealing.family import Family
 from meltpoint.annealing.kernels.blocks import to_words
 from meltpoint.annealing.kernels.rows import FEW, QUAD, STRIP_BYTES, WIDE, strip_width
+from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.annealing.streams import LANES
 
 STATES = 2**QUAD
@@ -55,7 +55,7 @@ class Packed:
     real: np.dtype
 
 
-def pack(family: Family, weight_type: DTypeLike, scale: float = 1.0, lists: int = CHEAPEST) -> Packed:
+def pack(family: TwoSidedPath, weight_type: DTypeLike, scale: float = 1.0, lists: int = CHEAPEST) -> Packed:
     """Lay a family out for kernels whose weights are int16 multiples of scale, float32 or float64."""
     dtype = np.dtype(weight_type)
     target = family.target

@@ -1,0 +1,66 @@
+"""What a backend is: something that says which paths it supports, prepares them, and advances tiles of chains."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.precision import Precision
+from meltpoint.annealing.streams import Streams
+from meltpoint.models.blocks import Segment
+from meltpoint.units.unit import Bits, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """Some of the chains, run on one thread: views of their parts of all results, and their streams."""
+
+    state: Bits  # where the chains start; where they ended once they have finished
+    cumulative_log_weights: Floats  # (chain, segment)
+    finished: NDArray[np.bool_]
+    done: NDArray[np.int64]  # (1,): chain-steps
+    streams: Streams
+
+    def count(self, steps: int) -> None:
+        """Add steps that all chains of the tile have made."""
+        self.done[0] += steps * len(self.state)
+
+    def finish(self, state: Bits, cumulative_log_weights: Floats) -> None:
+        """Write the results; until then nothing is changed."""
+        self.state[:] = state
+        self.cumulative_log_weights[:] = cumulative_log_weights
+        self.finished[:] = True
+
+
+class PreparedPath(Protocol):
+    """A path as a backend runs it, made once and used for any number of runs."""
+
+    @property
+    def path(self) -> AnnealingPath:
+        """The path."""
+        ...
+
+    def compile(self) -> None:
+        """Compile what it needs, or load it from a cache."""
+        ...
+
+    def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
+        """Take the tile's chains through the segments; pause for other tiles after about so many steps."""
+        ...
+
+
+class Backend(Protocol):
+    """Runs the annealing loop."""
+
+    name: str
+
+    def supports(self, path: AnnealingPath) -> bool:
+        """Whether it can run a path."""
+        ...
+
+    def prepare(self, path: AnnealingPath, precision: Precision) -> PreparedPath:
+        """The path as this backend runs it."""
+        ...

@@ -1,0 +1,179 @@
+"""The backend of Bernoulli units on two sides: Numba kernels that keep a tile of chains for many steps.
+
+Its one block is drawn after the other side, which is summed out, so that a sweep is its own reversal: segments with
+reversed sweeps are run as they are.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.annealing.backend import Tile
+from meltpoint.annealing.kernels.blocks import to_bits, to_words
+from meltpoint.annealing.kernels.packing import Packed, pack, spread, without_padding
+from meltpoint.annealing.kernels.tile import run_tile
+from meltpoint.annealing.path import AnnealingPath, TwoSidedPath
+from meltpoint.annealing.precision import (
+    Precision,
+    PrecisionSpan,
+    check_precision,
+    cut_at_model,
+    round_weights,
+    sixteen_bit_scale,
+)
+from meltpoint.annealing.streams import LANES
+from meltpoint.models.blocks import Segment
+from meltpoint.units.unit import Bits, Floats
+
+_CALL_WORK = 4_000_000_000  # unit pairs per kernel call: a fraction of a second
+_LEAST_WORK = 400_000_000  # some milliseconds: what surrounds a call must not be felt
+_STEP_WORK = 50_000  # what a chain-step costs besides its unit pairs, counted in them
+
+
+class FusedBackend:
+    """Runs two-sided paths."""
+
+    name = "fused"
+
+    def supports(self, path: AnnealingPath) -> bool:
+        """Whether it can run a path: if it is two-sided."""
+        return isinstance(path, TwoSidedPath)
+
+    def prepare(self, path: AnnealingPath, precision: Precision) -> "FusedPath":
+        """Lay a path out for the kernels. `mixed` falls back to float32 where 16 bits are too coarse."""
+        assert isinstance(path, TwoSidedPath)
+        check_precision(precision)
+        exact_packed = pack(path, np.float64 if precision == "float64" else np.float32)
+        scale = sixteen_bit_scale(path) if precision == "mixed" else None
+        if scale is None:
+            return FusedPath(path, exact_packed, None, None)
+        rounded = round_weights(path, scale)
+        return FusedPath(path, exact_packed, rounded, pack(rounded, np.int16, scale))
+
+
+@dataclass(frozen=True, eq=False)
+class FusedPath:
+    """A path in the kernels' layout, exact and, where precision is mixed, rounded."""
+
+    path: TwoSidedPath
+    exact_packed: Packed
+    rounded: TwoSidedPath | None
+    rounded_packed: Packed | None
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Units of each even layer, without padding."""
+        return self.exact_packed.even.sizes
+
+    def spans(self, betas: Floats) -> list[PrecisionSpan]:
+        """Betas cut by the number format they are run in."""
+        return [PrecisionSpan(betas, True)] if self.rounded is None else cut_at_model(betas)
+
+    def packed(self, exact: bool) -> Packed:
+        """The layout for a span."""
+        return self.exact_packed if exact or self.rounded_packed is None else self.rounded_packed
+
+    def change(self, beta: float, state: Bits, to_exact: bool) -> Floats:
+        """Log weight (chain,) of changing between the exact and the rounded path at beta, in float64."""
+        if self.rounded is None:
+            return np.zeros(len(state))
+        # The even units' biases are the same in both.
+        exact, rounded = (path.odd_log_f(beta, state) for path in (self.path, self.rounded))
+        return exact - rounded if to_exact else rounded - exact
+
+    def compile(self) -> None:
+        """Run each kernel once, on nothing."""
+        for packed in (self.exact_packed, self.rounded_packed):
+            if packed is not None:
+                state = np.zeros((1, packed.even.real.size), np.uint32)
+                generators = np.ones((1, 4, LANES), np.uint32)
+                _call(packed, np.ones(1), state[0], state, generators, np.zeros(1), np.ones(1))
+        self.change(1.0, np.zeros((1, self.path.target.n_even), np.uint8), to_exact=True)
+
+    def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
+        """Take the tile's chains through the segments; pause for other tiles after about so many steps."""
+        chains = _Chains.start(tile, self.sizes)
+        cuts = [self.spans(segment.betas) for segment in segments]
+        cumulative = np.empty_like(tile.cumulative_log_weights)
+        exact = True
+        for k, segment in enumerate(segments):
+            clamped = np.zeros(self.sizes.sum(), np.bool_) if segment.clamped is None else segment.clamped
+            words = to_words(spread(clamped, self.sizes))
+            for span in cuts[k]:
+                if span.exact != exact:
+                    self._change(chains, span.betas[0], span.exact)
+                    exact = span.exact
+                yield from self._run(chains, span, words, tile, steps)
+            # A segment ends on the path on which the next one begins, the last one on the exact path.
+            following = cuts[k + 1][0].exact if k + 1 < len(segments) else True
+            if following != exact:
+                self._change(chains, segment.betas[-1], following)
+                exact = following
+            cumulative[:, k] = chains.total
+        tile.finish(chains.units(self.sizes), cumulative)
+
+    def _change(self, chains: "_Chains", beta: float, to_exact: bool) -> None:
+        """Change between the exact and the rounded path where the chains are."""
+        if beta != 0:  # where weights count for nothing
+            chains.log_weights[:] += self.change(beta, chains.units(self.sizes), to_exact)
+
+    def _run(
+        self, chains: "_Chains", span: PrecisionSpan, clamped: NDArray[np.uint32], tile: Tile, steps: int
+    ) -> Iterator[None]:
+        """Run one span in calls that are short enough to stop between, and long enough to be worth it."""
+        packed = self.packed(span.exact)
+        pairs = int(packed.even.starts[-1] * packed.odd.starts[-1])
+        work = (pairs + _STEP_WORK) * len(chains.words)
+        steps = max(16, min(max(steps, _LEAST_WORK // work), _CALL_WORK // work))
+        for low in range(0, span.betas.size - 1, steps):
+            betas = span.betas[low : low + steps + 1]
+            _call(
+                packed,
+                betas,
+                clamped,
+                chains.words,
+                chains.generators,
+                chains.log_weights,
+                chains.pending_product,
+            )
+            tile.count(betas.size - 1)
+            yield
+
+
+@dataclass(frozen=True, eq=False)
+class _Chains:
+    """What the kernels change in place; weights are exp(log_weights) / pending_product."""
+
+    words: NDArray[np.uint32]  # (chain, block of 32 even units)
+    generators: NDArray[np.uint32]
+    log_weights: Floats
+    pending_product: Floats
+
+    @classmethod
+    def start(cls, tile: Tile, sizes: NDArray[np.int64]) -> "_Chains":
+        n = len(tile.state)
+        return cls(to_words(spread(tile.state, sizes)), tile.streams.generators(), np.zeros(n), np.ones(n))
+
+    @property
+    def total(self) -> Floats:
+        """Log weights (chain,) with what is pending."""
+        return self.log_weights - np.log(self.pending_product)
+
+    def units(self, sizes: NDArray[np.int64]) -> Bits:
+        """Even states (chain, unit)."""
+        return without_padding(to_bits(self.words), sizes)
+
+
+def _call(
+    packed: Packed,
+    betas: Floats,
+    clamped: NDArray[np.uint32],
+    words: NDArray[np.uint32],
+    generators: NDArray[np.uint32],
+    log_weights: Floats,
+    pending_product: Floats,
+) -> None:
+    even, odd, real = packed.even, packed.odd, np.empty(0, packed.real)
+    run_tile(betas, even, odd, packed.reach, real, clamped, words, generators, log_weights, pending_product)

@@ -1,0 +1,157 @@
+"""The loop's front: choose a backend, cut chains into tiles, run tiles on threads; Ctrl-C keeps what is done."""
+
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from queue import Empty, PriorityQueue
+from threading import Event
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.annealing.backend import Backend, PreparedPath, Tile
+from meltpoint.annealing.fused import FusedBackend
+from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.precision import Precision, check_precision
+from meltpoint.annealing.reference import ReferenceBackend
+from meltpoint.annealing.streams import Streams
+from meltpoint.errors import InputError, Progress
+from meltpoint.models.blocks import Segment
+from meltpoint.records import short_repr
+from meltpoint.units.unit import Bits, Floats
+
+BACKENDS: tuple[Backend, ...] = (FusedBackend(), ReferenceBackend())
+"""In the order in which they are asked whether they support a path."""
+
+TILE = 128
+_LEAST_TILE = 25  # fewer chains make a step dearer than idle threads do
+_PAUSES = 16  # that a tile makes at least, if they are not too close together
+_TOGETHER = 2  # tiles for each thread that advance at the same time; those of later groups wait
+_PATIENCE = 0.1  # seconds between looks at the progress
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Annealed:
+    """Final states (chain, unit), log weights after each segment (chain, segment), finished chains (chain,).
+
+    `interrupted` says whether Ctrl-C ended the run; chains that were finished by then are as they would have been, and
+    the others are where they started.
+    """
+
+    state: Bits
+    cumulative_log_weights: Floats
+    finished: NDArray[np.bool_]
+    interrupted: bool = False
+
+    __repr__ = short_repr
+
+    @property
+    def log_weights(self) -> Floats:
+        """Log weights (chain,) of all segments together."""
+        return self.cumulative_log_weights[:, -1]
+
+
+def prepare_path(path: AnnealingPath, precision: Precision = "mixed") -> PreparedPath:
+    """The path as the first backend that supports it runs it."""
+    check_precision(precision)
+    backend = next(backend for backend in BACKENDS if backend.supports(path))
+    return backend.prepare(path, precision)
+
+
+def anneal(
+    prepared: PreparedPath,
+    segments: Sequence[Segment],
+    state: Bits,
+    streams: Streams,
+    *,
+    threads: int | None = None,
+    tile: int = TILE,
+    progress: Progress | None = None,
+    task: str = "annealing",
+) -> Annealed:
+    """Take every chain through the segments, one after the other, and add up its log weight segment by segment.
+
+    `state` (chain, unit of the state) is where the chains start. The result does not depend on threads, tile or the
+    order in which chains are run.
+    """
+    threads = check_threads(threads)
+    progress = progress or _silent
+    n_chains = len(state)
+    compile_kernels(prepared, progress)
+    steps = sum(segment.steps for segment in segments)
+    tiles = _cut(n_chains, threads, tile)
+    state = np.array(state, np.uint8)
+    cumulative, finished = np.zeros((n_chains, len(segments))), np.zeros(n_chains, np.bool_)
+    done = np.zeros(len(tiles), np.int64)  # chain-steps; each tile writes its own entry
+    stop = Event()
+    waiting: _Waiting = PriorityQueue()
+    for k, part in enumerate(tiles):
+        job = Tile(state[part], cumulative[part], finished[part], done[k : k + 1], streams.part(part))
+        group = -((len(tiles) - 1 - k) // (_TOGETHER * threads))  # the last one is full
+        waiting.put((group, 0, k, prepared.advance(job, segments, -(-steps // _PAUSES))))
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            pending = {pool.submit(_work, waiting, stop) for _ in range(threads)}
+            while pending:
+                ended, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    future.result()
+                progress(task, float(done.sum()), float(n_chains * steps))
+        except BaseException as problem:
+            stop.set()
+            if not isinstance(problem, KeyboardInterrupt):
+                raise
+    return Annealed(state, cumulative, finished, interrupted=stop.is_set())
+
+
+def check_threads(threads: int | None) -> int:
+    """The number of threads: as given, or all cores this process may use."""
+    if threads is None:
+        usable = getattr(os, "sched_getaffinity", None)
+        return len(usable(0)) if usable else os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise InputError(
+            found=f"threads={threads!r}",
+            expected="a whole number from 1 on",
+            remedy="leave it out for all cores",
+        )
+    return int(threads)
+
+
+def compile_kernels(prepared: PreparedPath, progress: Progress | None = None) -> None:
+    """Compile (or load from the cache) the kernels a prepared path needs, and say so: it can take some seconds."""
+    progress = progress or _silent
+    progress("preparing the kernels (compiled once per machine)", 0.0, 1.0)
+    prepared.compile()
+    progress("preparing the kernels (compiled once per machine)", 1.0, 1.0)
+
+
+_Waiting: TypeAlias = "PriorityQueue[tuple[int, int, int, Iterator[None]]]"
+"""Tiles that are paused: their groups, pauses made, numbers, and what is left of them."""
+
+
+def _cut(n_chains: int, threads: int, tile: int) -> list[slice]:
+    """As many tiles for each thread, and one more, so that a fast thread can help a slow one at the end."""
+    n_tiles = threads * -(-n_chains // (threads * tile))
+    n_tiles += threads > 1 and n_chains >= _LEAST_TILE * (n_tiles + 1)
+    edges = np.linspace(0, n_chains, min(n_tiles, n_chains) + 1).astype(int)
+    return [slice(low, high) for low, high in itertools.pairwise(edges)]
+
+
+def _work(waiting: _Waiting, stop: Event) -> None:
+    """What a thread does: always advance the tile that is most behind in its group."""
+    while not stop.is_set():
+        try:
+            group, pauses, number, rest = waiting.get_nowait()
+        except Empty:
+            return  # each tile that is left is in the hands of another thread
+        for _ in rest:
+            waiting.put((group, pauses + 1, number, rest))
+            break
+
+
+def _silent(_task: str, _done: float, _total: float) -> None:
+    """Say nothing."""

@@ -1,0 +1,72 @@
+"""Blocks of units, sweeps over them, and segments of betas: the words in which models and the loop speak.
+
+The units of a block are independent given the rest. A sweep redraws block after block; its reversal redraws them in the
+opposite order. Melting must use the reversal of what annealing used: temperatures alone are not enough.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.units.unit import Bits, Floats, Unit
+
+Columns: TypeAlias = slice | NDArray[np.integer]
+"""Where units lie in an array (chain, unit)."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnitBlock:
+    """Units of one kind that are independent given the rest: their columns, and the sizes of their layers.
+
+    Each layer takes its random numbers by itself, so that a chain's stream does not depend on how layers are joined.
+    """
+
+    unit: Unit
+    columns: Columns
+    layer_sizes: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of units."""
+        return sum(self.layer_sizes)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The order in which the blocks of the state are redrawn, by their numbers.
+
+    >>> Sweep((0, 1, 2)).reversed()
+    Sweep(order=(2, 1, 0))
+    """
+
+    order: tuple[int, ...]
+
+    def reversed(self) -> "Sweep":
+        """The reversal: the blocks in the opposite order."""
+        return Sweep(self.order[::-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """One run through betas: which units of the state are clamped (unit,), and whether its sweeps are reversed."""
+
+    betas: Floats
+    clamped: NDArray[np.bool_] | None = None
+    reversed_sweeps: bool = False
+
+    @property
+    def steps(self) -> int:
+        """Number of sweeps."""
+        return self.betas.size - 1
+
+
+@dataclass(frozen=True, eq=False)
+class RaiseStart:
+    """Where RAISE's chains start (chain, unit of the state), what they run through, and their first log weights."""
+
+    state: Bits
+    segments: Sequence[Segment]
+    log_weights: Floats

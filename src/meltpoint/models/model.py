@@ -1,0 +1,173 @@
+"""What estimators, evaluation and files ask of a model. Nothing outside this room asks which kind it has.
+
+The defaults are those of any undirected model whose visible units come first in the state of its Markov random field.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from meltpoint.errors import InputError, Progress
+from meltpoint.models import checks
+from meltpoint.models.blocks import RaiseStart, Segment
+from meltpoint.models.log_f import SAMPLES, LogF
+from meltpoint.models.mrf import MarkovRandomField
+from meltpoint.units import BERNOULLI, Unit
+from meltpoint.units.unit import Bits, Floats
+
+Uniforms: TypeAlias = Callable[[int], NDArray[np.floating]]
+"""Gives uniform numbers (chain, so many) from the chains' own streams."""
+
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+_ROWS = 4096  # examples whose log f is computed at once
+
+
+class PathToModel(Protocol):
+    """What a model asks of the path from a base to its Markov random field."""
+
+    @property
+    def log_z_base(self) -> float:
+        """Log normaliser of the base."""
+        ...
+
+    def log_f(self, beta: float, state: Bits) -> Floats:
+        """Log unnormalised probability (chain,) of states at beta."""
+        ...
+
+    def log_prob_base(self, states: Bits) -> Floats:
+        """Log probability (chain,) under the base of the leading units of the state."""
+        ...
+
+
+class Model(ABC):
+    """A distribution of visible units, known up to the normaliser of its undirected part."""
+
+    kind: ClassVar[str]
+    """Its name in files."""
+
+    @property
+    @abstractmethod
+    def layer_sizes(self) -> tuple[int, ...]:
+        """Units of each layer, visible first."""
+
+    @property
+    @abstractmethod
+    def units(self) -> tuple[Unit, ...]:
+        """The kind of unit of each layer."""
+
+    @property
+    @abstractmethod
+    def mrf(self) -> MarkovRandomField:
+        """The Markov random field that is annealed, in blocks."""
+
+    def __repr__(self) -> str:
+        sizes = "-".join(map(str, self.layer_sizes))
+        names = [unit.name for unit in self.units]
+        if all(unit is BERNOULLI for unit in self.units):
+            return f"{self.kind} {sizes}"
+        return f"{self.kind} {sizes} {names[0] if len(set(names)) == 1 else '(' + ', '.join(names) + ')'}"
+
+    @property
+    def n_visible(self) -> int:
+        """Number of visible units."""
+        return self.layer_sizes[0]
+
+    @property
+    def undirected(self) -> "Model":
+        """The part whose Z is unknown: the model itself, unless it has directed layers."""
+        return self
+
+    # Data.
+
+    def encode(self, x: ArrayLike, name: str = "x") -> Bits:
+        """States (example, visible unit) of examples, checked."""
+        return checks.examples(x, name, self.n_visible, self.units[0])
+
+    def decode(self, states: Bits) -> NDArray[Any]:
+        """Examples (example, visible unit) as users see them."""
+        return self.units[0].decode(states)
+
+    # Unnormalised probabilities.
+
+    def log_f(self, x: ArrayLike) -> Floats:
+        """Log unnormalised probability (example,) of visible states, all other units summed out."""
+        return self.mrf.log_f(self.encode(x))
+
+    def log_f_estimate(
+        self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0, progress: Progress | None = None
+    ) -> LogF:
+        """Log f with standard errors and a lower bound: here exact, whatever the arguments."""
+        del samples, seed, progress
+        examples = np.asarray(x)
+        parts = [examples[low : low + _ROWS] for low in range(0, max(1, len(examples)), _ROWS)]
+        return LogF.exact(np.concatenate([self.log_f(part) for part in parts]))
+
+    # Annealing.
+
+    @property
+    def raise_passes(self) -> int:
+        """How many times RAISE goes through all betas: hidden units of the state are heated before all are melted."""
+        return 1 if self.mrf.n_state == self.n_visible else 2
+
+    def raise_start(
+        self, path: PathToModel, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
+    ) -> RaiseStart:
+        """How RAISE starts at visible states (chain, visible unit), on chains with these keys (chain, key)."""
+        del seed, keys
+        melt = Segment(betas[::-1].copy(), reversed_sweeps=True)
+        if self.raise_passes == 1:
+            # Heating would change nothing, and its weight would telescope to f_1(v) / f_0(v).
+            return RaiseStart(visible, [melt], path.log_f(1.0, visible) - path.log_z_base)
+        start = np.zeros((len(visible), self.mrf.n_state), np.uint8)
+        start[:, : self.n_visible] = visible
+        heat = Segment(betas, clamped=np.arange(self.mrf.n_state) < self.n_visible)
+        return RaiseStart(start, [heat, melt], path.log_prob_base(visible))
+
+    def visible_of_state(self, state: Bits, generator: np.random.Generator) -> Bits:
+        """Visible states (chain, visible unit) of a sample of the Markov random field."""
+        del generator
+        return state[:, : self.n_visible]
+
+    def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
+        """Log odds (chain, visible unit) of state 1, given a draw of the units that make visible units independent."""
+        del state, uniforms
+        raise InputError(
+            found=f"{self!r}, whose visible units depend on each other given the rest",
+            expected="visible units that are independent given the hidden ones",
+            remedy="use raise_log_prob for a conservative estimate",
+        )
+
+    def annealed_rates(self, visible: Bits) -> NDArray[Any]:
+        """Rates (example, unit) of state 1 on the lowest layer that is annealed, given visible states."""
+        return visible
+
+    def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
+        """Inputs of independent units, block by block of the Markov random field, from those of every layer."""
+        inputs = np.concatenate(layers)
+        return tuple(inputs[block.columns] for block in self.mrf.unit_blocks)
+
+    # Arrays on disk.
+
+    @abstractmethod
+    def arrays(self) -> Arrays:
+        """Parameters by the names they have in a file."""
+
+    @classmethod
+    @abstractmethod
+    def array_names(cls, present: set[str]) -> list[str]:
+        """Names that a file of this kind must have, its depth taken from the names that are there."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "Model":
+        """The model with these parameters, in the order of `array_names`; all units are Bernoulli by default."""
+
+
+def two_sided_base(layers: Sequence[Floats], units: Sequence[Unit]) -> tuple[Floats, Floats]:
+    """Inputs of the bits of independent units on the even and on the odd side, from those of every layer."""
+    scaled = [unit.scale * bias for unit, bias in zip(units, layers, strict=True)]
+    return np.concatenate(scaled[0::2]), np.concatenate(scaled[1::2])

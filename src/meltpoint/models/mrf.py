@@ -1,0 +1,98 @@
+"""A Markov random field in blocks: all that the annealing loop asks of a target.
+
+The *state* is what a chain keeps, in one or more blocks. One further block may be summed out; it is drawn anew at the
+beginning of every sweep and forgotten after it. In arrays of all units (chain, unit) its columns follow the state's.
+"""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.models.blocks import Sweep, UnitBlock
+from meltpoint.units.unit import Bits, Floats
+
+if TYPE_CHECKING:
+    from meltpoint.models.bipartite import Bipartite
+
+
+class MarkovRandomField(ABC):
+    """Units in blocks, with an unnormalised probability f and the units' inputs given the rest."""
+
+    log_constant: float = 0.0
+    """Part of log f that no state changes. Paths leave it out, log Z and `log_f` have it."""
+
+    @property
+    @abstractmethod
+    def state_blocks(self) -> tuple[UnitBlock, ...]:
+        """The blocks of the state, in the order in which a sweep redraws them."""
+
+    @property
+    def summed_out(self) -> UnitBlock | None:
+        """The block that is not kept, if there is one."""
+        return None
+
+    @abstractmethod
+    def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
+        """Inputs (chain, unit of the block) given all other units (chain, unit), which are states; biases included."""
+
+    @abstractmethod
+    def log_f_of_state(self, units: NDArray[Any]) -> Floats:
+        """The terms (chain,) of log f without a unit that is summed out, and without the constant."""
+
+    @abstractmethod
+    def parameters(self) -> tuple[Floats, ...]:
+        """All parameters: fields with the same ones are the same field."""
+
+    @property
+    def bipartite(self) -> "Bipartite | None":
+        """The same field as Bernoulli units on two sides, if it is one."""
+        return None
+
+    @property
+    def unit_blocks(self) -> tuple[UnitBlock, ...]:
+        """All blocks: those of the state, then the one that is summed out."""
+        return self.state_blocks if self.summed_out is None else (*self.state_blocks, self.summed_out)
+
+    @property
+    def n_state(self) -> int:
+        """Units of the state."""
+        return sum(block.size for block in self.state_blocks)
+
+    @property
+    def n_units(self) -> int:
+        """All units."""
+        return sum(block.size for block in self.unit_blocks)
+
+    @property
+    def smaller_side(self) -> int:
+        """Units whose states must be enumerated for the exact log Z."""
+        return self.n_state
+
+    @property
+    def sweep(self) -> Sweep:
+        """The forward sweep."""
+        return Sweep(tuple(range(len(self.state_blocks))))
+
+    def with_summed_out(self, state: Bits) -> Bits:
+        """All units (chain, unit) of a state (chain, unit of the state), those that are summed out in state 0."""
+        missing = self.n_units - self.n_state
+        return (
+            np.concatenate([state, np.zeros((len(state), missing), np.uint8)], axis=1) if missing else state
+        )
+
+    def state_means(self, state: Bits, generator: np.random.Generator) -> NDArray[Any]:
+        """Probability (chain, unit of the state) of state 1, given something redrawn; by default the state itself.
+
+        Probabilities have less noise than draws: a unit that is rarely on keeps its small rate.
+        """
+        return state
+
+    def log_f(self, state: Bits) -> Floats:
+        """Log unnormalised probability (chain,) of states, with its constant."""
+        units = self.with_summed_out(state)
+        log_f = self.log_f_of_state(units) + self.log_constant
+        if self.summed_out is None:
+            return log_f
+        return log_f + self.summed_out.unit.log_partition(self.inputs(self.summed_out, units)).sum(axis=1)
