@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from meltpoint.annealing.base import Base, data_rates, family_of, model_rates, uniform
+from meltpoint.annealing.base import Base, annealing_path, data_rates, model_rates, uniform
 from meltpoint.errors import InputError
 from meltpoint.models.rbm import RBM
 from oracle.driving import models
@@ -27,7 +27,7 @@ def test_data_rates_of_a_dbn_are_those_of_its_recognition() -> None:
     (bias,) = data_rates(train, model).biases
     expected = (model.recognise(train).sum(axis=0) + 1) / (len(train) + 2)
     np.testing.assert_allclose(1 / (1 + np.exp(-bias)), expected, rtol=1e-12)
-    family_of(model, data_rates(train, model))
+    annealing_path(model, data_rates(train, model))
 
 
 @pytest.mark.parametrize("model", [models.rbm(52, 3, 2), models.dbm(52, [3, 2, 2])], ids=repr)
@@ -38,13 +38,13 @@ def test_data_rates_do_not_depend_on_an_undirected_model(model) -> None:
 def test_biases_go_to_their_side() -> None:
     model = models.dbm(53, [3, 2, 2, 1])
     biases = tuple(np.arange(10 * k, 10 * k + n, dtype=float) for k, n in enumerate([3, 2, 2, 1]))
-    family = family_of(model, Base("test", biases))
-    assert family.base_even.tolist() == [0, 1, 2, 20, 21]
-    assert family.base_odd.tolist() == [10, 11, 30]
-    family = family_of(model, Base("test", biases[:1]))
-    assert family.base_even.tolist() == [0, 1, 2, 0, 0]
-    assert family.base_odd.tolist() == [0, 0, 0]
-    assert not family_of(model, uniform()).base_even.any()
+    even, odd = annealing_path(model, Base("test", biases)).base
+    assert even.tolist() == [0, 1, 2, 20, 21]
+    assert odd.tolist() == [10, 11, 30]
+    even, odd = annealing_path(model, Base("test", biases[:1])).base
+    assert even.tolist() == [0, 1, 2, 0, 0]
+    assert odd.tolist() == [0, 0, 0]
+    assert not annealing_path(model, uniform()).base[0].any()
 
 
 @pytest.mark.parametrize("model", [models.rbm(54, 3, 3, 1.0), models.dbm(54, [3, 2, 2], 1.0)], ids=repr)
@@ -92,8 +92,8 @@ def test_a_base_for_another_model() -> None:
     with pytest.raises(
         InputError, match="base rates for 5 units, expected 3, the size of layer 0 of RBM 3-2: take"
     ):
-        family_of(rbm, Base("data", (np.zeros(5),)))
+        annealing_path(rbm, Base("data", (np.zeros(5),)))
     with pytest.raises(InputError, match=r"base rates for 4 units, .* data_rates\(train, model\)"):
-        family_of(dbn, Base("data", (np.zeros(4),)))
+        annealing_path(dbn, Base("data", (np.zeros(4),)))
     with pytest.raises(InputError, match="a base with 3 layers, expected at most 2"):
-        family_of(rbm, Base("data", (np.zeros(3), np.zeros(2), np.zeros(1))))
+        annealing_path(rbm, Base("data", (np.zeros(3), np.zeros(2), np.zeros(1))))

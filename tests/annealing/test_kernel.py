@@ -1,14 +1,15 @@
-"""The fused kernels do what the plain loop does with the same uniforms, whatever the sizes."""
+"""The fused kernels do what the reference loop does with the same uniforms, whatever the sizes."""
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from meltpoint.annealing.anneal import Leg, anneal
-from meltpoint.annealing.base import Base, family_of, uniform
-from meltpoint.annealing.precision import prepare
-from meltpoint.annealing.streams import chain_generators
+from meltpoint.annealing.base import Base, annealing_path, uniform
+from meltpoint.annealing.fused import FusedBackend
+from meltpoint.annealing.loop import anneal
+from meltpoint.annealing.streams import Streams
+from meltpoint.models.blocks import Segment
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose
@@ -26,21 +27,23 @@ schedules = st.one_of(
 )
 
 
-def make_family(sizes, scale, seed, based):
+def make_path(sizes, scale, seed, based):
     rng = np.random.default_rng(seed)
     drawn = layers(rng, list(sizes), scale)
     base = Base("test", tuple(rng.normal(0, 1, size) for size in sizes)) if based else uniform()
-    return family_of(DBM(drawn.weights, drawn.biases), base)
+    return annealing_path(DBM(drawn.weights, drawn.biases), base)
 
 
-def compare(family, legs, precision, seed, n_chains=4, slack=1.0) -> int:
-    """Assert that kernel and plain loop agree; gives the number of chains that could be compared."""
-    start = np.random.default_rng(seed).integers(0, 2, (n_chains, family.target.n_even), np.uint8)
-    generators = chain_generators(seed, Purpose.AIS, np.arange(n_chains))
-    walk = prepare(family, precision)
-    found = anneal(family, legs, start, generators, precision=precision, threads=1)
-    expected = replay(walk, legs, start, generators)
-    sure = np.ones(n_chains, bool) if precision == "float64" else clear_cut(walk, legs, start, generators)
+def compare(path, segments, precision, seed, n_chains=4, slack=1.0) -> int:
+    """Assert that kernel and reference loop agree; gives the number of chains that could be compared."""
+    start = np.random.default_rng(seed).integers(0, 2, (n_chains, path.target.n_state), np.uint8)
+    streams = Streams(seed, Purpose.AIS, np.arange(n_chains))
+    prepared = FusedBackend().prepare(path, precision)
+    found = anneal(prepared, segments, start, streams, threads=1)
+    expected = replay(prepared, segments, start, streams)
+    sure = (
+        np.ones(n_chains, bool) if precision == "float64" else clear_cut(prepared, segments, start, streams)
+    )
     assert found.finished.all()
     np.testing.assert_array_equal(found.state[sure], expected.state[sure])
     rtol, atol = ALLOWED[precision]
@@ -56,37 +59,37 @@ def compare(family, legs, precision, seed, n_chains=4, slack=1.0) -> int:
     scale=st.sampled_from([0.05, 0.5, 2.0]),
     betas=schedules,
     descending=st.booleans(),
-    freeze=st.booleans(),
+    clamp=st.booleans(),
     based=st.booleans(),
     seed=st.integers(0, 2**32 - 1),
 )
-@example(sizes=[1, 1], scale=2.0, betas=[0.0, 0.5, 1.0], descending=False, freeze=False, based=True, seed=1)
-@example(sizes=[32, 64], scale=0.5, betas=[0.0, 0.5, 1.0], descending=True, freeze=True, based=True, seed=2)
+@example(sizes=[1, 1], scale=2.0, betas=[0.0, 0.5, 1.0], descending=False, clamp=False, based=True, seed=1)
+@example(sizes=[32, 64], scale=0.5, betas=[0.0, 0.5, 1.0], descending=True, clamp=True, based=True, seed=2)
 @example(
-    sizes=[33, 31, 1, 65], scale=2.0, betas=[0.0, 1.0], descending=False, freeze=True, based=False, seed=3
+    sizes=[33, 31, 1, 65], scale=2.0, betas=[0.0, 1.0], descending=False, clamp=True, based=False, seed=3
 )
 @settings(max_examples=25, deadline=None)
-def test_kernel_agrees_with_the_plain_loop(
-    precision, sizes, scale, betas, descending, freeze, based, seed
+def test_kernel_agrees_with_the_reference_loop(
+    precision, sizes, scale, betas, descending, clamp, based, seed
 ) -> None:
-    family = make_family(sizes, scale, seed, based)
-    frozen = np.random.default_rng(seed).random(family.target.n_even) < 0.5 if freeze else None
-    compare(family, [Leg(np.array(betas[::-1] if descending else betas), frozen)], precision, seed)
+    path = make_path(sizes, scale, seed, based)
+    clamped = np.random.default_rng(seed).random(path.target.n_state) < 0.5 if clamp else None
+    compare(path, [Segment(np.array(betas[::-1] if descending else betas), clamped)], precision, seed)
 
 
 @pytest.mark.parametrize("precision", ALLOWED)
 def test_most_chains_can_be_compared(precision) -> None:
     # Chains that rounding could lead astray are left out above: this makes sure that few are.
-    family = make_family([40, 30, 20], 0.5, 1, based=True)
-    assert compare(family, [Leg(np.linspace(0, 1, 20))], precision, seed=2, n_chains=40) > 20
+    path = make_path([40, 30, 20], 0.5, 1, based=True)
+    assert compare(path, [Segment(np.linspace(0, 1, 20))], precision, seed=2, n_chains=40) > 20
 
 
 @pytest.mark.parametrize("precision", ALLOWED)
 def test_heating_then_melting(precision) -> None:
-    family = make_family([9, 40, 35], 0.5, 3, based=True)
-    frozen = np.arange(family.target.n_even) < 9
+    path = make_path([9, 40, 35], 0.5, 3, based=True)
+    clamped = np.arange(path.target.n_state) < 9
     betas = np.linspace(0, 1, 12)
-    assert compare(family, [Leg(betas, frozen), Leg(betas[::-1])], precision, seed=4, n_chains=40) > 20
+    assert compare(path, [Segment(betas, clamped), Segment(betas[::-1])], precision, seed=4, n_chains=40) > 20
 
 
 @pytest.mark.parametrize("precision", ALLOWED)
@@ -96,29 +99,36 @@ def test_equal_weights_do_not_overflow_sixteen_bits(precision, sign, n, m) -> No
     # Every row is as large as a row can be, and all units of a side are on or off together. The odd side's share
     # of the log weight is 4,500 nats, nearly all of which the even side's takes back: float32 leaves 1e-7 of it.
     rbm = RBM(np.full((n, m), sign), np.full(n, -m / 2 * sign), np.full(m, -n / 2 * sign))
-    compare(family_of(rbm, uniform()), [Leg(np.linspace(0, 1, 120))], precision, 5, n_chains=20, slack=10)
+    compare(
+        annealing_path(rbm, uniform()), [Segment(np.linspace(0, 1, 120))], precision, 5, n_chains=20, slack=10
+    )
 
 
 @pytest.mark.parametrize("precision", ALLOWED)
 def test_one_outlying_weight(precision) -> None:
     weights = np.random.default_rng(0).normal(0, 0.1, (60, 50))
     weights[7, 11] = 25.0
-    family = family_of(RBM(weights, np.zeros(60), np.zeros(50)), uniform())
-    assert compare(family, [Leg(np.linspace(0, 1, 15))], precision, seed=6, n_chains=40) > 10
+    path = annealing_path(RBM(weights, np.zeros(60), np.zeros(50)), uniform())
+    assert compare(path, [Segment(np.linspace(0, 1, 15))], precision, seed=6, n_chains=40) > 10
 
 
 @pytest.mark.parametrize("precision", ALLOWED)
 def test_inputs_beyond_the_range_of_exp(precision) -> None:
     rbm = RBM(np.full((5, 3), 400.0), np.full(5, -300.0), np.full(3, 300.0))
-    compare(family_of(rbm, uniform()), [Leg(np.linspace(0, 1, 9)), Leg(np.ones(4))], precision, seed=7)
-    compare(family_of(rbm, uniform()), [Leg(np.linspace(1, 0, 9))], precision, seed=8)
+    compare(
+        annealing_path(rbm, uniform()),
+        [Segment(np.linspace(0, 1, 9)), Segment(np.ones(4))],
+        precision,
+        seed=7,
+    )
+    compare(annealing_path(rbm, uniform()), [Segment(np.linspace(1, 0, 9))], precision, seed=8)
 
 
 @pytest.mark.parametrize("precision", ALLOWED)
 def test_what_the_caller_passes_is_left_alone(precision) -> None:
-    family = make_family([5, 4], 1.0, 9, based=False)
-    start, generators = np.zeros((3, 5), np.uint8), chain_generators(1, Purpose.AIS, np.arange(3))
-    kept = start.copy(), generators.copy()
-    anneal(family, [Leg(np.linspace(0, 1, 9))], start, generators, precision=precision, threads=1)
-    np.testing.assert_array_equal(start, kept[0])
-    np.testing.assert_array_equal(generators, kept[1])
+    path = make_path([5, 4], 1.0, 9, based=False)
+    start, streams = np.zeros((3, 5), np.uint8), Streams(1, Purpose.AIS, np.arange(3))
+    prepared = FusedBackend().prepare(path, precision)
+    run = anneal(prepared, [Segment(np.linspace(0, 1, 9))], start, streams, threads=1)
+    assert run.state.any()
+    assert not start.any()

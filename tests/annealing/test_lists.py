@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from meltpoint.annealing import precision as precision_module
-from meltpoint.annealing.anneal import Leg, anneal
-from meltpoint.annealing.base import Base, family_of
+from meltpoint.annealing import fused
+from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.kernels.packing import CHEAPEST, OFF, ON, QUADS, pack
-from meltpoint.annealing.precision import prepare
-from meltpoint.annealing.streams import chain_generators
+from meltpoint.annealing.loop import anneal
+from meltpoint.annealing.streams import Streams
+from meltpoint.models.blocks import Segment
 from meltpoint.models.dbm import DBM
 from meltpoint.randomness import Purpose
 from oracle.driving.replay import replay
@@ -19,40 +19,40 @@ KINDS = {"on": ON, "off": OFF, "quads": QUADS, "cheapest": CHEAPEST}
 SIZES = {"narrow": (70, 90), "wide": (150, 20), "deep": (40, 33, 50, 7)}
 
 
-def make_family(sizes, seed=0):
+def make_path(sizes, seed=0):
     rng = np.random.default_rng(seed)
     weights = [rng.normal(0, 0.4, shape) for shape in itertools.pairwise(sizes)]
     biases = [rng.normal(0, 1, size) for size in sizes]
-    return family_of(DBM(weights, biases), Base("test", (rng.normal(0, 1, sizes[0]),)))
+    return annealing_path(DBM(weights, biases), Base("test", (rng.normal(0, 1, sizes[0]),)))
 
 
-def run(family, precision, kind, monkeypatch, n_chains=6):
-    def forced(family, weight_type, *arguments):
+def run(path, precision, kind, monkeypatch, n_chains=6):
+    def forced(path, weight_type, *arguments):
         # The exact ends of a mixed path are float32 sums, whose last bits depend on the order.
         lists = CHEAPEST if precision == "mixed" and weight_type != np.int16 else KINDS[kind]
-        return pack(family, weight_type, *arguments, lists=lists)
+        return pack(path, weight_type, *arguments, lists=lists)
 
-    monkeypatch.setattr(precision_module, "pack", forced)
-    start = np.zeros((n_chains, family.target.n_even), np.uint8)
-    generators = chain_generators(5, Purpose.AIS, np.arange(n_chains))
-    legs = [Leg(np.linspace(0, 1, 41)), Leg(np.linspace(1, 0, 31))]
-    found = anneal(family, legs, start, generators, precision=precision, threads=1)
-    return found, replay(prepare(family, precision), legs, start, generators)
+    monkeypatch.setattr(fused, "pack", forced)
+    start = np.zeros((n_chains, path.target.n_state), np.uint8)
+    streams = Streams(5, Purpose.AIS, np.arange(n_chains))
+    segments = [Segment(np.linspace(0, 1, 41)), Segment(np.linspace(1, 0, 31))]
+    prepared = fused.FusedBackend().prepare(path, precision)
+    return anneal(prepared, segments, start, streams, threads=1), replay(prepared, segments, start, streams)
 
 
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_list_gives_what_the_plain_loop_gives(sizes, kind, monkeypatch):
-    found, expected = run(make_family(sizes), "float64", kind, monkeypatch)
+    found, expected = run(make_path(sizes), "float64", kind, monkeypatch)
     np.testing.assert_array_equal(found.state, expected.state)
     np.testing.assert_allclose(found.log_weights, expected.log_weights, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 def test_integer_sums_have_the_same_bits_from_every_list(sizes, monkeypatch):
-    family = make_family(sizes)
-    assert prepare(family, "mixed").rounded_packed is not None
-    runs = [run(family, "mixed", kind, monkeypatch)[0] for kind in KINDS]
+    path = make_path(sizes)
+    assert fused.FusedBackend().prepare(path, "mixed").rounded_packed is not None
+    runs = [run(path, "mixed", kind, monkeypatch)[0] for kind in KINDS]
     for other in runs[1:]:
         np.testing.assert_array_equal(runs[0].state, other.state)
         np.testing.assert_array_equal(runs[0].log_weights, other.log_weights)

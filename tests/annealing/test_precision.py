@@ -1,6 +1,6 @@
 """Rounded weights in between, exact ends: one more intermediate distribution, and nothing else.
 
-Every trajectory of the real `anneal` is enumerated here: its tiles, legs, stretches and changes of family. Weights
+Every trajectory of the real `anneal` is enumerated here: its tiles, segments, precision spans and changes. Weights
 are rounded far more coarsely than in earnest, so that a forgotten factor is loud.
 """
 
@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meltpoint.annealing.base import family_of, uniform
+from meltpoint.annealing.base import annealing_path, uniform
+from meltpoint.annealing.fused import FusedBackend, FusedPath
 from meltpoint.annealing.kernels.packing import pack
-from meltpoint.annealing.precision import Stretch, Walk, prepare, round_weights
+from meltpoint.annealing.loop import prepare_path
+from meltpoint.annealing.precision import PrecisionSpan, round_weights
 from meltpoint.errors import InputError
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM
@@ -30,9 +32,9 @@ BETAS = np.array([0.0, 0.3, 1.0])
 MODELS = [models.rbm(21, 2, 2, scale=2.0), models.dbm(21, [1, 1, 1], scale=3.0)]
 
 
-def coarse(family, kind=Walk):
-    rounded = round_weights(family, COARSE)
-    return kind(family, pack(family, np.float32), rounded, pack(rounded, np.int16, COARSE))
+def coarse(path, kind=FusedPath):
+    rounded = round_weights(path, COARSE)
+    return kind(path, pack(path, np.float32), rounded, pack(rounded, np.int16, COARSE))
 
 
 def rounded_model(model):
@@ -53,12 +55,12 @@ def composite_p_ann(model, base, betas):
     return marginal(distribution @ exact.gibbs(1.0), exact.visible)
 
 
-def errors(model, base, betas, kind=Walk):
-    """Relative errors of AIS, of RAISE and of the sampler on the composite path of a `kind` of Walk."""
+def errors(model, base, betas, kind=FusedPath):
+    """Relative errors of AIS, of RAISE and of the sampler on the composite path of a `kind` of FusedPath."""
     front, p_ann = exact_front(partial(coarse, kind=kind)), composite_p_ann(model, base, betas)
 
-    def distribution(family, legs):
-        return final_distribution(family, legs, coarse(family, kind))
+    def distribution(path, segments):
+        return final_distribution(coarse(path, kind), segments)
 
     z = expected_z(model, base, betas, front)
     p = expected_probabilities(model, base, betas, front)
@@ -82,33 +84,33 @@ def test_a_longer_composite_path_is_unbiased() -> None:
     assert max(errors(model, models.base("data", model), np.array([0.0, 0.2, 0.7, 1.0]))) < EXACT
 
 
-class WithoutChange(Walk):
+class WithoutChange(FusedPath):
     """Mutant: the factor f_exact / f_rounded is left out."""
 
-    def change(self, beta, even, to_exact):
-        return np.zeros(len(even))
+    def change(self, beta, state, to_exact):
+        return np.zeros(len(state))
 
 
-class ChangedTheWrongWay(Walk):
+class ChangedTheWrongWay(FusedPath):
     """Mutant: the factor is turned over."""
 
-    def change(self, beta, even, to_exact):
-        return super().change(beta, even, not to_exact)
+    def change(self, beta, state, to_exact):
+        return super().change(beta, state, not to_exact)
 
 
-class NeverExact(Walk):
+class NeverExact(FusedPath):
     """Mutant: the move at beta 1 uses rounded weights too; RAISE's p_ann is then another model's."""
 
-    def stretches(self, betas):
-        return [Stretch(betas, False)]
+    def spans(self, betas):
+        return [PrecisionSpan(betas, False)]
 
 
-class CutByDirection(Walk):
+class CutByDirection(FusedPath):
     """Mutant: steps into beta 1 are exact as well as steps out of it, so that sampling and melting move differently."""
 
-    def stretches(self, betas):
+    def spans(self, betas):
         exact = (betas[:-1] == 1) | (betas[1:] == 1)
-        return [Stretch(betas[k : k + 2], bool(exact[k])) for k in range(len(exact))]
+        return [PrecisionSpan(betas[k : k + 2], bool(exact[k])) for k in range(len(exact))]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
@@ -125,18 +127,18 @@ def test_mutants_are_rejected(model) -> None:
 
 
 def test_exactly_the_moves_at_beta_1_are_exact() -> None:
-    walk = coarse(family_of(MODELS[0], uniform()))
+    prepared = coarse(annealing_path(MODELS[0], uniform()))
     up = np.array([0.0, 0.5, 1.0])
-    assert [(s.betas.tolist(), s.exact) for s in walk.stretches(up)] == [([0.0, 0.5, 1.0], False)]
-    down = [(s.betas.tolist(), s.exact) for s in walk.stretches(up[::-1])]
+    assert [(s.betas.tolist(), s.exact) for s in prepared.spans(up)] == [([0.0, 0.5, 1.0], False)]
+    down = [(s.betas.tolist(), s.exact) for s in prepared.spans(up[::-1])]
     assert down == [([1.0, 0.5], True), ([0.5, 0.0], False)]
-    assert [(s.betas.tolist(), s.exact) for s in walk.stretches(np.ones(3))] == [([1.0, 1.0, 1.0], True)]
+    assert [(s.betas.tolist(), s.exact) for s in prepared.spans(np.ones(3))] == [([1.0, 1.0, 1.0], True)]
 
 
 @given(st.lists(st.sampled_from([0.0, 0.3, 0.9, 1.0]), min_size=2, max_size=9))
-def test_stretches_cover_the_betas_in_order(betas) -> None:
-    walk = coarse(family_of(MODELS[0], uniform()))
-    pieces = walk.stretches(np.array(betas))
+def test_spans_cover_the_betas_in_order(betas) -> None:
+    prepared = coarse(annealing_path(MODELS[0], uniform()))
+    pieces = prepared.spans(np.array(betas))
     steps = [(low, high) for s in pieces for low, high in pairwise(s.betas)]
     assert steps == list(pairwise(betas))
     assert all(piece.exact == (beta == 1) for piece in pieces for beta in piece.betas[:-1])
@@ -146,29 +148,31 @@ def test_stretches_cover_the_betas_in_order(betas) -> None:
 def test_rounding_is_to_the_nearest_multiple_that_fits_int16(largest) -> None:
     weights = np.random.default_rng(0).normal(size=(40, 50))
     weights *= largest / np.abs(weights).max()
-    family = family_of(RBM(weights, np.zeros(40), np.zeros(50)), uniform())
-    walk = prepare(family, "mixed")
-    assert walk.rounded is not None
-    assert walk.rounded_packed is not None
-    side = walk.rounded_packed.odd
+    path = annealing_path(RBM(weights, np.zeros(40), np.zeros(50)), uniform())
+    prepared = FusedBackend().prepare(path, "mixed")
+    assert prepared.rounded is not None
+    assert prepared.rounded_packed is not None
+    side = prepared.rounded_packed.odd
     assert side.weights.dtype == np.int16
-    near = walk.rounded.target.blocks[0].weights
+    near = prepared.rounded.target.blocks[0].weights
     assert np.abs(near - weights).max() <= side.scale / 2 * (1 + 1e-12)
 
 
 def test_weights_too_large_for_16_bits_fall_back_to_float32() -> None:
     weights = np.zeros((200, 200))
     weights[0, 0] = 500.0
-    walk = prepare(family_of(RBM(weights, np.zeros(200), np.zeros(200)), uniform()), "mixed")
-    assert walk.rounded is None
-    assert walk.packed(exact=False) is walk.exact_packed
-    assert walk.stretches(np.array([0.0, 0.5, 1.0]))[0].exact
-    assert (walk.change(0.5, np.zeros((3, 200), np.uint8), to_exact=True) == 0).all()
+    prepared = FusedBackend().prepare(
+        annealing_path(RBM(weights, np.zeros(200), np.zeros(200)), uniform()), "mixed"
+    )
+    assert prepared.rounded is None
+    assert prepared.packed(exact=False) is prepared.exact_packed
+    assert prepared.spans(np.array([0.0, 0.5, 1.0]))[0].exact
+    assert (prepared.change(0.5, np.zeros((3, 200), np.uint8), to_exact=True) == 0).all()
 
 
 def test_unknown_precision() -> None:
-    family = family_of(MODELS[0], uniform())
+    path = annealing_path(MODELS[0], uniform())
     with pytest.raises(
         InputError, match="found precision='float16', expected 'mixed', 'float32' or 'float64'"
     ):
-        prepare(family, "float16")  # pyright: ignore[reportArgumentType]
+        prepare_path(path, "float16")  # pyright: ignore[reportArgumentType]

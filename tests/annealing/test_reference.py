@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from meltpoint.annealing.base import family_of
-from meltpoint.annealing.reference import anneal_reference, move
+from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.reference import anneal_reference, sweep_once
+from meltpoint.models.blocks import Segment
 from oracle.driving import models
-from oracle.driving.dictated import Dictation, dictated
-from oracle.driving.steps import step
+from oracle.driving.dictated import Dictation
+from oracle.driving.steps import step_at
 from oracle.driving.truth import oracle_path
 from oracle.tables import all_states, code, marginal
 from oracle.zoo import SCHEDULES
@@ -33,21 +34,21 @@ def p_even(model, base, beta):
 
 @pytest.mark.parametrize("kind", models.BASES)
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_family_is_the_oracles_path(model, kind) -> None:
+def test_the_path_is_the_oracles(model, kind) -> None:
     base = models.base(kind, model)
-    family, path = family_of(model, base), oracle_path(model, base)
-    assert np.exp(family.log_z_base) == pytest.approx(path.z(0.0), rel=1e-12)
-    states = all_states(family.target.n_even)
+    mine, path = annealing_path(model, base), oracle_path(model, base)
+    assert np.exp(mine.log_z_base) == pytest.approx(path.z(0.0), rel=1e-12)
+    states = all_states(mine.target.n_state)
     for beta in BETAS:
         f = marginal(np.exp(path.log_f(beta)), path.even)
-        np.testing.assert_allclose(np.exp(family.log_f(beta, states)), f, rtol=1e-12)
+        np.testing.assert_allclose(np.exp(mine.log_f(beta, states)), f, rtol=1e-12)
 
 
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_the_move_is_reversible(model, beta) -> None:
     base = models.base("every layer", model)
-    p, matrix = p_even(model, base, beta), step(family_of(model, base), beta, beta).probability
+    p, matrix = p_even(model, base, beta), step_at(annealing_path(model, base), beta).probability
     flow = p[:, np.newaxis] * matrix
     np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-12)
     np.testing.assert_allclose(flow, flow.T, rtol=1e-10)
@@ -56,12 +57,12 @@ def test_the_move_is_reversible(model, beta) -> None:
 
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_with_frozen_units_the_move_is_reversible_given_them(model, beta) -> None:
+def test_with_clamped_units_the_move_is_reversible_given_them(model, beta) -> None:
     base = models.base("every layer", model)
-    family, p = family_of(model, base), p_even(model, base, beta)
-    frozen = np.arange(family.target.n_even) % 2 == 0
-    matrix = step(family, beta, beta, frozen).probability
-    held = code(all_states(frozen.size)[:, frozen])
+    path, p = annealing_path(model, base), p_even(model, base, beta)
+    clamped = np.arange(path.target.n_state) % 2 == 0
+    matrix = step_at(path, beta, clamped=clamped).probability
+    held = code(all_states(clamped.size)[:, clamped])
     assert (matrix[held[:, np.newaxis] != held] == 0).all()
     np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-12)
     flow = p[:, np.newaxis] * matrix
@@ -71,7 +72,7 @@ def test_with_frozen_units_the_move_is_reversible_given_them(model, beta) -> Non
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_at_beta_0_the_move_forgets_where_it_came_from(model) -> None:
     base = models.base("every layer", model)
-    matrix = step(family_of(model, base), 0.0, 0.0).probability
+    matrix = step_at(annealing_path(model, base), 0.0).probability
     np.testing.assert_allclose(matrix, np.broadcast_to(p_even(model, base, 0.0), matrix.shape), rtol=1e-12)
 
 
@@ -80,39 +81,41 @@ def test_at_beta_0_the_move_forgets_where_it_came_from(model) -> None:
 def test_the_loop_is_its_steps_one_after_the_other(betas, descending) -> None:
     betas = betas[::-1] if descending else betas
     model = models.rbm(45, 2, 2)
-    family = family_of(model, models.base("every layer", model))
+    path = annealing_path(model, models.base("every layer", model))
     trajectories = all_states(4 * (betas.size - 1))
     start = np.repeat(np.arange(4), len(trajectories))
     outcomes = Dictation(np.tile(trajectories, (4, 1)))
-    with dictated():
-        end, log_weights = anneal_reference(family, betas, all_states(2)[start], outcomes)
+    end, log_weights = anneal_reference(path, Segment(betas), all_states(2)[start], outcomes)
     whole = np.zeros((4, 4))
     np.add.at(whole, (start, code(end)), np.exp(outcomes.log_prob + log_weights))
     by_steps = np.eye(4)
     for beta, following in pairwise(betas):
-        by_steps = by_steps @ step(family, beta, following).weight
+        by_steps = by_steps @ step_at(path, beta, following).weight
     np.testing.assert_allclose(whole, by_steps, rtol=1e-12)
 
 
 @given(st.floats(0, 1), st.integers(0, 999))
 @settings(max_examples=30, deadline=None)
 def test_a_unit_is_on_where_its_uniform_is_at_most_its_probability(beta, seed) -> None:
-    # `dictated` replaces the comparison and the sigmoid; here they are the real ones, on a lattice of uniforms.
+    # `Dictation` replaces the draw; here it is the real one, on a lattice of uniforms.
     model = models.rbm(seed, 1, 1)
-    family = family_of(model, models.base("every layer", model))
+    path = annealing_path(model, models.base("every layer", model))
     n = 400
     lattice = (np.arange(n) + 0.5) / n
     uniforms = iter([np.repeat(lattice, n)[:, np.newaxis], np.tile(lattice, n)[:, np.newaxis]])
-    end = move(family, beta, np.zeros((n * n, 1), np.uint8), lambda _: next(uniforms))
-    assert abs(end.mean() - step(family, beta, beta).probability[0, 1]) < 1 / n
+    start = np.zeros((n * n, 1), np.uint8)
+    end = sweep_once(path, beta, start, lambda b, t: b.unit.draw(t, next(uniforms)), path.target.sweep)
+    assert abs(end.mean() - step_at(path, beta).probability[0, 1]) < 1 / n
 
 
-def test_the_first_weight_belongs_to_the_state_after_the_first_move() -> None:
+def test_the_first_weight_belongs_to_the_state_after_the_first_sweep() -> None:
     model = models.rbm(46, 2, 1)
-    family = family_of(model, models.base("data", model))
-    uniforms = iter([np.full((1, 1), 1e-9), np.full((1, 2), 1e-9)])  # every unit comes on
+    path = annealing_path(model, models.base("data", model))
     end, log_weights = anneal_reference(
-        family, np.array([0.3, 0.8]), np.zeros((1, 2), np.uint8), lambda _: next(uniforms)
+        path,
+        Segment(np.array([0.3, 0.8])),
+        np.zeros((1, 2), np.uint8),
+        lambda _block, t: np.ones_like(t, np.uint8),
     )
     assert end.tolist() == [[1, 1]]
-    assert log_weights == pytest.approx(family.log_f(0.8, end) - family.log_f(0.3, end))
+    assert log_weights == pytest.approx(path.log_f(0.8, end) - path.log_f(0.3, end))

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 from scipy.stats import binom
 
-from meltpoint.annealing.anneal import Leg, anneal
-from meltpoint.annealing.base import Base, family_of
+from meltpoint.annealing.base import Base, annealing_path
+from meltpoint.annealing.loop import anneal, prepare_path
+from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.annealing.streams import chain_generators
+from meltpoint.annealing.streams import Streams
 from meltpoint.estimators.ais import ais_log_z
-from meltpoint.estimators.reverse import raise_log_prob
+from meltpoint.estimators.raise_ import raise_log_prob
+from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import Bits
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose
@@ -76,12 +78,13 @@ def cases() -> Iterator[Case]:
 
 def p_ann(model: RBM, base: Base, betas: Table) -> Table:
     """The annealing model (visible state,): the base, moved at every beta but the first."""
-    family = family_of(model, base)
+    path = annealing_path(model, base)
+    assert isinstance(path, TwoSidedPath)
     v, h = all_states(model.n_visible), all_states(model.n_hidden)
-    p = independent(v, family.base_even)
+    p = independent(v, path.base_even)
     for beta in betas[1:]:
-        to_hidden = independent(h, beta * (v @ model.weights) + family.odd_bias(beta))
-        to_visible = independent(v, beta * (h @ model.weights.T) + family.even_bias(beta))
+        to_hidden = independent(h, beta * (v @ model.weights) + path.odd_bias(beta))
+        to_visible = independent(v, beta * (h @ model.weights.T) + path.even_bias(beta))
         p = p @ to_hidden @ to_visible
     return p
 
@@ -112,11 +115,11 @@ def by_ais(case: Case) -> Table:
 
 def from_above(case: Case) -> Table:
     """The other "reverse AIS": chains that melt samples of the model bound log Z from above."""
-    family = family_of(case.model, case.base)
+    prepared = prepare_path(annealing_path(case.model, case.base))
     start = all_states(N_VISIBLE)[case.samples(case.chains)]
-    streams = chain_generators(case.seed, Purpose.AIS, np.arange(case.chains))
-    run = anneal(family, [Leg(case.betas[::-1].copy())], start, streams, threads=1)
-    return np.array([family.log_z_base - float(log_mean_exp(run.log_weights))])
+    streams = Streams(case.seed, Purpose.AIS, np.arange(case.chains))
+    run = anneal(prepared, [Segment(case.betas[::-1].copy())], start, streams, threads=1)
+    return np.array([prepared.path.log_z_base - float(log_mean_exp(run.log_weights))])
 
 
 def test_log_z() -> None:

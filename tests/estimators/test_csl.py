@@ -82,10 +82,10 @@ def test_a_wrong_number_of_moves_would_be_found_out():
 
 
 def test_hidden_means_instead_of_samples_would_be_found_out(monkeypatch):
-    def with_means(model, state, _uniforms):
-        return expit(state @ model.weights + model.hidden_bias) @ model.weights.T + model.visible_bias
+    def with_means(self, state, _uniforms):
+        return expit(state @ self.weights + self.hidden_bias) @ self.weights.T + self.visible_bias
 
-    monkeypatch.setattr(csl, "_visible_field", with_means)
+    monkeypatch.setattr(RBM, "visible_log_odds", with_means)
     assert (off(estimate(SWITCH, ALL_ON, 2, 1), expected(SWITCH, ALL_ON, 2, 1)) > 1).any()
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from meltpoint.annealing.anneal import check_threads
+from meltpoint.annealing.loop import check_threads
 from meltpoint.errors import InputError
 from meltpoint.estimators import exact
 from meltpoint.estimators.exact import exact_log_z

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from meltpoint.annealing.anneal import Leg
-from meltpoint.annealing.base import family_of
-from meltpoint.estimators.reverse import raise_log_prob
+from meltpoint.annealing.base import annealing_path
+from meltpoint.estimators.raise_ import raise_log_prob
+from meltpoint.models.blocks import Segment
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from oracle.driving import models
@@ -65,12 +65,12 @@ def test_expected_probabilities_add_up_to_one(model) -> None:
 @pytest.mark.parametrize("model", DBMS, ids=repr)
 def test_heating_estimates_the_ratio_of_unnormalised_probabilities(model) -> None:
     base, betas = models.base("every layer", model), SCHEDULES["uneven"]
-    family, path = family_of(model, base), oracle_path(model, base)
+    mine, path = annealing_path(model, base), oracle_path(model, base)
     visible = all_states(model.n_visible)
-    start = np.zeros((len(visible), family.target.n_even), np.uint8)
+    start = np.zeros((len(visible), mine.target.n_state), np.uint8)
     start[:, : model.n_visible] = visible
-    frozen = np.arange(family.target.n_even) < model.n_visible
-    heated = moments(family, [Leg(betas, frozen)]).mean[code(start)]
+    clamped = np.arange(mine.target.n_state) < model.n_visible
+    heated = moments(mine, [Segment(betas, clamped)]).mean[code(start)]
     f_model, f_base = (marginal(np.exp(path.log_f(beta)), path.visible) for beta in (1.0, 0.0))
     # The chain starts anywhere, yet its first move, at beta 0, draws h2, h4, … from p_0(h | v) exactly.
     np.testing.assert_allclose(heated, f_model / f_base, rtol=EXACT)

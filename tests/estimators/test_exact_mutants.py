@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from meltpoint.annealing.anneal import Leg
-from meltpoint.annealing.family import Family
+from meltpoint.annealing.path import AnnealingPath, TwoSidedPath
 from meltpoint.models import dbn
+from meltpoint.models.blocks import Segment
 from meltpoint.models.dbn import DBN
 from meltpoint.models.log_f import log_bernoulli
 from oracle.driving import models
@@ -48,34 +48,40 @@ def test_heating_as_printed(model) -> None:
 
 
 @pytest.mark.parametrize("model", [DBM, DEEP_DBM], ids=repr)
-def test_visible_units_that_are_not_frozen_while_heating(model) -> None:
-    mutant = exact_anneal(change_legs=lambda legs: [Leg(leg.betas) for leg in legs])
+def test_visible_units_that_are_not_clamped_while_heating(model) -> None:
+    mutant = exact_anneal(change_segments=lambda segments: [Segment(s.betas) for s in segments])
     assert raise_error(model, models.base("data", model), BETAS, mutant) > LOUD
 
 
 @pytest.mark.parametrize("model", [DBM, DEEP_DBM], ids=repr)
-def test_visible_units_that_stay_frozen_while_melting(model) -> None:
-    mutant = exact_anneal(change_legs=lambda legs: [Leg(leg.betas, legs[0].frozen) for leg in legs])
+def test_visible_units_that_stay_clamped_while_melting(model) -> None:
+    mutant = exact_anneal(
+        change_segments=lambda segments: [Segment(s.betas, segments[0].clamped) for s in segments]
+    )
     assert raise_error(model, models.base("data", model), BETAS, mutant) > LOUD
 
 
 @pytest.mark.parametrize("model", [RBM, DBN_, DEEP_DBN], ids=repr)
 def test_a_base_whose_sampler_and_log_z_disagree(model) -> None:
     base, units = models.base("data", model), sum(model.layer_sizes[-2:])
-    with mock.patch.object(Family, "log_z_base", units * np.log(2)):  # that of the uniform base
+    with mock.patch.object(AnnealingPath, "log_z_base", units * np.log(2)):  # that of the uniform base
         assert ais_error(model, base, BETAS) > LOUD
         assert raise_error(model, base, BETAS) > LOUD
 
 
 @pytest.mark.parametrize("model", [DBM, DEEP_DBM], ids=repr)
 def test_a_base_whose_sampler_and_visible_normaliser_disagree(model) -> None:
-    with mock.patch("meltpoint.estimators.reverse.softplus", lambda bias: np.full(bias.shape, np.log(2))):
+    def without_rates(self, states):
+        inputs = self.base_even[: states.shape[1]]
+        return states @ inputs - inputs.size * np.log(2)
+
+    with mock.patch.object(TwoSidedPath, "log_prob_base", without_rates):
         assert raise_error(model, models.base("data", model), BETAS) > LOUD
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_samples_without_the_last_move(model) -> None:
-    assert sampling_error(model, models.base("data", model), BETAS, lambda legs: legs[:-1]) > LOUD
+    assert sampling_error(model, models.base("data", model), BETAS, lambda segments: segments[:-1]) > LOUD
 
 
 def recognise_without_density(self, lower, generators):

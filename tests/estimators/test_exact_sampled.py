@@ -7,11 +7,11 @@ probability of 1e-6 per test. Beside each bound stands what it can tell: the alg
 import numpy as np
 import pytest
 
-from meltpoint.annealing.anneal import Leg
-from meltpoint.annealing.base import family_of
+from meltpoint.annealing.base import annealing_path
 from meltpoint.estimators.ais import ais_log_z
-from meltpoint.estimators.reverse import raise_log_prob
+from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.estimators.sampling import sample_annealing_model
+from meltpoint.models.blocks import Segment
 from oracle.concentration import FALSE_ALARM, bernstein
 from oracle.driving import models
 from oracle.driving.estimates import weight_moments
@@ -31,14 +31,14 @@ case = pytest.mark.parametrize(("model", "precision"), CASES, ids=str)
 @case
 def test_ais(model, precision) -> None:
     base, n = models.base("every layer", model), 4000
-    family = family_of(model, base)
-    weights = moments(family, [Leg(BETAS)])
+    path = annealing_path(model, base)
+    weights = moments(path, [Segment(BETAS)])
     mean, square, largest = weights.mean[0], weights.square[0], weights.largest[0]
-    assert np.exp(family.log_z_base) * mean == pytest.approx(oracle_path(model, base).z(1.0))
+    assert np.exp(path.log_z_base) * mean == pytest.approx(oracle_path(model, base).z(1.0))
     allowed = bernstein(n, square - mean**2, largest)
     run = ais_log_z(model, base=base, steps=BETAS, chains=n, seed=5, precision=precision, threads=1)
-    assert abs(np.exp(run.log_weights - family.log_z_base).mean() - mean) < allowed
-    assert abs(moments(family, [Leg(BETAS)], moves_as_printed).mean[0] - mean) > allowed
+    assert abs(np.exp(run.log_weights - path.log_z_base).mean() - mean) < allowed
+    assert abs(moments(path, [Segment(BETAS)], moves_as_printed).mean[0] - mean) > allowed
 
 
 @case

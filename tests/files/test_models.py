@@ -235,7 +235,7 @@ def entries(model, **changes):
             "found hidden_bias, weights in .*nothing but the parameters of one DBM",
         ),
         ({"meltpoint_version": None}, "no meltpoint_version in"),
-        ({"meltpoint_version": np.array(2)}, "version 2, expected version 1.*upgrade meltpoint"),
+        ({"meltpoint_version": np.array(3)}, "version 3, expected version 2.*upgrade meltpoint"),
         ({"meltpoint_version": np.array(10**18)}, "upgrade meltpoint"),
         ({"meltpoint_version": np.array(0)}, "of version 0"),
         ({"meltpoint_version": np.array(1.5)}, "values of type float64 in .*meltpoint_version"),

@@ -118,7 +118,7 @@ DATA = {
     "grey bytes": (np.array([[0, 128, 255]], np.uint8), r"values from 0 to 255, .* binarise .* < x / 255\)"),
     "spins": (
         np.array([[-1, 1, -1]]),
-        r"values from -1 to 1, expected only 0 and 1: units here are 0 and 1, not spins",
+        r"values from -1 to 1, expected only 0 and 1: these are spins: give the model spin units",
     ),
     "float spins": (np.array([[-1.0, 1, -1]]), "not spins"),
     "other values": (np.array([[-2.5, 0, 1]]), "values from -2.5 to 1, .* binarise the data first"),

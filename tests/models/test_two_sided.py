@@ -6,11 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from meltpoint.models import mrf_of
-from meltpoint.models.bipartite import softplus, sum_softplus
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
+from meltpoint.units.bernoulli import softplus, sum_softplus
 from oracle.driving import models
 from oracle.driving.truth import f_visible
 from oracle.tables import Layers, all_states, code
@@ -116,9 +115,10 @@ def test_names_that_print() -> None:
 
 def test_the_undirected_part() -> None:
     rbm, dbm, dbn = models.rbm(0, 3, 2), models.dbm(0, [3, 2]), models.dbn(0, [5, 3, 2])
-    assert mrf_of(rbm) is rbm
-    assert mrf_of(dbm) is dbm
-    assert mrf_of(dbn) is dbn.top
+    assert rbm.undirected is rbm
+    assert dbm.undirected is dbm
+    assert dbn.undirected is dbn.top
+    assert dbn.mrf is dbn.top.mrf
 
 
 def test_parameters_are_copies_that_cannot_be_written_to() -> None:

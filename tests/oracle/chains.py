@@ -60,7 +60,7 @@ class Path:
 
 def path(base_biases: tuple[Table, ...], model: Layers) -> Path:
     """The path from independent units with these biases to a model."""
-    return Path(independent(base_biases).log_f(), model.log_f(), model.layer_of_unit)
+    return Path(independent(base_biases, model.values).log_f(), model.log_f(), model.layer_of_unit)
 
 
 def resample(p: Table, moved: Mask) -> Table:

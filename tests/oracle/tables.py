@@ -24,12 +24,25 @@ def code(bits: NDArray[np.generic]) -> NDArray[np.int64]:
     return bits.astype(np.int64) @ (1 << np.arange(bits.shape[-1])[::-1])
 
 
+BITS, SPINS = (0.0, 1.0), (-1.0, 1.0)
+"""The values of a unit's two states."""
+
+
+def values_of(states: NDArray[np.generic], values: tuple[float, float]) -> Table:
+    """The values of states, which are zeros and ones."""
+    return np.where(states == 1, values[1], values[0])
+
+
 @dataclass(frozen=True)
 class Layers:
-    """Parameters of a layered Boltzmann machine, visible layer first; an RBM has one matrix."""
+    """Parameters of a layered Boltzmann machine, visible layer first; an RBM has one matrix.
+
+    `values` are those of the two states of each layer's units: zeros and ones if they are left out.
+    """
 
     weights: tuple[Table, ...]
     biases: tuple[Table, ...]
+    values: tuple[tuple[float, float], ...] = ()
 
     @property
     def sizes(self) -> list[int]:
@@ -43,17 +56,24 @@ class Layers:
 
     def log_f(self) -> Table:
         """log f (joint state,): every bias term and every coupling, added up."""
-        states = all_states(sum(self.sizes)).astype(float)
-        parts = np.split(states, np.cumsum(self.sizes)[:-1], axis=1)
+        states = all_states(sum(self.sizes))
+        parts = [
+            values_of(part, values)
+            for part, values in zip(
+                np.split(states, np.cumsum(self.sizes)[:-1], axis=1),
+                self.values or (BITS,) * len(self.sizes),
+                strict=True,
+            )
+        ]
         total = sum(part @ bias for part, bias in zip(parts, self.biases, strict=True))
         for lower, upper, weights in zip(parts[:-1], parts[1:], self.weights, strict=True):
             total = total + np.einsum("si,ij,sj->s", lower, weights, upper)
         return np.asarray(total)
 
 
-def independent(biases: tuple[Table, ...]) -> Layers:
+def independent(biases: tuple[Table, ...], values: tuple[tuple[float, float], ...] = ()) -> Layers:
     """The model without couplings that has these biases: a base distribution."""
-    return Layers(tuple(np.zeros((a.size, b.size)) for a, b in pairwise(biases)), biases)
+    return Layers(tuple(np.zeros((a.size, b.size)) for a, b in pairwise(biases)), biases, values)
 
 
 def add_up(which: NDArray[np.int64], values: Table, n: int) -> Table:

@@ -79,7 +79,7 @@ def to_bits(array: NDArray[Any], name: str) -> Bits:
             )
         elif set(np.unique(array)) <= {-1, 1}:
             remedy = (
-                f"these are spins: give the model spin units (visible='spin'), or take ({name} + 1) // 2 if its "
+                f"these are spins: give the model spin units, or take ({name} + 1) // 2 if its "
                 "parameters are for 0 and 1"
             )
         else:

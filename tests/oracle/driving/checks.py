@@ -27,9 +27,9 @@ def raise_error(model: Model, base: Base, betas: Floats, anneal: Any = None) -> 
     return _largest(expected_probabilities(model, base, betas, anneal), p_ann(model, base, betas))
 
 
-def sampling_error(model: Model, base: Base, betas: Floats, change_legs: Any = list) -> float:
+def sampling_error(model: Model, base: Base, betas: Floats, change_segments: Any = list) -> float:
     """Largest relative error, over all v, of the distribution `sample_annealing_model` draws from."""
-    return _largest(sampled_distribution(model, base, betas, change_legs), p_ann(model, base, betas))
+    return _largest(sampled_distribution(model, base, betas, change_segments), p_ann(model, base, betas))
 
 
 def _largest(found: Floats, expected: Floats) -> float:

@@ -1,68 +1,36 @@
-"""Run the library's own moves with outcomes chosen beforehand, and learn exactly how probable they are.
+"""Run the library's own sweeps with outcomes chosen beforehand, and learn exactly how probable they are.
 
-The plain NumPy loop draws a unit by comparing uniforms with a probability. Here both sides of that comparison
-are replaced: the probability keeps its log odds (1 - p has no digits left when p is near 1), and the uniforms
-become outcomes that are dictated and note their own probability. Nothing else of the loop is touched, so every
-trajectory can be walked by the very code that is to be proved correct.
+The reference loop is given the function that draws a block. Here it hands out dictated outcomes and notes their
+probability, from the values of the units' states and nothing else of the library. So every trajectory can be run by the
+very code that is to be proved correct.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
-from unittest import mock
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
-from meltpoint.annealing import reference
-
-
-class LogOdds:
-    """A probability (chain, unit) by its log odds: what `expit` returns while outcomes are dictated."""
-
-    def __init__(self, log_odds: NDArray[np.float64]) -> None:
-        self.log_odds = log_odds
-
-
-class Outcomes:
-    """Stands where uniforms stood: compared with probabilities it gives the dictated bits (chain, unit)."""
-
-    def __init__(self, bits: NDArray[np.generic], log_prob: NDArray[np.float64]) -> None:
-        self.bits = bits.astype(np.bool_)
-        self.log_prob = log_prob
-
-    def __array_function__(self, func: Callable[..., Any], _types: Any, args: Any, kwargs: Any) -> "Outcomes":
-        if func is not np.concatenate:
-            return NotImplemented
-        (parts,) = args
-        return Outcomes(np.concatenate([part.bits for part in parts], **kwargs), self.log_prob)
-
-    def __le__(self, on: LogOdds) -> NDArray[np.bool_]:
-        signed = np.where(self.bits, on.log_odds, -on.log_odds)
-        self.log_prob -= np.logaddexp(0.0, -signed).sum(axis=1)
-        return self.bits
+from meltpoint.models.blocks import UnitBlock
+from meltpoint.units.unit import Bits, Floats
 
 
 class Dictation:
     """A `Draw` that hands out outcomes in order and adds up `log_prob` (chain,), the log probability of them all."""
 
-    def __init__(self, bits: NDArray[np.generic]) -> None:
-        self.bits = bits
+    def __init__(self, outcomes: NDArray[np.generic]) -> None:
+        self.outcomes = outcomes
         self.position = 0
-        self.log_prob = np.zeros(len(bits))
+        self.log_prob = np.zeros(len(outcomes))
 
-    def __call__(self, count: int) -> Any:
-        part = self.bits[:, self.position : self.position + count]
-        assert part.shape[1] == count, "more units were drawn than outcomes were dictated"
-        self.position += count
-        return Outcomes(part, self.log_prob)
-
-
-@contextmanager
-def dictated() -> Iterator[None]:
-    """While this is open, `reference.move` understands `Dictation` (and nothing else)."""
-    with mock.patch.object(reference, "expit", LogOdds):
-        yield
+    def __call__(self, block: UnitBlock, inputs: Floats) -> Bits:
+        part = self.outcomes[:, self.position : self.position + block.size].astype(np.uint8)
+        assert part.shape[1] == block.size, "more units were drawn than outcomes were dictated"
+        self.position += block.size
+        log_weights = np.multiply.outer(np.array(block.unit.values), inputs)  # (state, chain, unit)
+        chosen = np.take_along_axis(log_weights, part[np.newaxis].astype(int), axis=0)[0]
+        self.log_prob += (chosen - logsumexp(log_weights, axis=0)).sum(axis=1)
+        return part
 
 
 def product(sizes: Sequence[int]) -> list[NDArray[np.int64]]:

@@ -6,13 +6,15 @@ from unittest import mock
 
 import numpy as np
 
-from meltpoint.annealing.anneal import Annealed, Leg
+from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base
-from meltpoint.annealing.family import Family
+from meltpoint.annealing.loop import Annealed
+from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.reference import anneal_reference
-from meltpoint.estimators import ais, reverse, sampling
-from meltpoint.models import Model, dbn, mrf_of
-from meltpoint.models.checks import Bits, Floats
+from meltpoint.estimators import ais, raise_, sampling
+from meltpoint.models import Model, dbn
+from meltpoint.models.blocks import Segment
+from meltpoint.units.unit import Bits, Floats
 from oracle.driving.double import in_double
 from oracle.driving.steps import Moments, exact_anneal, final_distribution, moments
 from oracle.driving.truth import generated, recognition_outcomes, recognition_probability, recognition_sizes
@@ -34,48 +36,51 @@ def expected_probabilities(model: Model, base: Base, betas: Floats, anneal: Any 
 def _weights(model: Model, base: Base, betas: Floats, anneal: Any) -> Floats:
     """Weights (visible state, outcome) of `raise_log_prob`, for every outcome of a DBN's recognition."""
     n_outcomes = 2 ** sum(recognition_sizes(model))
+    x = model.decode(all_states(model.n_visible))
     with (
-        mock.patch.object(reverse, "anneal", anneal),
+        mock.patch.object(raise_, "anneal", anneal),
         mock.patch.object(dbn, "draw_given", recognition_outcomes(model)),
         in_double(),
     ):
-        run = reverse.raise_log_prob(
-            model, all_states(model.n_visible), base=base, steps=betas, chains=n_outcomes
-        )
+        run = raise_.raise_log_prob(model, x, base=base, steps=betas, chains=n_outcomes)
     return np.exp(run.log_weights)
 
 
 class _Notes:
     """A stand-in for `anneal` that stays where it is, weighs nothing, and notes what it was asked to do."""
 
-    family: Family
-    legs: Sequence[Leg]
+    path: AnnealingPath
+    segments: Sequence[Segment]
     state: Bits
 
     def __call__(
-        self, family: Family, legs: Sequence[Leg], state: Bits, generators: object, **_: object
+        self, prepared: PreparedPath, segments: Sequence[Segment], state: Bits, streams: object, **_: object
     ) -> Annealed:
-        self.family, self.legs, self.state = family, legs, state
-        return Annealed(state, np.zeros((len(state), len(legs))), np.ones(len(state), np.bool_))
+        self.path, self.segments, self.state = prepared.path, segments, state
+        return Annealed(state, np.zeros((len(state), len(segments))), np.ones(len(state), np.bool_))
 
 
 def sampled_distribution(
-    model: Model, base: Base, betas: Floats, change_legs: Any = list, distribution: Any = final_distribution
+    model: Model,
+    base: Base,
+    betas: Floats,
+    change_segments: Any = list,
+    distribution: Any = final_distribution,
 ) -> Floats:
-    """Distribution (visible state,) of `sample_annealing_model`: its legs enumerated, `generate` by definition."""
+    """Distribution (visible state,) of `sample_annealing_model`: its segments enumerated."""
     asked = _Notes()
     with mock.patch.object(sampling, "anneal", asked):
         sampling.sample_annealing_model(model, 1, base=base, steps=betas)
-    even = distribution(asked.family, change_legs(asked.legs))
-    visible = np.arange(asked.family.target.n_even) < mrf_of(model).n_visible
-    return generated(model, marginal(even, visible))
+    state = distribution(asked.path, change_segments(asked.segments))
+    visible = np.arange(asked.path.target.n_state) < model.undirected.n_visible
+    return generated(model, marginal(state, visible))
 
 
 def weight_moments(model: Model, base: Base, betas: Floats, loop: Any = anneal_reference) -> Moments:
     """Mean, mean square and largest value (visible state,) of the weights exp(log_weights) of `raise_log_prob`."""
     asked = _Notes()
     first = _weights(model, base, betas, asked)  # the weights before annealing, (visible state, outcome)
-    given = moments(asked.family, asked.legs, loop)
+    given = moments(asked.path, asked.segments, loop)
     at = code(asked.state).reshape(first.shape)
     q = recognition_probability(model)
     return Moments(

@@ -4,40 +4,44 @@ from itertools import pairwise
 
 import numpy as np
 
-from meltpoint.annealing.reference import move
+from meltpoint.annealing.reference import sweep_once
 
 
-def moves_as_printed(family, betas, state, draw, frozen=None):
+def _loop(path, segment, state, draw, beta_of, *, weigh_first=False, sign=1):
+    """The loop with one thing changed: `beta_of` a step's sweep (its first beta is right), the order, or the sign."""
+    log_weights = np.zeros(len(state))
+    sweep = path.target.sweep.reversed() if segment.reversed_sweeps else path.target.sweep
+    for beta, following in pairwise(segment.betas):
+        before = state
+        state = sweep_once(path, beta_of(beta, following), state, draw, sweep, segment.clamped)
+        at = before if weigh_first else state
+        log_weights += sign * (path.log_f(following, at) - path.log_f(beta, at))
+    return state, log_weights
+
+
+def _first(beta, _following):
+    return beta
+
+
+def _second(_beta, following):
+    return following
+
+
+def moves_as_printed(path, segment, state, draw):
     """Algorithm 2 to the letter: x_k is drawn from the reversal of T_k, one beta too late."""
-    log_weights = np.zeros(len(state))
-    for beta, following in pairwise(betas):
-        state = move(family, following, state, draw, frozen)
-        log_weights += family.log_f(following, state) - family.log_f(beta, state)
-    return state, log_weights
+    return _loop(path, segment, state, draw, _second)
 
 
-def heats_as_printed(family, betas, state, draw, frozen=None):
+def heats_as_printed(path, segment, state, draw):
     """Algorithm 3 to the letter while heating: h'_k is drawn from the reversal of T_k; melting is right."""
-    log_weights = np.zeros(len(state))
-    for beta, following in pairwise(betas):
-        state = move(family, beta if frozen is None else following, state, draw, frozen)
-        log_weights += family.log_f(following, state) - family.log_f(beta, state)
-    return state, log_weights
+    return _loop(path, segment, state, draw, _first if segment.clamped is None else _second)
 
 
-def weighs_before_moving(family, betas, state, draw, frozen=None):
+def weighs_before_moving(path, segment, state, draw):
     """The weight is taken where the chain was, not where it went."""
-    log_weights = np.zeros(len(state))
-    for beta, following in pairwise(betas):
-        log_weights += family.log_f(following, state) - family.log_f(beta, state)
-        state = move(family, beta, state, draw, frozen)
-    return state, log_weights
+    return _loop(path, segment, state, draw, _first, weigh_first=True)
 
 
-def weighs_backwards(family, betas, state, draw, frozen=None):
+def weighs_backwards(path, segment, state, draw):
     """The ratio is turned over."""
-    log_weights = np.zeros(len(state))
-    for beta, following in pairwise(betas):
-        state = move(family, beta, state, draw, frozen)
-        log_weights += family.log_f(beta, state) - family.log_f(following, state)
-    return state, log_weights
+    return _loop(path, segment, state, draw, _first, sign=-1)

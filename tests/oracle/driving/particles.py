@@ -8,14 +8,16 @@ from unittest import mock
 
 import numpy as np
 
-from meltpoint.annealing.anneal import Annealed, Leg
-from meltpoint.annealing.base import Base, family_of
-from meltpoint.annealing.family import Family
+from meltpoint.annealing.backend import PreparedPath
+from meltpoint.annealing.base import Base, annealing_path
+from meltpoint.annealing.loop import Annealed, prepare_path
+from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.reference import anneal_reference
-from meltpoint.estimators import ais, reverse
-from meltpoint.models import Model, dbn, mrf_of
-from meltpoint.models.checks import Bits, Floats
-from oracle.driving.dictated import Dictation, dictated
+from meltpoint.estimators import ais, raise_
+from meltpoint.models import Model, dbn
+from meltpoint.models.blocks import Segment
+from meltpoint.units.unit import Bits, Floats
+from oracle.driving.dictated import Dictation
 from oracle.driving.double import in_double
 from oracle.driving.truth import recognition_outcomes, recognition_probability
 from oracle.tables import all_states
@@ -29,29 +31,28 @@ class EveryTrajectory:
         self.probability = np.zeros(0)
 
     def __call__(
-        self, family: Family, legs: Sequence[Leg], state: Bits, generators: object, **_: object
+        self, prepared: PreparedPath, segments: Sequence[Segment], state: Bits, streams: object, **_: object
     ) -> Annealed:
-        trajectories = all_states(draws(family, legs))
+        trajectories = all_states(draws(prepared.path, segments))
         which = np.arange(len(state)) // self.repeat % len(trajectories)
         outcomes = Dictation(trajectories[which])
-        passed = np.zeros((len(state), len(legs)))
-        with dictated():
-            for k, leg in enumerate(legs):
-                state, log_weights = anneal_reference(family, leg.betas, state, outcomes, leg.frozen)
-                passed[:, k] = (passed[:, k - 1] if k else 0) + log_weights
+        cumulative = np.zeros((len(state), len(segments)))
+        for k, segment in enumerate(segments):
+            state, log_weights = anneal_reference(prepared.path, segment, state, outcomes)
+            cumulative[:, k] = (cumulative[:, k - 1] if k else 0) + log_weights
         self.probability = np.exp(outcomes.log_prob)
-        return Annealed(state, passed, np.ones(len(state), np.bool_))
+        return Annealed(state, cumulative, np.ones(len(state), np.bool_))
 
 
-def draws(family: Family, legs: Sequence[Leg]) -> int:
+def draws(path: AnnealingPath, segments: Sequence[Segment]) -> int:
     """Number of binary draws of a chain."""
-    return (family.target.n_even + family.target.n_odd) * sum(leg.betas.size - 1 for leg in legs)
+    return path.target.n_units * sum(segment.steps for segment in segments)
 
 
 def forward_weights(model: Model, base: Base, betas: Floats) -> tuple[Floats, Floats]:
     """Probabilities and log weights of the chains of `ais_log_z`, those of equal weight as one."""
     run = EveryTrajectory()
-    units = sum(mrf_of(model).layer_sizes)
+    units = sum(model.undirected.layer_sizes)
     with mock.patch.object(ais, "anneal", run):
         found = ais.ais_log_z(model, base=base, steps=betas, chains=2 ** (units * (betas.size - 1)))
     weights, which = np.unique(found.log_weights.round(13), return_inverse=True)
@@ -72,8 +73,8 @@ def expected_estimates(
     """
     outcomes = recognition_probability(model)  # (visible state, outcome of recognition)
     run = EveryTrajectory(outcomes.shape[1])
-    segments = 2 if len(mrf_of(model).layer_sizes) > 2 else 1
-    trajectories = 2 ** (sum(mrf_of(model).layer_sizes) * (betas.size - 1) * segments)
+    segments = model.raise_passes
+    trajectories = 2 ** (sum(model.undirected.layer_sizes) * (betas.size - 1) * segments)
     melted = _melt(model, base, betas, run, trajectories * outcomes.shape[1])
     weight = run.probability.reshape(len(outcomes), trajectories, -1) * outcomes[:, np.newaxis]
     weight = weight.reshape(melted.log_weights.shape)
@@ -82,7 +83,7 @@ def expected_estimates(
     for others in combinations_with_replacement(range(len(probability)), particles - 1):
         which = np.array(others, int)
         ways = factorial(particles - 1) / np.prod([factorial(count) for count in np.bincount(which)])
-        found = reverse.particle_log_prob(
+        found = raise_.particle_log_prob(
             melted.log_weights, melted.log_reverse_weights, log_weights[which], particles
         )
         expected = (weight * change(np.exp(found.log_weights), particles)).sum(axis=1)
@@ -90,15 +91,15 @@ def expected_estimates(
     return total
 
 
-def _melt(model: Model, base: Base, betas: Floats, run: Any, chains: int) -> reverse.RaiseWeights:
-    """What `raise_weights` gives for every visible state, with chains that take every trajectory."""
+def _melt(model: Model, base: Base, betas: Floats, run: Any, chains: int) -> raise_.RaiseWeights:
+    """What `run_raise` gives for every visible state, with chains that take every trajectory."""
     states = all_states(model.n_visible)
     with (
-        mock.patch.object(reverse, "anneal", run),
+        mock.patch.object(raise_, "anneal", run),
         mock.patch.object(dbn, "draw_given", recognition_outcomes(model)),
         in_double(),
     ):
-        family = family_of(model, base)
-        return reverse.raise_weights(
-            model, family, betas, states, np.arange(len(states)), np.arange(chains), seed=0
+        prepared = prepare_path(annealing_path(model, base))
+        return raise_.run_raise(
+            model, prepared, betas, states, np.arange(len(states)), np.arange(chains), seed=0
         )

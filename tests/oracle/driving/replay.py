@@ -1,51 +1,54 @@
-"""What the kernels should have done, by the plain NumPy loop fed with the kernels' own uniforms."""
+"""What the kernels should have done, by the reference loop fed with the kernels' own uniforms."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.anneal import Annealed, Leg
-from meltpoint.annealing.precision import Walk
+from meltpoint.annealing.fused import FusedPath
+from meltpoint.annealing.loop import Annealed
 from meltpoint.annealing.reference import anneal_reference
-from meltpoint.annealing.streams import next_uniforms
-from meltpoint.models.checks import Bits
+from meltpoint.annealing.streams import Streams, next_uniforms
+from meltpoint.models.blocks import Segment, UnitBlock
+from meltpoint.units.unit import Bits, Floats
 
 NUDGE = 3e-5
 """Relative change of a uniform that float32 arithmetic could be mistaken about."""
 
 
 def replay(
-    walk: Walk, legs: Sequence[Leg], state: Bits, generators: NDArray[np.uint32], nudge: float = 0.0
+    prepared: FusedPath, segments: Sequence[Segment], state: Bits, streams: Streams, nudge: float = 0.0
 ) -> Annealed:
-    """The walk's legs from `state`, stretch by stretch, in float64; `generators` are left as they were."""
-    generators = generators.copy()
-    real = walk.exact_packed.real.type
+    """The segments from `state`, precision span by precision span, in float64."""
+    generators = streams.generators()
+    real = prepared.exact_packed.real.type
 
-    def draw(count: int) -> NDArray[np.floating]:
-        return next_uniforms(generators, count, real) * (1 + nudge)
+    def draw(block: UnitBlock, inputs: Floats) -> Bits:
+        uniforms = [next_uniforms(generators, size, real) * (1 + nudge) for size in block.layer_sizes]
+        return block.unit.draw(inputs, np.concatenate(uniforms, axis=1))
 
     log_weights = np.zeros(len(state))
-    family = walk.exact
-    beta = legs[0].betas[0]
-    for leg in legs:
-        for stretch in walk.stretches(leg.betas):
-            following = walk.exact if stretch.exact or walk.rounded is None else walk.rounded
-            log_weights += following.log_f(stretch.betas[0], state) - family.log_f(stretch.betas[0], state)
-            family = following
-            state, change = anneal_reference(family, stretch.betas, state, draw, leg.frozen)
+    path = prepared.path
+    beta = segments[0].betas[0]
+    for segment in segments:
+        for span in prepared.spans(segment.betas):
+            following = prepared.path if span.exact or prepared.rounded is None else prepared.rounded
+            log_weights += following.log_f(span.betas[0], state) - path.log_f(span.betas[0], state)
+            path = following
+            state, change = anneal_reference(path, replace(segment, betas=span.betas), state, draw)
             log_weights += change
-            beta = stretch.betas[-1]
-    log_weights += walk.exact.log_f(beta, state) - family.log_f(beta, state)
+            beta = span.betas[-1]
+    log_weights += prepared.path.log_f(beta, state) - path.log_f(beta, state)
     return Annealed(state, log_weights[:, np.newaxis], np.ones(len(state), np.bool_))
 
 
 def clear_cut(
-    walk: Walk, legs: Sequence[Leg], state: Bits, generators: NDArray[np.uint32]
+    prepared: FusedPath, segments: Sequence[Segment], state: Bits, streams: Streams
 ) -> NDArray[np.bool_]:
     """Which chains (chain,) never draw a unit so close to its probability that rounding could decide.
 
-    They are those that walk the same way when all their uniforms are a little larger, and a little smaller.
+    They are those that go the same way when all their uniforms are a little larger, and a little smaller.
     """
-    runs = [replay(walk, legs, state, generators, nudge) for nudge in (-NUDGE, 0.0, NUDGE)]
+    runs = [replay(prepared, segments, state, streams, nudge) for nudge in (-NUDGE, 0.0, NUDGE)]
     return np.all([run.log_weights == runs[0].log_weights for run in runs], axis=0)

@@ -7,23 +7,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base, uniform
-from meltpoint.models import Model, mrf_of
+from meltpoint.models import Model
 from meltpoint.models.checks import Floats
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
 from oracle import chains
 from oracle.directed import generative, recognition
 from oracle.driving.dictated import product
-from oracle.tables import Layers, all_states, marginal
+from oracle.tables import BITS, SPINS, Layers, all_states, marginal
 
 
 def oracle_path(model: Model, base: Base) -> chains.Path:
     """The oracle's path from a base, uniform in the layers it lacks, to a model (a DBN's top RBM)."""
-    mrf = mrf_of(model)
+    mrf: Any = model.undirected
     weights = (mrf.weights,) if isinstance(mrf, RBM) else mrf.weights
     biases = (mrf.visible_bias, mrf.hidden_bias) if isinstance(mrf, RBM) else mrf.biases
     missing = tuple(np.zeros(bias.size) for bias in biases[len(base.biases) :])
-    return chains.path((*base.biases, *missing), Layers(weights, biases))
+    return chains.path((*base.biases, *missing), Layers(weights, biases, layer_values(mrf)))
+
+
+def layer_values(model: Model) -> tuple[tuple[float, float], ...]:
+    """The values of the two states of each layer's units."""
+    by_name = {"bernoulli": BITS, "spin": SPINS}
+    return tuple(by_name[unit.name] for unit in model.units)
 
 
 def p_ann(model: Model, base: Base, betas: Floats) -> Floats:
@@ -39,8 +45,9 @@ def f_visible(model: Model) -> Floats:
 
 def generated(model: Model, distribution: Floats) -> Floats:
     """A distribution of the annealed model's visible side, pushed down through the directed layers of a DBN."""
-    for layer in reversed(directed(model)):
-        distribution = distribution @ generative(layer.weights, layer.visible_bias)
+    for k, layer in reversed(list(enumerate(directed(model)))):
+        values = layer_values(model)[k : k + 2]
+        distribution = distribution @ generative(layer.weights, layer.visible_bias, *values)
     return distribution
 
 
@@ -60,7 +67,7 @@ def recognition_probability(model: Model) -> Floats:
         (2**model.n_visible, 1, 1)
     )  # (v, outcome of the layers below, state of the last one)
     for k, layer in enumerate(directed(model)):
-        given_lower = recognition(layer.weights, layer.recognition_bias)
+        given_lower = recognition(layer.weights, layer.recognition_bias, *layer_values(model)[k : k + 2])
         rows = given_lower[:, np.newaxis] if k == 0 else probability[..., np.newaxis] * given_lower
         probability = rows.reshape(len(probability), -1, given_lower.shape[1])
     return probability.reshape(len(probability), -1)

@@ -11,27 +11,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from meltpoint.annealing import anneal as front
-from meltpoint.annealing.anneal import Leg, anneal, check_threads
-from meltpoint.annealing.base import family_of
-from meltpoint.annealing.streams import chain_generators
+from meltpoint.annealing import fused
+from meltpoint.annealing import loop as front
+from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.loop import anneal, check_threads, prepare_path
+from meltpoint.annealing.streams import Streams
 from meltpoint.errors import InputError
+from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 from oracle.driving import models
 
 N_CHAINS = 23
 PRECISIONS = ["mixed", "float32", "float64"]
 MODEL = models.dbm(61, [40, 35, 9], scale=0.5)
-FAMILY = family_of(MODEL, models.base("every layer", MODEL))
+PATH = annealing_path(MODEL, models.base("every layer", MODEL))
+PREPARED = {precision: prepare_path(PATH, precision) for precision in PRECISIONS}
 BETAS = np.linspace(0, 1, 60)
-FROZEN = np.arange(FAMILY.target.n_even) < 40
-LEGS = [Leg(BETAS, FROZEN), Leg(BETAS[::-1].copy())]
-START = np.random.default_rng(0).integers(0, 2, (N_CHAINS, FAMILY.target.n_even), np.uint8)
-GENERATORS = chain_generators(3, Purpose.RAISE, np.arange(N_CHAINS))
+CLAMPED = np.arange(PATH.target.n_state) < 40
+SEGMENTS = [Segment(BETAS, CLAMPED), Segment(BETAS[::-1].copy(), reversed_sweeps=True)]
+START = np.random.default_rng(0).integers(0, 2, (N_CHAINS, PATH.target.n_state), np.uint8)
+KEYS = np.arange(N_CHAINS)
 
 
-def run(chains: Any = slice(None), **options):
-    return anneal(FAMILY, LEGS, START[chains], GENERATORS[chains], **options)
+def run(chains: Any = slice(None), precision="mixed", segments=SEGMENTS, **options):
+    streams = Streams(3, Purpose.RAISE, KEYS[chains])
+    return anneal(PREPARED[precision], segments, START[chains], streams, **options)
 
 
 @pytest.fixture(scope="module")
@@ -71,27 +75,27 @@ def test_the_order_of_chains_does_not_matter(whole, precision) -> None:
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("work", [1, 200_000, 2_000_000])
 def test_the_length_of_kernel_calls_does_not_matter(whole, precision, work, monkeypatch) -> None:
-    monkeypatch.setattr(front, "_CALL_WORK", work)
+    monkeypatch.setattr(fused, "_CALL_WORK", work)
     same(run(precision=precision, threads=1), whole[precision])
 
 
-def test_frozen_units_keep_their_value_and_others_move() -> None:
-    heated = anneal(FAMILY, LEGS[:1], START, GENERATORS, threads=1)
-    np.testing.assert_array_equal(heated.state[:, FROZEN], START[:, FROZEN])
-    assert (heated.state[:, ~FROZEN] != START[:, ~FROZEN]).any()
+def test_clamped_units_keep_their_value_and_others_move() -> None:
+    heated = run(segments=SEGMENTS[:1], threads=1)
+    np.testing.assert_array_equal(heated.state[:, CLAMPED], START[:, CLAMPED])
+    assert (heated.state[:, ~CLAMPED] != START[:, ~CLAMPED]).any()
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_all_units_frozen_leaves_a_telescoping_product(precision) -> None:
-    everything = np.ones(FAMILY.target.n_even, bool)
-    found = anneal(FAMILY, [Leg(BETAS, everything)], START, GENERATORS, precision=precision, threads=1)
+def test_all_units_clamped_leaves_a_telescoping_product(precision) -> None:
+    everything = np.ones(PATH.target.n_state, bool)
+    found = run(segments=[Segment(BETAS, everything)], precision=precision, threads=1)
     np.testing.assert_array_equal(found.state, START)
-    expected = FAMILY.log_f(1.0, START) - FAMILY.log_f(0.0, START)
+    expected = PATH.log_f(1.0, START) - PATH.log_f(0.0, START)
     np.testing.assert_allclose(found.log_weights, expected, atol=1e-4 if precision != "float64" else 1e-10)
 
 
 def test_moves_at_one_beta_weigh_nothing() -> None:
-    found = anneal(FAMILY, [Leg(np.full(20, 1.0))], START, GENERATORS, threads=1)
+    found = run(segments=[Segment(np.full(20, 1.0))], threads=1)
     assert (found.log_weights == 0).all()
 
 
@@ -117,6 +121,7 @@ def test_an_interruption_keeps_the_chains_that_were_finished(whole) -> None:
 
     found = run(threads=1, tile=1, progress=interrupt)
     done = found.finished
+    assert found.interrupted
     np.testing.assert_array_equal(found.state[done], whole["mixed"].state[done])
     np.testing.assert_array_equal(found.log_weights[done], whole["mixed"].log_weights[done])
 
@@ -127,43 +132,46 @@ def test_an_interruption_before_anything_is_done_finishes_nothing(monkeypatch) -
 
     started = Event()
     monkeypatch.setattr(front, "wait", interrupted)
-    monkeypatch.setattr(front._Tile, "_walk", lambda *_: iter([started.wait(0.2)]))
-    assert not run(threads=1, tile=1).finished.any()
+    monkeypatch.setattr(fused.FusedPath, "_run", lambda *_: iter([started.wait(0.2)]))
+    found = run(threads=1, tile=1)
+    assert found.interrupted
+    assert not found.finished.any()
+    np.testing.assert_array_equal(found.state, START)
 
 
-def test_an_interruption_at_the_very_end_is_not_lost() -> None:
+def test_an_interruption_at_the_very_end_is_known_and_loses_nothing(whole) -> None:
     def progress(task, done, total):
         if task == "annealing" and done == total:
             raise KeyboardInterrupt
 
-    finished = run(threads=1, tile=8, progress=progress).finished
-    assert finished.any()
-    assert not finished.all()
+    found = run(threads=1, tile=8, progress=progress)
+    assert found.interrupted
+    same(found, whole["mixed"])
 
 
 def test_a_failure_in_a_tile_is_not_swallowed(monkeypatch) -> None:
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(front._Tile, "_walk", fail)
+    monkeypatch.setattr(fused.FusedPath, "_run", fail)
     with pytest.raises(ZeroDivisionError):
         run(threads=2)
 
 
-def test_tiles_of_a_wave_take_turns_and_later_waves_wait(whole, monkeypatch) -> None:
-    kernel, order = front._call, []
+def test_tiles_of_a_group_advance_together_and_later_groups_wait(whole, monkeypatch) -> None:
+    kernel, order = fused._call, []
 
-    def call(packed, betas, frozen, state, generators, log_weights, carried):
+    def call(packed, betas, clamped, state, generators, log_weights, pending_product):
         if betas.size > 1:  # not what is done to compile
             order.append(log_weights.size)
-        kernel(packed, betas, frozen, state, generators, log_weights, carried)
+        kernel(packed, betas, clamped, state, generators, log_weights, pending_product)
 
-    monkeypatch.setattr(front, "_call", call)
-    monkeypatch.setattr(front, "_LEAST_WORK", 0)
+    monkeypatch.setattr(fused, "_call", call)
+    monkeypatch.setattr(fused, "_LEAST_WORK", 0)
     monkeypatch.setattr(front, "_cut", lambda *_: [slice(0, 10), slice(10, 14), slice(14, 23)])
     same(run(threads=1), whole["mixed"])
     first, rest = order[: order.count(10)], order[order.count(10) :]
-    assert set(first) == {10}  # the first wave has a single tile, so that the last one is full
+    assert set(first) == {10}  # the first group has a single tile, so that the last one is full
     assert rest == [4, 9] * (len(rest) // 2)
     assert len(first) == len(rest) // 2 > 4
 
