@@ -48,20 +48,20 @@ def test_every_kind_of_model_has_a_schedule(model, train):
     assert (np.diff(schedule.betas(7)) > 0).all()
     assert heard[-1][1:] == (schedule.pilot.chain_steps, schedule.pilot.chain_steps)
     assert [done for _, done, _ in heard] == sorted(done for _, done, _ in heard)
-    legs = 3 if isinstance(model, mp.DBM) else 2
-    assert schedule.pilot.chain_steps == 2 * legs * 64 * 500
+    passes = 3 if isinstance(model, mp.DBM) else 2
+    assert schedule.pilot.chain_steps == 2 * passes * 64 * 500
     assert not np.array_equal(schedule.friction, friction_schedule(model, train, seed=4).friction)
 
 
 def test_the_pilot_uses_numbers_of_its_own(monkeypatch):
     purposes = []
-    original = pilots.chain_generators
+    original = pilots.Streams
 
     def spy(seed, purpose, keys):
         purposes.append((purpose, keys.tobytes()))
         return original(seed, purpose, keys)
 
-    monkeypatch.setattr(pilots, "chain_generators", spy)
+    monkeypatch.setattr(pilots, "Streams", spy)
     friction_schedule(models()[0], TRAIN)
     assert {purpose for purpose, _ in purposes} == {Purpose.PILOT}
     assert len(set(purposes)) == len(purposes) == 4  # up and down in two rounds, never the same

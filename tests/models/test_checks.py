@@ -120,7 +120,7 @@ DATA = {
         np.array([[-1, 1, -1]]),
         r"values from -1 to 1, expected only 0 and 1: these are spins: give the model spin units",
     ),
-    "float spins": (np.array([[-1.0, 1, -1]]), "not spins"),
+    "float spins": (np.array([[-1.0, 1, -1]]), "these are spins"),
     "other values": (np.array([[-2.5, 0, 1]]), "values from -2.5 to 1, .* binarise the data first"),
     "infinity": (np.array([[0, np.inf, 1]]), "values from 0 to inf"),
     "256, which is 0 in a byte": (np.array([[0, 256, 257]]), "values from 0 to 257"),

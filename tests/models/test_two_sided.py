@@ -95,8 +95,9 @@ def test_softplus_neither_overflows_nor_loses_small_values(x) -> None:
 def test_sums_of_softplus_are_sums_of_softplus(x) -> None:
     expected = softplus(x.astype(np.float64)).sum(axis=-1)
     half_a_digit = np.finfo(x.dtype).eps / 2
+    # For each unit an exponential (two), a sum and a product (one each), and on the other side a logarithm (one).
     np.testing.assert_allclose(
-        sum_softplus(x), expected, rtol=4 * half_a_digit, atol=2 * x.shape[1] * half_a_digit
+        sum_softplus(x), expected, rtol=4 * half_a_digit, atol=5 * x.shape[1] * half_a_digit
     )
 
 

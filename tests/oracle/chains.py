@@ -58,6 +58,21 @@ class Path:
         return resample(self.p(beta), ~self.even) @ resample(self.p(beta), moved)
 
 
+@dataclass(frozen=True)
+class BlockPath(Path):
+    """A path whose moves redraw these blocks of units (block, unit), one after the other."""
+
+    blocks: tuple[Mask, ...]
+
+    def gibbs(self, beta: float, frozen: Mask | None = None) -> Table:
+        """T_beta: block after block given all other units."""
+        transition = np.eye(self.log_f_base.size)
+        for block in self.blocks:
+            moved = block if frozen is None else block & ~frozen
+            transition = transition @ resample(self.p(beta), moved)
+        return transition
+
+
 def path(base_biases: tuple[Table, ...], model: Layers) -> Path:
     """The path from independent units with these biases to a model."""
     return Path(independent(base_biases, model.values).log_f(), model.log_f(), model.layer_of_unit)

@@ -152,19 +152,23 @@ class Model(ABC):
 
     # Arrays on disk.
 
-    @abstractmethod
     def arrays(self) -> Arrays:
         """Parameters by the names they have in a file."""
+        raise InputError(
+            found=f"{self!r}, a kind of model that has no file format",
+            expected="an RBM, a DBM or a DBN",
+            remedy="save its arrays with numpy.savez",
+        )
 
     @classmethod
-    @abstractmethod
     def array_names(cls, present: set[str]) -> list[str]:
         """Names that a file of this kind must have, its depth taken from the names that are there."""
+        raise NotImplementedError
 
     @classmethod
-    @abstractmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "Model":
         """The model with these parameters, in the order of `array_names`; all units are Bernoulli by default."""
+        raise NotImplementedError
 
 
 def two_sided_base(layers: Sequence[Floats], units: Sequence[Unit]) -> tuple[Floats, Floats]:
