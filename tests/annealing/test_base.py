@@ -1,12 +1,15 @@
 """Base distributions: rates become biases, layer by layer, for the model they are meant for."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from meltpoint.annealing.base import Base, annealing_path, data_rates, model_rates, uniform
+import meltpoint as mp
+from meltpoint.annealing.base import Base, annealing_path, data_rates, model_rates, resolve_base, uniform
 from meltpoint.errors import InputError
 from meltpoint.models.rbm import RBM
 from oracle.driving import models
@@ -97,3 +100,48 @@ def test_a_base_for_another_model() -> None:
         annealing_path(dbn, Base("data", (np.zeros(4),)))
     with pytest.raises(InputError, match="a base with 3 layers, expected at most 2"):
         annealing_path(rbm, Base("data", (np.zeros(3), np.zeros(2), np.zeros(1))))
+
+
+def test_data_rates_of_spins_are_those_of_their_bits() -> None:
+    train = all_states(3)[[0, 1, 1, 5]]
+    model = models.rbm(56, 3, 2, units=("spin", "spin"))
+    (bias,) = data_rates(model.decode(train), model).biases
+    np.testing.assert_allclose(2 * bias, data_rates(train).biases[0], rtol=1e-12)
+    np.testing.assert_allclose(annealing_path(model, Base("data", (bias,))).base[0], 2 * bias)
+    with pytest.raises(InputError, match=r"values -1 and \+1 and no model.*data_rates\(train, model\)"):
+        data_rates(model.decode(train))
+
+
+@pytest.mark.parametrize("model", [models.rbm(57, 3, 2), models.dbn(57, [4, 3, 2])], ids=repr)
+def test_a_base_by_its_name(model) -> None:
+    train = all_states(model.n_visible)[:5]
+    assert resolve_base(None, model).name == resolve_base("uniform", model).name == "uniform"
+    np.testing.assert_array_equal(
+        resolve_base("model", model, seed=3).biases[0], model_rates(model, seed=3).biases[0]
+    )
+    np.testing.assert_array_equal(
+        resolve_base("data", model, train=train).biases[0], data_rates(train, model).biases[0]
+    )
+    own = Base("own", (np.zeros(3),))
+    assert resolve_base(own, model) is own
+
+
+ESTIMATES = [
+    mp.ais_log_z,
+    partial(mp.raise_log_prob, x=[[0, 1, 1]]),
+    partial(mp.sample_annealing_model, n=2),
+]
+
+
+@pytest.mark.parametrize("estimate", ESTIMATES)
+def test_estimators_take_the_name_of_a_base(estimate) -> None:
+    model = models.rbm(58, 3, 2)
+    bases = "model", mp.model_rates(model, seed=2)
+    by_name, by_object = (estimate(model, base=base, steps=5, seed=2) for base in bases)
+    np.testing.assert_array_equal(
+        getattr(by_name, "log_weights", by_name), getattr(by_object, "log_weights", by_object)
+    )
+    with pytest.raises(InputError, match=r"base='data' and no training data.*mp.data_rates\(train, model\)"):
+        estimate(model, base="data")
+    with pytest.raises(InputError, match="base='unifrom'"):
+        estimate(model, base="unifrom")

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from meltpoint.annealing.kernels.xoshiro import fill_uniforms
-from meltpoint.annealing.streams import LANES, chain_generators, next_uniforms
+from meltpoint.annealing.streams import LANES, Streams, chain_generators, next_uniforms
 from meltpoint.errors import InputError
-from meltpoint.randomness import Purpose, generator
+from meltpoint.randomness import Purpose, generator, sequence
 
 # First outputs of the reference implementation of xoshiro128++ (Blackman and Vigna) from the state 1, 2, 3, 4.
 PUBLISHED = [
@@ -130,3 +131,18 @@ def test_a_key_of_two_numbers_is_not_a_chain_of_another() -> None:
 def test_bad_seeds(seed) -> None:
     with pytest.raises(InputError, match=f"found seed {seed!r}, expected a whole number from 0 on"):
         chain_generators(seed, Purpose.AIS, np.arange(1))
+
+
+@given(
+    seed=st.integers(0, 2**140),
+    purpose=st.sampled_from(Purpose),
+    keys=hnp.arrays(
+        np.int64, st.tuples(st.integers(1, 3), st.integers(1, 4)), elements=st.integers(0, 2**33)
+    ),
+)
+def test_generators_are_seeded_as_numpy_does(seed, purpose, keys) -> None:
+    expected = [sequence(seed, purpose, *key).generate_state(4 * LANES) for key in keys.tolist()]
+    found = chain_generators(seed, purpose, keys)
+    np.testing.assert_array_equal(found.reshape(len(keys), -1), np.array(expected, np.uint32))
+    part = Streams(seed, purpose, keys).part(slice(1, None))
+    np.testing.assert_array_equal(part.generators(), found[1:])

@@ -27,9 +27,14 @@ DBM = models.dbm(11, [2, 2, 2])
 DBM3 = models.dbm(11, [2, 2, 2, 2], scale=4.0)
 DBN2 = models.dbn(11, [2, 2, 2], scale=3.5)
 DBN3 = models.dbn(11, [2, 2, 2, 2], scale=3.5)
+SPINS = [
+    models.rbm(12, 3, 2, 0.8, units=("spin", "spin")),
+    models.dbm(12, [2, 2, 2], 0.8, units="spin"),
+    models.dbn(12, [2, 2, 2, 2], 1.0, units=["spin", "bernoulli", "spin", "spin"]),
+]
 SWITCH = RBM([[2.0], [2.0], [2.0]], [-1.0, -1.0, -1.0], [-3.0])  # all on or all off, with equal probability
 ALL_ON = Base("all on", (np.full(3, 3.0),))
-case = pytest.mark.parametrize("model", [RBM_, DBM, DBM3, DBN2, DBN3], ids=repr)
+case = pytest.mark.parametrize("model", [RBM_, DBM, DBM3, DBN2, DBN3, *SPINS], ids=repr)
 CHAINS = 6_000
 
 
@@ -54,7 +59,7 @@ def off(run, p):
 
 
 def estimate(model, base, steps, every):
-    x = all_states(model.n_visible)
+    x = model.decode(all_states(model.n_visible))
     return csl_log_prob(model, x, base=base, steps=steps, chains=CHAINS, every=every, seed=3, threads=1)
 
 
@@ -91,14 +96,14 @@ def test_hidden_means_instead_of_samples_would_be_found_out(monkeypatch):
 
 @settings(max_examples=25)
 @given(
-    kind=st.sampled_from([RBM_, DBM, DBM3, DBN2, DBN3]),
+    kind=st.sampled_from([RBM_, DBM, DBM3, DBN2, DBN3, *SPINS]),
     steps=st.integers(1, 30),
     chains=st.integers(1, 5),
     every=st.integers(1, 40),
     seed=st.integers(0, 2**32),
 )
 def test_it_is_a_distribution(kind, steps, chains, every, seed):
-    x = all_states(kind.n_visible)
+    x = kind.decode(all_states(kind.n_visible))
     run = csl_log_prob(kind, x, steps=steps, chains=chains, every=every, seed=seed, threads=1)
     assert np.exp(run.values).sum() == pytest.approx(1, abs=1e-12)
     assert run.log_weights.shape == (len(x), chains)

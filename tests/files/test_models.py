@@ -54,7 +54,17 @@ def dbns(draw):
     return DBN(directed=directed, top=draw(rbms(visible=sizes[-1])))
 
 
-MODELS = rbms() | dbms() | dbns()
+@st.composite
+def spins(draw):
+    """A model of any kind whose units are of any kind."""
+    model = draw(rbms() | dbms() | dbns())
+    names = draw(
+        st.lists(st.sampled_from(["bernoulli", "spin"]), min_size=len(model.units), max_size=len(model.units))
+    )
+    return type(model).from_arrays(list(model.arrays().values()), names)
+
+
+MODELS = rbms() | dbms() | dbns() | spins()
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -77,6 +87,7 @@ def test_what_is_stored_is_the_model(folder, model, dtype):
     save(model, folder / "model.npz", dtype=dtype)
     found = load(folder / "model.npz")
     assert type(found) is type(model)
+    assert found.units == model.units
     (_, stored), (_, given) = to_arrays(found), to_arrays(model)
     assert list(stored) == list(given)
     for name, array in stored.items():

@@ -17,8 +17,18 @@ from oracle.driving.double import in_double
 from oracle.driving.truth import f_visible, recognition_outcomes, recognition_probability, recognition_sizes
 from oracle.tables import all_states
 
-DBMS = [models.dbm(31, [3, 2, 2]), models.dbm(32, [2, 2, 2, 3]), models.dbm(33, [2, 1, 2, 2, 2])]
-DBNS = [models.dbn(31, [3, 2, 2]), models.dbn(32, [2, 3, 2, 2])]
+DBMS = [
+    models.dbm(31, [3, 2, 2]),
+    models.dbm(32, [2, 2, 2, 3]),
+    models.dbm(33, [2, 1, 2, 2, 2]),
+    models.dbm(34, [3, 2, 2], 1.2, units="spin"),
+    models.dbm(35, [2, 2, 2, 1], 1.2, units=["spin", "bernoulli", "bernoulli", "spin"]),
+]
+DBNS = [
+    models.dbn(31, [3, 2, 2]),
+    models.dbn(32, [2, 3, 2, 2]),
+    models.dbn(33, [2, 3, 2, 2], 0.8, units=["spin", "spin", "bernoulli", "spin"]),
+]
 EXACT, SINGLE = 1e-12, 3e-6
 """Relative errors that float64 may leave, and float32."""
 
@@ -86,7 +96,7 @@ def test_log_f_is_near_the_truth(model) -> None:
     probability, weights = weights_of(model)
     expected, n = f_visible(model), 4000
     variance = (probability * weights**2).sum(axis=1) - expected**2
-    estimate = model.log_f_estimate(all_states(model.n_visible), samples=n, seed=1)
+    estimate = model.log_f_estimate(model.decode(all_states(model.n_visible)), samples=n, seed=1)
     for k, value in enumerate(np.exp(estimate.values)):
         allowed = bernstein(n, variance[k], weights[k].max(), 1e-6 / expected.size)
         assert abs(value - expected[k]) < allowed

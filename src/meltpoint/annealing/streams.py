@@ -47,7 +47,8 @@ class Streams:
 
 def chain_generators(seed: int, purpose: Purpose, chains: NDArray[np.integer]) -> NDArray[np.uint32]:
     """Generator states (chain, 4, LANES) of the chains with the given numbers (chain,) or keys (chain, number)."""
-    keys = np.asarray(chains).reshape(len(chains), -1)
+    keys = np.asarray(chains)
+    keys = keys[:, np.newaxis] if keys.ndim == 1 else keys
     if keys.size and (
         keys.min() < 0 or keys.max() > _MASK
     ):  # a larger number is more than one word of entropy

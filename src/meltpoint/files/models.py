@@ -2,10 +2,9 @@
 
 A model file is a plain .npz, so `numpy.load` opens it too. It has
 
-    meltpoint_kind      "RBM", "DBM" or "DBN"
+    meltpoint_kind      "RBM", "DBM" or "DBN"; "RBM:spin,bernoulli" if not all units are Bernoulli (version 2)
     meltpoint_version   version of this format
     meltpoint_note      free text, if one was given
-    meltpoint_units     "spin,bernoulli": kinds of units, layer by layer, if not all are Bernoulli (version 2)
 
 and the parameters by the names in parameters.py.
 """
@@ -23,13 +22,12 @@ from meltpoint.files import mat, npz
 from meltpoint.files.atomic import atomic_write
 from meltpoint.files.bounded import reading
 from meltpoint.files.formats import Format, detect
-from meltpoint.files.parameters import KINDS, Arrays, Model, from_arrays, names_of, to_arrays, units_of
+from meltpoint.files.parameters import Arrays, Model, from_arrays, is_kind, names_of, to_arrays
 
 VERSION = 2
 """Version of the format; a file with a larger one was written by a later meltpoint. Version 1 has no kinds of units."""
 
 _KIND, _VERSION, _NOTE = "meltpoint_kind", "meltpoint_version", "meltpoint_note"
-_UNITS = "meltpoint_units"
 _SALAKHUTDINOV = ("vishid", "visbiases", "hidbiases")
 
 
@@ -57,10 +55,8 @@ def save(
     if "\0" in note:
         raise InputError(found="a zero byte in the note", expected="text", remedy="leave it out")
     kind, parameters = to_arrays(model)
-    units = units_of(model)
-    entries: Arrays = {_KIND: np.array(kind, "<U"), _VERSION: np.array(2 if units else 1, "<i8")}
-    if units:
-        entries[_UNITS] = np.array(units, "<U")
+    version = 2 if ":" in kind else 1  # a file that an earlier meltpoint can read says so
+    entries: Arrays = {_KIND: np.array(kind, "<U"), _VERSION: np.array(version, "<i8")}
     if note:
         entries[_NOTE] = np.array(note, "<U")
     entries |= _rounded(parameters, dtype)
@@ -81,15 +77,14 @@ def load(path: str | os.PathLike[str]) -> Model:
     kind, names = _read_header(file)
     wanted = names_of(kind, names)
     _require(wanted, names, file)
-    unknown = sorted(names - set(wanted) - {_KIND, _VERSION, _NOTE, _UNITS})
+    unknown = sorted(names - set(wanted) - {_KIND, _VERSION, _NOTE})
     if unknown:
         raise InputError(
             found=f"{', '.join(unknown)} in {file}",
             expected=f"nothing but the parameters of one {kind}",
             remedy="save the model again with meltpoint.save",
         )
-    units = _scalar(file, _UNITS, "U") if _UNITS in names else ""
-    return _build(kind, npz.read_entries(file, wanted), file, units)
+    return _build(kind, npz.read_entries(file, wanted), file)
 
 
 def read_note(path: str | os.PathLike[str]) -> str:
@@ -108,10 +103,10 @@ def read_note(path: str | os.PathLike[str]) -> str:
     return _scalar(file, _NOTE, "U")
 
 
-def _build(kind: str, arrays: Arrays, path: Path, units: str = "") -> Model:
+def _build(kind: str, arrays: Arrays, path: Path) -> Model:
     """The model, or what its own checks say, with the file's name added."""
     try:
-        return from_arrays(kind, list(arrays.values()), units)
+        return from_arrays(kind, list(arrays.values()))
     except InputError as problem:
         raise InputError(
             found=f"{problem.found} in {path}", expected=problem.expected, remedy=problem.remedy
@@ -171,7 +166,7 @@ def _read_header(path: Path) -> tuple[str, set[str]]:
             remedy="upgrade meltpoint: pip install --upgrade meltpoint",
         )
     kind = _scalar(path, _KIND, "U")
-    if version < 1 or kind not in KINDS:
+    if version < 1 or not is_kind(kind):
         raise InputError(
             found=f"a {kind!r} of version {version} in {path}",
             expected="an RBM, a DBM or a DBN of version 1 or 2",

@@ -6,6 +6,8 @@ Layer l counts from 1, and weights are (lower layer, upper layer):
     DBM     visible_bias, weights_l, hidden_bias_l
     DBN     directed_l_weights, directed_l_visible_bias, directed_l_recognition_bias,
             top_weights, top_visible_bias, top_hidden_bias
+
+Where not all units are Bernoulli, the kind says what they are, layer by layer: "RBM:spin,bernoulli".
 """
 
 from collections.abc import Sequence
@@ -17,7 +19,7 @@ from meltpoint.errors import InputError
 from meltpoint.models import KINDS, Model
 from meltpoint.models.model import Arrays
 
-__all__ = ["KINDS", "Arrays", "Model", "from_arrays", "names_of", "to_arrays", "units_of"]
+__all__ = ["Arrays", "Model", "from_arrays", "is_kind", "names_of", "to_arrays"]
 
 
 def to_arrays(model: Model) -> tuple[str, Arrays]:
@@ -28,20 +30,22 @@ def to_arrays(model: Model) -> tuple[str, Arrays]:
             expected="an RBM, a DBM or a DBN",
             remedy="save arrays with numpy.savez",
         )
-    return model.kind, model.arrays()
-
-
-def units_of(model: Model) -> str:
-    """Names of the kinds of units, layer by layer; empty where all are Bernoulli."""
     names = [unit.name for unit in model.units]
-    return "" if set(names) == {"bernoulli"} else ",".join(names)
+    plain = set(names) == {"bernoulli"}
+    return model.kind if plain else f"{model.kind}:{','.join(names)}", model.arrays()
+
+
+def is_kind(kind: str) -> bool:
+    """Whether there are such models."""
+    return kind.partition(":")[0] in KINDS
 
 
 def names_of(kind: str, names: set[str]) -> list[str]:
     """Names of the parameters a file of this kind must have, its depth taken from the names it has."""
-    return KINDS[kind].array_names(names)
+    return KINDS[kind.partition(":")[0]].array_names(names)
 
 
-def from_arrays(kind: str, arrays: Sequence[NDArray[Any]], units: str = "") -> Model:
+def from_arrays(kind: str, arrays: Sequence[NDArray[Any]]) -> Model:
     """The model of this kind with these parameters, in the order of `names_of`."""
-    return KINDS[kind].from_arrays(arrays, units.split(",") if units else ())
+    name, _, units = kind.partition(":")
+    return KINDS[name].from_arrays(arrays, units.split(",") if units else ())
