@@ -12,6 +12,7 @@ where raise_weight is RAISE's own unbiased estimate of p_1(v). docs/raise-n.md h
 
 import math
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +49,13 @@ class LogProb:
         return (
             f"LogProb(mean {mean:.4f} of {examples:,} examples × {chains:,} chains, N = {self.particles:,})"
         )
+
+
+class Melted(NamedTuple):
+    """RAISE's log weights and log reverse weights (example, chain): see `RaiseWeights`."""
+
+    log_weights: Floats
+    log_reverse_weights: Floats
 
 
 def check_forward(forward: ArrayLike | None, particles: int | None) -> Floats:
@@ -92,7 +100,7 @@ def particle_log_prob(
             forward_shares=np.zeros((len(log_weights), 0)),
         )
     groups = forward[: len(forward) // (n - 1) * (n - 1)].reshape(-1, n - 1)
-    log_sums = logsumexp(groups, axis=1)
+    log_sums: Any = logsumexp(groups, axis=1)
     # (example, chain, group): log of S / w_rev, which may be infinite on either side
     odds = log_sums - log_reverse_weights[:, :, np.newaxis]
     terms = log_weights[:, :, np.newaxis] + np.log(n) - softplus(odds)
@@ -125,9 +133,9 @@ def certify_mean_log_prob(
         mean log p_N > mean log p^ - log(1/d) / G,   N = 1 + (number of forward chains) // G
 
     (groups of unequal size enter with exponents of at most 1, by Jensen's inequality: 1/G becomes the largest
-    group's part of the examples). Groups of one example pay least, larger ones have more particles. Three sizes share d; the largest bound counts.
-    Without forward chains N is 1 and the groups are single examples: the paper's certificate. Everything is fixed by
-    the numbers of examples and chains before any weight is seen.
+    group's part of the examples). Groups of one example pay least, larger ones have more particles. Three sizes share
+    d; the largest bound counts. Without forward chains N is 1 and the groups are single examples. Everything is fixed
+    by the numbers of examples and chains before any weight is seen.
     """
     examples = len(log_weights)
     scales = _SCALES if len(forward) else ((1, 1.0),)
