@@ -5,10 +5,11 @@ import time
 import numpy as np
 from cases import Case
 
-from meltpoint.annealing.base import family_of
+from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.reference import anneal_reference
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.models import Model, mrf_of
+from meltpoint.models import Model
+from meltpoint.models.blocks import Segment
 
 
 class DenseBound:
@@ -18,7 +19,9 @@ class DenseBound:
         rng = np.random.default_rng(0)
         self._chains = chains
         self._products = []
-        for block in mrf_of(model).bipartite.blocks:
+        two = model.mrf.bipartite
+        assert two is not None
+        for block in two.blocks:
             weights = block.weights.astype(np.float32)
             for w in (weights, weights.T):
                 state = (rng.random((chains, w.shape[0]), np.float32) < 0.5).astype(np.float32)
@@ -37,13 +40,15 @@ class DenseBound:
 
 def reference_rate(case: Case, chains: int, seconds: float) -> float:
     """Chain-steps per second of the NumPy reference on one AIS schedule of at least so many seconds."""
-    family = family_of(case.model, case.base)
+    path = annealing_path(case.model, case.base)
     rng = np.random.default_rng(0)
 
     def run(steps: int) -> float:
         start = time.perf_counter()
-        state = np.zeros((chains, family.target.n_even), np.uint8)
-        anneal_reference(family, as_betas(steps), state, lambda count: rng.random((chains, count)))
+        state = np.zeros((chains, path.target.n_state), np.uint8)
+        anneal_reference(
+            path, Segment(as_betas(steps)), state, lambda block, t: block.unit.draw(t, rng.random(t.shape))
+        )
         return time.perf_counter() - start
 
     pilot = 20

@@ -14,7 +14,7 @@ from scipy.special import logit
 from meltpoint import datasets
 from meltpoint.annealing.base import Base, data_rates, uniform
 from meltpoint.estimators.ais import ais_log_z
-from meltpoint.estimators.reverse import raise_log_prob
+from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.files.models import load
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits

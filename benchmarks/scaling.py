@@ -11,11 +11,11 @@ from speed import Say, steps_of, warmed_up
 from table import Row, Section, compared, quotients
 from threadpoolctl import threadpool_limits
 
-from meltpoint.annealing.anneal import TILE, Leg, anneal
-from meltpoint.annealing.base import family_of
-from meltpoint.annealing.precision import prepare
+from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.loop import TILE, anneal, prepare_path
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.annealing.streams import chain_generators
+from meltpoint.annealing.streams import Streams
+from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 
 
@@ -76,13 +76,12 @@ def _by_chains(case: Case, sizes: Sizes, threads: int) -> tuple[float, float]:
 
 def _seconds(case: Case, chains: int, steps: int, threads: int, tile: int) -> float:
     """Seconds of one AIS run, not counting its preparations, nor what it takes to give them up."""
-    family = family_of(case.model, case.base)
-    walk = prepare(family, "mixed")
-    legs = [Leg(as_betas(steps))]
-    start = np.zeros((chains, family.target.n_even), np.uint8)
-    generators = chain_generators(0, Purpose.AIS, np.arange(chains))
+    prepared = prepare_path(annealing_path(case.model, case.base), "mixed")
+    segments = [Segment(as_betas(steps))]
+    start = np.zeros((chains, prepared.path.target.n_state), np.uint8)
+    streams = Streams(0, Purpose.AIS, np.arange(chains))
     watch = Watch("AIS", time.perf_counter())
-    anneal(family, legs, start, generators, walk=walk, threads=threads, tile=tile, progress=watch, task="AIS")
+    anneal(prepared, segments, start, streams, threads=threads, tile=tile, progress=watch, task="AIS")
     return time.perf_counter() - watch.prepared
 
 

@@ -26,7 +26,7 @@ from speed import speed_sections
 from table import Section
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from meltpoint.annealing.anneal import check_threads
+from meltpoint.annealing.loop import check_threads
 from meltpoint.files.atomic import atomic_write
 
 RESULTS = Path(__file__).resolve().parent / "results" / "throughput.json"

@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     from meltpoint.estimators.ais import LogZ, ais_log_z
     from meltpoint.estimators.csl import csl_log_prob
     from meltpoint.estimators.exact import exact_log_z
+    from meltpoint.estimators.particles import LogProb
     from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
-    from meltpoint.estimators.raise_ import LogProb, raise_log_prob
+    from meltpoint.estimators.raise_ import raise_log_prob
     from meltpoint.estimators.sampling import sample, sample_annealing_model
     from meltpoint.evaluation.evaluate import evaluate
-    from meltpoint.evaluation.interrupted import Interrupted
+    from meltpoint.evaluation.stored import merge_runs, read_run
     from meltpoint.files.models import load, save
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
     from meltpoint.models.rbm import RBM
-    from meltpoint.report.report import Report
+    from meltpoint.report.report import Interrupted, Report
     from meltpoint.statistics.estimate import Estimate
     from meltpoint.training.dbm import train_dbm
     from meltpoint.training.dbn import train_dbn
@@ -44,12 +45,14 @@ _HOMES = {
     "exact_log_z": "estimators.exact",
     "FrictionSchedule": "estimators.pilot",
     "friction_schedule": "estimators.pilot",
-    "LogProb": "estimators.raise_",
+    "LogProb": "estimators.particles",
     "raise_log_prob": "estimators.raise_",
     "sample": "estimators.sampling",
     "sample_annealing_model": "estimators.sampling",
-    "Interrupted": "evaluation.interrupted",
+    "Interrupted": "report.report",
     "evaluate": "evaluation.evaluate",
+    "merge_runs": "evaluation.stored",
+    "read_run": "evaluation.stored",
     "load": "files.models",
     "save": "files.models",
     "DBM": "models.dbm",
@@ -82,8 +85,10 @@ __all__ = [
     "exact_log_z",
     "friction_schedule",
     "load",
+    "merge_runs",
     "model_rates",
     "raise_log_prob",
+    "read_run",
     "sample",
     "sample_annealing_model",
     "save",

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from meltpoint.annealing.anneal import check_threads
 from meltpoint.annealing.base import uniform
+from meltpoint.annealing.loop import check_threads
 from meltpoint.models.rbm import RBM
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"

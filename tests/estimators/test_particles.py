@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import meltpoint as mp
-from meltpoint.estimators.raise_ import particle_log_prob
+from meltpoint.estimators.particles import particle_log_prob
 from oracle.driving import models
 from oracle.driving.truth import generated, oracle_path
 from oracle.particles import p_n

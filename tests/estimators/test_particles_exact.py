@@ -5,7 +5,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from meltpoint.estimators import raise_
+from meltpoint.estimators import particles, raise_
 from meltpoint.models.dbm import DBM
 from oracle.driving import models
 from oracle.driving.checks import EXACT, LOUD
@@ -77,7 +77,7 @@ def test_one_particle_less_in_the_numerator(model) -> None:
 def test_the_examples_own_weight_left_out(model) -> None:
     base = models.base("every layer", model)
     # Without w_rev in the denominator: log1p(exp(odds)) becomes odds.
-    with mock.patch.object(raise_, "softplus", lambda odds: odds):
+    with mock.patch.object(particles, "softplus", lambda odds: odds):
         found = expected_estimates(model, base, BETAS, 2)
     assert largest_error(found, truth(model, base, BETAS, 2)) > LOUD
 
@@ -101,13 +101,13 @@ def test_forward_weights_of_other_betas(model) -> None:
 def test_a_heated_models_reverse_weight_must_leave_the_heating_out() -> None:
     model = next(case for case in CASES if isinstance(case, DBM))
     base = models.base("every layer", model)
-    real = raise_.particle_log_prob
+    real = particles.particle_log_prob
 
     def all_of_it(log_weights, log_reverse, forward, particles=None):
         f_0 = raise_.annealing_path(model, base)
         return real(log_weights, f_0.log_z_base - log_weights, forward, particles)
 
-    with mock.patch.object(raise_, "particle_log_prob", all_of_it):
+    with mock.patch.object(particles, "particle_log_prob", all_of_it):
         found = expected_estimates(model, base, BETAS, 2)
     assert largest_error(found, truth(model, base, BETAS, 2)) > LOUD
 

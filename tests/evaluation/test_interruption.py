@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from meltpoint.annealing import anneal
-from meltpoint.annealing.anneal import TILE
+from meltpoint.annealing import fused
+from meltpoint.annealing.loop import TILE
 
 CHAINS = 4
 EXAMPLES = 6 * TILE // CHAINS  # six tiles for each side
@@ -69,13 +69,13 @@ def test_in_ais_before_the_first_chain_nothing_is_known():
 
 
 def test_an_interruption_is_seen_though_all_chains_finish_after_it(monkeypatch):
-    kernel = anneal._call
+    kernel = fused._call
 
     def slow(*arguments):
         time.sleep(0.5)
         kernel(*arguments)
 
-    monkeypatch.setattr(anneal, "_call", slow)
+    monkeypatch.setattr(fused, "_call", slow)
     with pytest.raises(KeyboardInterrupt):
         evaluate(stop=at(0.0), ais_chains=2, examples=1, steps=10)
 

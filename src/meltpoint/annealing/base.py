@@ -5,7 +5,7 @@ the first sweep of the loop at beta 0; both use these biases and nothing else, s
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -174,7 +174,3 @@ def annealing_path(model: Model, base: Base) -> AnnealingPath:
 def _base_of_counts(name: str, on: Floats, count: int, unit: Unit, smoothing: float = 1.0) -> Base:
     """The base whose lowest layer has units that are in state 1 as often as `on` (unit,) of `count` say."""
     return Base(name, (unit.bias_from_counts(np.stack([count - on, on]), smoothing),))
-
-
-family_of: Any = annealing_path
-"""By its old name, until evaluation has switched."""

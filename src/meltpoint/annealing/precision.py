@@ -8,7 +8,7 @@ f_exact(e) / f_rounded(e) at the same beta. That is one more intermediate distri
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -74,14 +74,3 @@ def check_precision(precision: Precision) -> Precision:
             remedy="'mixed' is fast and unbiased, 'float64' is for checking",
         )
     return precision
-
-
-def prepare(path: Any, precision: Any) -> Any:  # noqa: ANN401
-    """`loop.prepare_path` by its old name, until evaluation has switched."""
-    from meltpoint.annealing.loop import prepare_path
-
-    return prepare_path(path, precision)
-
-
-Walk: TypeAlias = Any
-"""`backend.PreparedPath` by its old name, until evaluation has switched."""

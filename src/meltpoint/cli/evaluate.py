@@ -23,7 +23,7 @@ from meltpoint.errors import InputError
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from meltpoint.report.stages import Spent
+    from meltpoint.report.stages import StageSummary
 
 
 def evaluate(
@@ -38,6 +38,10 @@ def evaluate(
     ] = None,
     base: Annotated[
         str | None, typer.Option(help="data, model or uniform.", show_default="data with --train, else model")
+    ] = None,
+    particles: Annotated[
+        int | None,
+        typer.Option(help="N of RAISE; 1 is the paper's estimator.", show_default="one more than AIS chains"),
     ] = None,
     gap: Annotated[
         float | None,
@@ -111,6 +115,7 @@ def evaluate(
                 test_examples,
                 train_examples,
                 base=base,  # pyright: ignore[reportArgumentType]
+                particles=particles,
                 gap=gap,
                 budget=budget,
                 steps=steps,
@@ -138,13 +143,18 @@ def evaluate(
             say(f"figure: {plot}")
         if report.interrupted:
             done, asked = len(report.per_example.log_prob), report.settings.examples
-            say(f"meltpoint: interrupted: a partial report, from {done:,} of {asked:,} examples")
+            what = (
+                f"a partial report, from {done:,} of {asked:,} examples"
+                if done < asked
+                else f"the report of the best of {len(report.stages):,} finished stages"
+            )
+            say(f"meltpoint: interrupted: {what}")
             say(to_continue)
     if report.interrupted or not report.verdict.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
 
 
-def _show(stage: "Spent") -> None:
+def _show(stage: "StageSummary") -> None:
     """A line for every stage: the two numbers closing in."""
     say(
         f"{stage.steps:>9,} steps   RAISE {stage.conservative:.2f}   AIS {stage.optimistic:.2f}   gap below "

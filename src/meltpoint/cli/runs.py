@@ -52,7 +52,7 @@ def merge(
 ) -> None:
     """Join runs of the same specification and different --part: the chains of all of them count."""
     with sentences():
-        from meltpoint.evaluation.merge import merge_runs
+        from meltpoint.evaluation.stored import merge_runs
 
         report = merge_runs(folders, out)
         if json:
@@ -70,11 +70,10 @@ def merge(
 def _known(run: "StoredRun") -> "tuple[Report | None, str]":
     """The report so far, or what is known instead."""
     from meltpoint.errors import InputError
-    from meltpoint.evaluation.interrupted import Interrupted
-    from meltpoint.evaluation.stored import report_so_far
+    from meltpoint.report.report import Interrupted
 
     try:
-        return report_so_far(run), ""
+        return run.report(), ""
     except Interrupted as stop:
         return None, f"So far: {stop}."
     except InputError:
@@ -123,7 +122,7 @@ def _as_dict(run: "StoredRun", running: bool) -> dict[str, Any]:
             {
                 "part": stored.stage.part,
                 "stage": stored.stage.index,
-                "steps": stored.stage.steps,
+                "steps": stored.stage.size.steps,
                 "ais_chains": [stored.weights.ais_chains, stored.stage.ais_chains],
                 "examples": [len(stored.weights.examples), len(stored.stage.examples)],
             }

@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,16 +143,3 @@ def log_z_of(log_weights: Floats) -> LogZ:
         log_weights=log_weights,
         ess=float(effective_sample_size(log_weights)),
     )
-
-
-def ais_weights(  # noqa: ANN201
-    family: Any,  # noqa: ANN401
-    *args: Any,  # noqa: ANN401
-    precision: Any = "mixed",  # noqa: ANN401
-    walk: Any = None,  # noqa: ANN401
-    **options: Any,  # noqa: ANN401
-):
-    """`run_ais` by its old name, until evaluation has switched; Ctrl-C at the very end leaves a chain unfinished."""
-    found = run_ais(walk or prepare_path(family, precision), *args, **options)
-    last = np.arange(len(found.finished)) == len(found.finished) - 1
-    return found.log_weights, found.finished & ~(found.interrupted & last)

@@ -15,7 +15,7 @@ from meltpoint.annealing.streams import Streams, next_uniforms
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.checks import check_count
-from meltpoint.estimators.raise_ import LogProb
+from meltpoint.estimators.particles import LogProb
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose

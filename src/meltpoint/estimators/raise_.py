@@ -5,12 +5,10 @@ This is not the "reverse AIS" that starts chains at model samples to bound log Z
 examples and bounds log p(v) from below, under the annealing model.
 """
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logsumexp, softmax
 
 from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
@@ -18,39 +16,13 @@ from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.annealing.streams import Streams
-from meltpoint.errors import InputError, Progress
+from meltpoint.errors import Progress
 from meltpoint.estimators.ais import LogZ, path_digest
 from meltpoint.estimators.checks import check_count
+from meltpoint.estimators.particles import LogProb, check_forward, particle_log_prob
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose
-from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
-from meltpoint.units.bernoulli import softplus
 from meltpoint.units.unit import Bits, Floats
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LogProb:
-    """Conservative estimates of log p_N(v) (example,), with standard errors, from log weights (example, chain).
-
-    `particles` is N; N = 1 is the paper's estimator. exp(log_weights) is unbiased for p_N(v). `stderrs`
-    cover the noise of an example's own chains; `forward_shares` (example, group) tell how much of a relative error of
-    each group's sum of forward weights reaches the value, with a minus sign: forward chains are shared by all examples.
-    `forward_stderrs` (group,) are the relative standard errors of those sums.
-    """
-
-    values: Floats
-    stderrs: Floats
-    log_weights: Floats
-    particles: int = 1
-    forward_shares: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    forward_stderrs: Floats = field(default_factory=lambda: np.zeros(0))
-
-    def __repr__(self) -> str:
-        examples, chains = self.log_weights.shape
-        mean = float(np.mean(self.values))
-        return (
-            f"LogProb(mean {mean:.4f} of {examples:,} examples × {chains:,} chains, N = {self.particles:,})"
-        )
 
 
 class RaiseWeights(NamedTuple):
@@ -177,62 +149,4 @@ def run_raise(
         (log_z_base - melted).reshape(shape),
         np.logical_and.reduce(run.finished.reshape(shape), axis=1),
         run.interrupted,
-    )
-
-
-def check_forward(forward: ArrayLike | None, particles: int | None) -> Floats:
-    """Log weights (chain,) of forward chains, none without any, or an error if there are too few for N."""
-    log_weights = np.zeros(0) if forward is None else np.asarray(forward, np.float64)
-    if log_weights.ndim != 1 or np.isnan(log_weights).any():
-        raise InputError(
-            found=f"forward log weights of shape {log_weights.shape}"
-            + (" with NaN" if np.isnan(log_weights).any() else ""),
-            expected="a vector, one number for each forward chain",
-            remedy="pass what ais_log_z gives, or its log_weights",
-        )
-    if particles is not None:
-        n = check_count(particles, "particles", "1 is the paper's estimator; leave it out for all AIS chains")
-        if n - 1 > len(log_weights):
-            raise InputError(
-                found=f"particles={n:,} with {len(log_weights):,} forward chains",
-                expected=f"at most {len(log_weights) + 1:,}: each particle but the example's own is a forward chain",
-                remedy="run more AIS chains, or leave particles out",
-            )
-    return log_weights
-
-
-def particle_log_prob(
-    log_weights: Floats, log_reverse_weights: Floats, forward: Floats, particles: int | None = None
-) -> LogProb:
-    """Estimates of log p_N(v) from RAISE's weights (example, chain) and forward log weights (chain,).
-
-    With w_rev the reverse weight and S the sum of N - 1 forward weights,
-
-        p_N(v) = E[ exp(log_weight) N w_rev / (w_rev + S) ].
-
-    Where there are more forward chains than N - 1, they form as many whole groups as they can, and the estimate is the
-    mean over groups, which is unbiased too.
-    """
-    n = len(forward) + 1 if particles is None else particles
-    if n == 1:
-        return LogProb(
-            log_mean_exp(log_weights),
-            log_mean_error(log_weights),
-            log_weights,
-            forward_shares=np.zeros((len(log_weights), 0)),
-        )
-    groups = forward[: len(forward) // (n - 1) * (n - 1)].reshape(-1, n - 1)
-    log_sums = np.asarray(logsumexp(groups, axis=1))
-    # (example, chain, group): log of S / w_rev, which may be infinite on either side
-    odds = log_sums - log_reverse_weights[:, :, np.newaxis]
-    terms = log_weights[:, :, np.newaxis] + np.log(n) - softplus(odds)
-    per_chain = log_mean_exp(terms)
-    share = softmax(terms, axis=(1, 2)) * expit(odds)
-    return LogProb(
-        log_mean_exp(per_chain),
-        log_mean_error(per_chain),
-        per_chain,
-        n,
-        share.sum(axis=1),
-        np.asarray(log_mean_error(groups)),
     )

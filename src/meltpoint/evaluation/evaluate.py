@@ -1,29 +1,37 @@
 """evaluate(): from a model and a test set to a report. Orchestration, no mathematics."""
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import Any
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from meltpoint.annealing.anneal import check_threads
-from meltpoint.annealing.base import Base, family_of
+from meltpoint.annealing.base import Base, annealing_path
+from meltpoint.annealing.loop import check_threads
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps
-from meltpoint.errors import Progress
+from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.pilot import FrictionSchedule, ScheduleName, friction_schedule
-from meltpoint.evaluation.adaptive import Watch, close_gap
-from meltpoint.evaluation.arguments import BaseName, check_model, make_base
-from meltpoint.evaluation.asked import CHOSEN, candidates, settle
-from meltpoint.evaluation.case import Case, run_once
-from meltpoint.evaluation.clock import Clock
-from meltpoint.evaluation.keeping import check_part, keep_report, kept, specify
-from meltpoint.evaluation.path import find_path
-from meltpoint.evaluation.stage import Work
-from meltpoint.evaluation.targets import exact_mean, log_f_of
+from meltpoint.evaluation.adaptive import Context, Watch, close_gap, run_once
+from meltpoint.evaluation.execute import Execution
+from meltpoint.evaluation.prerequisites import exact_log_z_of, find_origin, log_f_of, make_base
+from meltpoint.evaluation.settings import BaseName, candidate_bases, check_part, resolve_settings
+from meltpoint.files.parameters import to_arrays
 from meltpoint.models import Model
-from meltpoint.models.checks import binary
+from meltpoint.models.checks import Bits, Floats
+from meltpoint.report.compose import versions
+from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
+from meltpoint.report.settings import Settings
+from meltpoint.runs.fingerprint import fingerprint
+from meltpoint.runs.folder import RunFolder, open_run
 from meltpoint.runs.specification import Specification
+from meltpoint.runs.store import Nowhere, Store
+
+_REPORTING = ("tolerance", "confidence", "gap", "budget", "particles")
+"""Settings that change what is made of the weights and how many there are, and not the weights."""
 
 
 def evaluate(
@@ -31,6 +39,7 @@ def evaluate(
     test: ArrayLike,
     train: ArrayLike | None = None,
     *,
+    particles: int | None = None,
     base: BaseName | Base | None = None,
     gap: float | None = None,
     budget: str | float | None = None,
@@ -53,26 +62,52 @@ def evaluate(
 ) -> Report:
     """Bracket the mean test log-probability of a model between RAISE and AIS.
 
-    `train` gives the data base rates to anneal from (base "data", the default when it is given; "model" takes
-    the rates from the model's own chains), and the examples from which a short pilot measures where the `steps`
-    are needed most (`schedule` "linear" spaces them equally and needs no pilot; `steps` may also be the betas
-    themselves). RAISE is run for `examples` random test examples (100, or all if there are fewer) with `chains`
-    chains each (4), and a control variate extends it to the whole test set; AIS is run with `ais_chains` chains (as
-    many as RAISE has in all). A gap up to `tolerance` nats counts as
-    agreement. `exact` adds the exact value by enumeration (by itself where the smaller side has at most 20
-    units).
+    Ctrl-C (or a KeyboardInterrupt raised by `progress`, say at a deadline) gives a report from the examples finished
+    by then; before the first is finished it raises `Interrupted` with what AIS has found, or KeyboardInterrupt.
 
-    With `gap` and `budget` ("30m" by itself) the base, the steps, examples and chains are chosen from measurements,
-    in stages that grow until the upper end of the gap's confidence interval is below `gap` nats, or the time is
-    spent. The last stage is reported; `watch` is called with each. What they were is in the report's `stages`.
-
-    `progress(task, done, total)` is called several times a second from the caller's own thread. Ctrl-C (or a
-    KeyboardInterrupt raised by `progress`, say at a deadline) gives a report from the examples finished by
-    then; before the first is finished it raises `Interrupted` with what AIS has found, or KeyboardInterrupt.
-
-    With a folder `run` everything that is finished is kept there, and the same call continues it, to the same bits
-    as if it had never been stopped. `part=1` computes as many other chains, for `meltpoint runs merge`. `executor`
-    takes any concurrent.futures.Executor in place of threads, such as Dask's `client.get_executor()`.
+    Parameters
+    ----------
+    model
+        An RBM, DBM or DBN.
+    test
+        Test examples (example, visible unit).
+    train
+        Training examples, for data base rates and for the pilot; never the test set.
+    particles
+        N of RAISE: by itself one more than there are AIS chains; 1 is the paper's estimator.
+    base
+        Where annealing starts: "data" (the default with `train`), "model" (rates from the model's own chains),
+        "uniform", or a `Base`.
+    gap, budget
+        How close the two sides must come, in nats, and how long that may take ("30m" by itself). Base, steps, examples
+        and chains are then chosen from measurements, in stages that grow until the upper end of the gap's confidence
+        interval is below `gap`, or the time is spent. The best stage is reported.
+    steps
+        Number of annealing steps (3,000), or the betas themselves.
+    schedule
+        "friction" spaces the steps by what a short pilot measures, "linear" equally.
+    chains, examples, ais_chains
+        RAISE is run for `examples` random test examples (100, or all if there are fewer) with `chains` chains each
+        (4), and a control variate extends it to the whole test set; AIS has as many chains as RAISE has in all.
+    seed, precision
+        Of the random numbers; "mixed", "float32" or "float64".
+    tolerance
+        A gap up to so many nats counts as agreement (1, or `gap`).
+    confidence
+        Of the interval `between` and of the certificates.
+    exact
+        Whether to enumerate log Z; by itself where the smaller side has at most 20 units.
+    run
+        A folder in which everything that is finished is kept; the same call continues it, to the same bits as if it
+        had never been stopped.
+    part
+        1, 2, …: as many other chains, for `merge_runs`.
+    executor, threads
+        Any concurrent.futures.Executor, such as Dask's `client.get_executor()`, or threads of this process.
+    progress
+        `progress(task, done, total)` is called several times a second from the caller's own thread.
+    watch
+        Called with each finished stage of a run with a gap or a budget.
 
     >>> import numpy as np
     >>> from meltpoint.models.rbm import RBM
@@ -82,12 +117,13 @@ def evaluate(
     -2.0794
     """
     clock = Clock()
-    bits = binary(test, "test", check_model(model).n_visible)
-    known = None if train is None else binary(train, "train", model.n_visible)
-    settings, betas = settle(
+    bits = _check_model(model).encode(test, "test")
+    known = None if train is None else model.decode(model.encode(train, "train"))
+    settings, betas = resolve_settings(
         test_examples=len(bits),
         train=train,
         base=base,
+        particles=particles,
         gap=gap,
         budget=budget,
         steps=steps,
@@ -104,11 +140,7 @@ def evaluate(
     part = check_part(part)
     own_base = base if isinstance(base, Base) else None
     if own_base is not None:
-        family_of(model, own_base)  # a base that does not fit is found now, not after log f
-
-    def specification() -> Specification:
-        given = betas if settings.schedule == "given" else None
-        return specify(model, bits, known, own_base, given, settings, part)
+        annealing_path(model, own_base)  # a base that does not fit is found now, not after log f
 
     def make(name: str) -> Base:
         return own_base or make_base(name, model, known, settings.seed, threads, progress)
@@ -118,18 +150,68 @@ def evaluate(
             model, known, base=origin, seed=settings.seed, threads=threads, progress=progress
         )
 
-    with kept(run, specification) as store:
+    with _open_store(run, model, bits, known, own_base, betas, settings, part) as store:
         log_f = log_f_of(model, bits, settings.seed, store, progress)
         clock.lap("log f")
-        truth = exact_mean(model, exact, log_f, threads, store, progress)
+        exact_log_z = exact_log_z_of(model, exact, threads, store, progress)
         clock.lap("exact")
-        names = candidates(base, train) if settings.base == CHOSEN else (settings.base,)
-        path = find_path(names, make, pilot if settings.schedule == "friction" else None, store)
-        clock.lap("base" if path.friction is None else "base and pilot")
-        case = Case(model, bits, path, settings, log_f, truth, part)
-        work = Work(threads, progress, executor, store)
-        fixed = settings.budget is None
-        report = run_once(case, betas, work, clock) if fixed else close_gap(case, work, clock, watch)
-        if not report.interrupted:
-            keep_report(report, store)
+        names = candidate_bases(settings, train)
+        origin = find_origin(names, make, pilot if settings.schedule == "friction" else None, store)
+        clock.lap("base" if origin.friction is None else "base and pilot")
+        context = Context(model, bits, origin, settings, log_f, exact_log_z, part)
+        execution = Execution(threads, progress, executor, store)
+        if settings.budget is None:
+            report = run_once(context, betas, execution, clock)
+        else:
+            report = close_gap(context, execution, clock, watch)
+        if isinstance(store, RunFolder) and not report.interrupted:
+            store.finish(report.to_dict())
         return report
+
+
+def _check_model(model: Model) -> Model:
+    if not isinstance(model, Model):
+        raise InputError(
+            found=f"a model of type {type(model).__name__}",
+            expected="an RBM, a DBM or a DBN",
+            remedy="make one from its parameters, meltpoint.RBM(weights, visible_bias, hidden_bias), or load "
+            "it, meltpoint.load(path)",
+        )
+    return model
+
+
+@contextmanager
+def _open_store(
+    run: str | os.PathLike[str] | None,
+    model: Model,
+    test: Bits,
+    train: NDArray[Any] | None,
+    base: Base | None,
+    betas: Floats | None,
+    settings: Settings,
+    part: int,
+) -> Iterator[Store]:
+    """The folder `run`, or a store that keeps nothing; `base` and `betas` are those that were given."""
+    if run is None:
+        yield Nowhere()
+        return
+    kind, parameters = to_arrays(model)
+    fingerprints = {"model": fingerprint(parameters, kind), "test set": fingerprint({"bits": test})}
+    if train is not None:
+        fingerprints["training set"] = fingerprint({"bits": train})
+    if base is not None:
+        fingerprints["base"] = fingerprint({str(k): bias for k, bias in enumerate(base.biases)}, base.name)
+    if betas is not None:
+        fingerprints["schedule"] = fingerprint({"betas": betas})
+    chosen = vars(settings)
+    specification = Specification(
+        model=repr(model),
+        test_examples=len(test),
+        fingerprints=fingerprints,
+        settings={name: value for name, value in chosen.items() if name not in _REPORTING},
+        judgement={name: chosen[name] for name in _REPORTING},
+        versions=versions(),
+        parts=(part,),
+    )
+    with open_run(run, specification) as folder:
+        yield folder

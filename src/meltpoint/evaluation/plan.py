@@ -1,102 +1,174 @@
-"""What is to be computed: a stage, cut into fixed ranges of chains, the same whoever computes them."""
+"""How much to run next: from what a stage has measured, the quickest one that should close the gap.
 
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Literal
+With N - 1 forward chains the gap of an example is log((exp(g) + N - 1) / N), where g is the log of its reverse weight
+over Z: the gap with one particle. Near equilibrium the mean of g and its variance over examples and chains fall as
+1 / steps, and so does the variance of AIS's log weights. Several melting chains for an example are averaged before the
+logarithm. All of it is measured in a stage and computed for stages of other sizes; from two stages on the power of the
+steps with which g really fell is used too. The size that follows is a guess about the time a stage takes, nothing else:
+estimates are unbiased for any.
+"""
+
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
-from meltpoint.annealing.base import Base
-from meltpoint.annealing.precision import Precision
-from meltpoint.models import Model
-from meltpoint.models.checks import Bits, Floats
-from meltpoint.models.dbm import DBM
+from meltpoint.estimators.ais import LogZ
+from meltpoint.estimators.particles import Melted
+from meltpoint.evaluation.stage import Size
+from meltpoint.models.checks import Floats
+from meltpoint.statistics.log_space import log_mean_exp
 
-_CHAINS = 64  # of a range: the kernels gain nothing from more, and lose with half as many
+_AIM = 0.85  # of the target: predictions are not exact
+_FARTHEST = 40.0  # times the steps of a stage: so far its power law is trusted
+_BETWEEN = 10.0  # times the steps of a stage: where to measure again if that is not far enough
+_SHARE_BETWEEN = 0.5  # of what is affordable: it is for the next stage that one measures
+_MOST_STEPS = 10_000_000
+_LEAST_EXAMPLES = 50
+_LEAST_AIS_CHAINS = 64
+_MOST_AIS_CHAINS = 16_384
+_LEAST_ESS = 20.0
+_LEAST_STEPS = 50
+_GENTLEST_POWER = 0.3
+_WORTH_IT = 0.97  # of the upper limit that is known: a stage that gains less is not run
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
-    """Everything that determines the log weights of one stage: AIS and RAISE once each, with one schedule.
+class Measured:
+    """What a stage of so many steps has measured.
 
-    `examples` (example, visible unit) are those RAISE is run for, at these `positions` (example,) of the test set,
-    with `chains` chains each; AIS has `ais_chains`. Stages of one evaluation are numbered by `index`, and each has a
-    seed of its own. Another `part` has the same number of other chains.
+    `log_ratios` (example, chain) are g; `deficits` (example, chain) what the start of a chain loses besides, as deep
+    models do; `log_variance` is that of AIS's log weights. Means and variances fall as steps to the minus `power`; the
+    deficits' only if they come from annealing (`heated`). `particles` is N, if it is limited.
     """
 
-    model: Model
-    examples: Bits
-    positions: NDArray[np.integer]
-    base: Base
-    betas: Floats
-    chains: int
-    ais_chains: int
-    seed: int
-    precision: Precision
-    index: int = 0
-    part: int = 0
+    steps: int
+    log_ratios: Floats
+    deficits: Floats
+    log_variance: float
+    heated: bool = False
+    particles: int | None = None
+    power: float = 1.0
 
     @property
-    def steps(self) -> int:
-        """Number of annealing steps."""
-        return self.betas.size - 1
+    def loss(self) -> float:
+        """Mean gap with one particle."""
+        return float(np.mean(self.log_ratios + self.deficits))
 
-    @property
-    def folder(self) -> str:
-        """Where its pieces lie in a run's folder."""
-        return stage_folder(self.part, self.index)
+    def after(self, earlier: "Measured | None") -> "Measured":
+        """The same with the power that this and an earlier stage show together."""
+        if earlier is None or earlier.steps >= self.steps or min(self.loss, earlier.loss) <= 0:
+            return self
+        fallen = math.log(earlier.loss / self.loss) / math.log(self.steps / earlier.steps)
+        return replace(self, power=float(np.clip(fallen, _GENTLEST_POWER, 1.0)))
+
+    def predict(self, steps: int, chains: int, ais_chains: int) -> tuple[float, float, float]:
+        """Gap of a stage with so many particles, its variance over examples, and the share of AIS's error in it."""
+        fallen = (self.steps / steps) ** self.power
+        g = _shrink(self.log_ratios, fallen)
+        e = _shrink(self.deficits, fallen if self.heated else 1.0)
+        others = ais_chains if self.particles is None else min(ais_chains, self.particles - 1)
+        odds = (math.log(others) if others else -math.inf) - g
+        terms = math.log(others + 1) - np.logaddexp(0.0, odds) - g - e  # log of estimates over p, by chain
+        whole = terms.shape[1] // chains * chains
+        grouped = terms[:, :whole].reshape(len(terms), -1, chains)
+        gaps = -log_mean_exp(grouped)
+        return (
+            float(gaps.mean()),
+            float(np.var(gaps[:, 0], ddof=1)) if len(gaps) > 1 else 0.0,
+            1 - float(expit(odds).mean()),
+        )
+
+    def upper(self, size: Size, sigmas: float) -> float:
+        """Predicted upper limit of the gap; infinite where AIS would rest on too few chains."""
+        return float(
+            self.upper_limits(size.steps, size.chains, size.ais_chains, np.array([size.examples]), sigmas)[0]
+        )
+
+    def upper_limits(
+        self, steps: int, chains: int, ais_chains: int, examples: NDArray[np.integer], sigmas: float
+    ) -> Floats:
+        """Predicted upper limits (number of examples,) of the gap."""
+        fallen = (self.steps / steps) ** self.power
+        ais = math.expm1(min(self.log_variance * fallen, 50.0)) / ais_chains  # variance of log Z
+        if ais_chains / (1 + ais * ais_chains) < _LEAST_ESS:
+            return np.full(len(examples), np.inf)
+        gap, spread, share = self.predict(steps, chains, ais_chains)
+        # One standard error of this measurement on the safe side: a loss that chance has hidden would be met again.
+        known = math.sqrt(spread / len(self.log_ratios))
+        return max(gap, 0.0) + known + sigmas * np.sqrt(spread / examples + share**2 * ais)
 
 
-@dataclass(frozen=True)
-class Task:
-    """AIS chains or RAISE examples of a stage: `count` of them, from `first` on."""
-
-    estimator: Literal["ais", "raise"]
-    first: int
-    count: int
-
-    @property
-    def part(self) -> slice:
-        """Where its results lie among those of all tasks of its estimator."""
-        return slice(self.first, self.first + self.count)
-
-    @property
-    def name(self) -> str:
-        """Name of the piece with its results, in the stage's folder."""
-        return f"{self.estimator}-{self.first:07d}"
+def measure(
+    melted: Melted,
+    log_f: Floats,
+    log_z: LogZ,
+    steps: int,
+    heated: bool = False,
+    particles: int | None = None,
+) -> Measured:
+    """What RAISE's log weights (example, chain), log f (example,) of the same examples, and AIS's weights say."""
+    log_ratios = melted.log_reverse_weights - log_z.value
+    deficits = log_f[:, np.newaxis] - melted.log_reverse_weights - melted.log_weights
+    return Measured(steps, log_ratios, deficits, float(np.var(log_z.log_weights, ddof=1)), heated, particles)
 
 
-def stage_folder(part: int, index: int = 0) -> str:
-    """Where the pieces of a stage lie in a run's folder."""
-    return f"part-{part}/stage-{index}"
+def first_size(test_examples: int, segments: int, affordable: float) -> Size:
+    """A stage to measure with: small, and a third at most of the chain-steps that are affordable."""
+    size = Size(2000, min(_LEAST_EXAMPLES, test_examples), 2, 2 * _LEAST_AIS_CHAINS)
+    share = min(1.0, affordable / 3 / size.work(segments))
+    return replace(size, steps=max(_LEAST_STEPS, round(share * size.steps)))
 
 
-def cut(examples: int, chains: int, ais_chains: int) -> list[Task]:
-    """All tasks of a stage, AIS first: one side of the bracket is known as early as possible.
+def next_size(
+    measured: Measured,
+    target: float,
+    sigmas: float,
+    known: float,
+    test_examples: int,
+    segments: int,
+    affordable: float,
+) -> Size | None:
+    """The quickest stage that should bring the upper limit below the target, or the best that is affordable.
 
-    >>> [(task.name, task.count) for task in cut(examples=20, chains=4, ais_chains=100)]
-    [('ais-0000000', 50), ('ais-0000050', 50), ('raise-0000000', 10), ('raise-0000010', 10)]
+    `known` is the upper limit so far; None if no affordable stage would improve on it by enough to be worth it.
     """
-    return [
-        *(Task("ais", low, high - low) for low, high in _ranges(ais_chains, _CHAINS)),
-        *(Task("raise", low, high - low) for low, high in _ranges(examples, max(1, _CHAINS // chains))),
-    ]
+    all_steps = np.unique(np.geomspace(_LEAST_STEPS, _MOST_STEPS, 160).astype(int))
+    examples = _doubled(min(_LEAST_EXAMPLES, test_examples), test_examples)
+    quickest: tuple[float, Size] | None = None
+    best: tuple[float, Size] | None = None
+    for chains in range(1, measured.log_ratios.shape[1] + 1):
+        for ais_chains in _doubled(_LEAST_AIS_CHAINS, _MOST_AIS_CHAINS).tolist():
+            for steps in all_steps.tolist():
+                sizes = [Size(steps, n, chains, ais_chains) for n in examples.tolist()]
+                if quickest and sizes[0].work(segments) > quickest[0]:
+                    break  # more steps cost more
+                limits = measured.upper_limits(steps, chains, ais_chains, examples, sigmas)
+                for size, limit in zip(sizes, limits.tolist(), strict=True):
+                    work = size.work(segments)
+                    if limit <= _AIM * target and (quickest is None or work < quickest[0]):
+                        quickest = work, size
+                    if work <= affordable and (best is None or limit < best[0]):
+                        best = limit, size
+    if quickest and quickest[1].steps > _FARTHEST * measured.steps:
+        chains = measured.log_ratios.shape[1]
+        between = Size(round(_BETWEEN * measured.steps), int(examples[0]), chains, 2 * _LEAST_AIS_CHAINS)
+        if between.work(segments) <= _SHARE_BETWEEN * affordable:
+            return between
+    if quickest and quickest[0] <= affordable:
+        return quickest[1]
+    return best[1] if best and best[0] < _WORTH_IT * known else None
 
 
-def work_of(stage: Stage, task: Task) -> int:
-    """Chain-steps of a task."""
-    if task.estimator == "ais":
-        return task.count * stage.steps
-    return task.count * stage.chains * stage.steps * legs_of(stage.model)
+def _shrink(values: Floats, factor: float) -> Floats:
+    """Values whose mean and variance are `factor` times as large."""
+    mean = values.mean()
+    return factor * mean + math.sqrt(factor) * (values - mean)
 
 
-def legs_of(model: Model) -> int:
-    """How often RAISE goes through all betas: a DBM is heated before it is melted."""
-    return 2 if isinstance(model, DBM) and len(model.weights) > 1 else 1
-
-
-def _ranges(n: int, largest: int) -> list[tuple[int, int]]:
-    """Cut n things into an even number of ranges of almost the same size: two cores end together."""
-    count = min(n, 2 * -(-n // (2 * largest)))
-    return list(pairwise(np.linspace(0, n, count + 1).astype(int).tolist()))
+def _doubled(least: int, most: int) -> NDArray[np.integer]:
+    """least, and twice as many, and so on up to and with most."""
+    powers = least * 2 ** np.arange(max(1, math.ceil(math.log2(max(1, most / least))) + 1))
+    return np.unique(np.minimum(powers, most))

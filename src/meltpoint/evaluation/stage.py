@@ -1,152 +1,255 @@
-"""A stage computed: its tasks are given out, and their results kept as they come in."""
+"""A stage: AIS and RAISE once each along one schedule. What it is made of, its tasks, and its log weights."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.anneal import compile_kernels
-from meltpoint.errors import InputError, Progress
-from meltpoint.estimators.ais import LogZ
-from meltpoint.estimators.reverse import LogProb
-from meltpoint.evaluation.clock import Clock
-from meltpoint.evaluation.compute import Result, Workshop
-from meltpoint.evaluation.crew import Crew, threads_here, workers_of
-from meltpoint.evaluation.parcel import stage_to_arrays
-from meltpoint.evaluation.plan import Stage, Task, cut, work_of
-from meltpoint.evaluation.weights import Weights
-from meltpoint.runs.fingerprint import fingerprint
-from meltpoint.runs.store import Nowhere, Store
+from meltpoint.annealing.base import Base
+from meltpoint.annealing.precision import Precision
+from meltpoint.errors import InputError
+from meltpoint.estimators.ais import LogZ, log_z_of
+from meltpoint.estimators.particles import Melted
+from meltpoint.files.parameters import from_arrays, to_arrays
+from meltpoint.models import Model
+from meltpoint.models.checks import Bits, Floats
+from meltpoint.randomness import Purpose, generator
+from meltpoint.runs.fingerprint import Arrays
+from meltpoint.runs.specification import METHOD
+from meltpoint.runs.store import Store
 
-_PATIENCE = 0.1  # seconds between looks at the progress
-
-
-@dataclass(frozen=True)
-class Work:
-    """How a stage is computed: nothing here changes a number.
-
-    By `threads` threads of this process, or by the workers of `executor`. `store` keeps what is finished.
-    """
-
-    threads: int
-    progress: Progress | None = None
-    executor: Executor | None = None
-    store: Store = field(default_factory=Nowhere)
+_CHAINS = 64  # of a task: the kernels gain nothing from more, and lose with half as many
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a stage has found: AIS from its finished chains, RAISE for its finished examples, None without any.
+class Size:
+    """Steps, examples, chains per example and AIS chains of a stage."""
 
-    `finished` (example,) are the positions, among the stage's examples, that `prob` is for. A stage is complete
-    unless it was interrupted. `seconds` are those of AIS and of RAISE, and the core seconds of earlier calls.
+    steps: int
+    examples: int
+    chains: int
+    ais_chains: int
+
+    def work(self, segments: int) -> int:
+        """Chain-steps, where RAISE goes through the betas `segments` times."""
+        return self.steps * (self.examples * self.chains * segments + self.ais_chains)
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Everything that determines the log weights of one stage.
+
+    `examples` (example, visible unit) are those RAISE is run for, at these `positions` (example,) of the test set,
+    with `chains` chains each; AIS has `ais_chains`. Stages of one evaluation are numbered by `index`, and each has a
+    seed of its own. Another `part` has the same number of other chains.
     """
 
-    log_z: LogZ | None
-    prob: LogProb | None
-    finished: NDArray[np.integer]
-    complete: bool
-    seconds: dict[str, float]
+    model: Model
+    examples: Bits
+    positions: NDArray[np.integer]
+    base: Base
+    betas: Floats
+    chains: int
+    ais_chains: int
+    seed: int
+    precision: Precision
+    index: int = 0
+    part: int = 0
+
+    @property
+    def size(self) -> Size:
+        """Its size."""
+        return Size(self.betas.size - 1, len(self.examples), self.chains, self.ais_chains)
+
+    @property
+    def folder(self) -> str:
+        """Where its chunks lie in a run's folder."""
+        return stage_folder(self.part, self.index)
 
 
-def run_stage(stage: Stage, work: Work) -> Found:
-    """Run AIS and RAISE, but for what is in the store. Ctrl-C ends it, and gives what is finished by then."""
-    _keep_stage(stage, work.store)
-    weights = Weights(len(stage.examples), stage.chains, stage.ais_chains)
-    tasks = cut(len(stage.examples), stage.chains, stage.ais_chains)
-    missing = [task for task in tasks if not weights.recall(work.store, stage.folder, task)]
-    earlier = weights.seconds
-    clock = Clock()
-    interrupted = False
-    try:
-        with _crew(stage, work, len(missing)) as crew:
-            for task, result in _completed(crew, missing, _look(stage, tasks, missing, crew, work)):
-                weights.put(task, result)
-                arrays = {"log_weights": result.log_weights, "seconds": np.array(result.seconds)}
-                work.store.write(f"{stage.folder}/{task.name}", arrays)
-                if weights.ais_complete and "AIS" not in clock.laps():
-                    clock.lap("AIS")
-    except KeyboardInterrupt:
-        interrupted = True
-    clock.lap("RAISE" if weights.ais_complete else "AIS")
-    if earlier > 0:
-        clock.add({"earlier calls": earlier})
-    complete = weights.complete and not interrupted
-    return Found(weights.log_z(), weights.log_prob(), weights.examples, complete, clock.laps())
+def stage_folder(part: int, index: int = 0) -> str:
+    """Where the chunks of a stage lie in a run's folder."""
+    return f"part-{part}/stage-{index}"
 
 
-def _keep_stage(stage: Stage, store: Store) -> None:
-    """Store what the weights depend on, or make sure that it is what is stored."""
-    name, arrays = f"{stage.folder}/stage", stage_to_arrays(stage)
-    kept = store.read(name)
-    if kept is None:
-        store.write(name, arrays)
-    elif fingerprint(kept) != fingerprint(arrays):
+def choose_examples(available: int, n: int, seed: int) -> NDArray[np.integer]:
+    """Positions (example,), in the test set, of the examples RAISE is run for."""
+    return generator(seed, Purpose.EXAMPLES).choice(available, size=n, replace=False)
+
+
+@dataclass(frozen=True)
+class Task:
+    """AIS chains or RAISE examples of a stage: `count` of them, from `first` on."""
+
+    estimator: Literal["ais", "raise"]
+    first: int
+    count: int
+
+    @property
+    def part(self) -> slice:
+        """Where its results lie among those of all tasks of its estimator."""
+        return slice(self.first, self.first + self.count)
+
+    @property
+    def name(self) -> str:
+        """Name of the chunk with its results, in the stage's folder."""
+        return f"{self.estimator}-{self.first:07d}"
+
+    def work(self, stage: Stage) -> int:
+        """Its chain-steps."""
+        chains = 1 if self.estimator == "ais" else stage.chains * stage.model.raise_passes
+        return self.count * chains * stage.size.steps
+
+
+def tasks_of(size: Size) -> list[Task]:
+    """All tasks of a stage, the same whoever computes them; AIS first, so that one side is known early.
+
+    >>> [(task.name, task.count) for task in tasks_of(Size(9, examples=20, chains=4, ais_chains=100))]
+    [('ais-0000000', 50), ('ais-0000050', 50), ('raise-0000000', 10), ('raise-0000010', 10)]
+    """
+    return [
+        *(Task("ais", low, high - low) for low, high in _ranges(size.ais_chains, _CHAINS)),
+        *(
+            Task("raise", low, high - low)
+            for low, high in _ranges(size.examples, max(1, _CHAINS // size.chains))
+        ),
+    ]
+
+
+def _ranges(n: int, largest: int) -> list[tuple[int, int]]:
+    """Cut n things into an even number of ranges of almost the same size: two cores end together."""
+    count = min(n, 2 * -(-n // (2 * largest)))
+    return list(pairwise(np.linspace(0, n, count + 1).astype(int).tolist()))
+
+
+class StageWeights:
+    """Log weights of a stage, filled in task by task: (chain,) of AIS, (example, chain) twice of RAISE.
+
+    A task's arrays are `log_weights`, and for RAISE `log_reverse_weights` too; `seconds` are what they took.
+
+    >>> weights = StageWeights(Size(9, examples=2, chains=3, ais_chains=4))
+    >>> weights.put(Task("ais", 0, 2), {"log_weights": np.zeros(2), "seconds": np.array(0.1)})
+    >>> print(weights.log_z().value, weights.melted(), weights.complete)
+    0.0 None False
+    """
+
+    def __init__(self, size: Size) -> None:
+        self._forward = np.zeros(size.ais_chains)
+        self._melted = Melted(*np.zeros((2, size.examples, size.chains)))
+        self._known = {"ais": np.zeros(size.ais_chains, np.bool_), "raise": np.zeros(size.examples, np.bool_)}
+        self.seconds = 0.0
+
+    def put(self, task: Task, result: Arrays) -> None:
+        """Take in the result of a task, and count its seconds."""
+        if task.estimator == "ais":
+            self._forward[task.part] = result["log_weights"]
+        else:
+            self._melted.log_weights[task.part] = result["log_weights"]
+            self._melted.log_reverse_weights[task.part] = result["log_reverse_weights"]
+        self._known[task.estimator][task.part] = True
+        self.seconds += float(result["seconds"])
+
+    def recall(self, store: Store, folder: str, task: Task) -> bool:
+        """Take in what a store has of a task, if it has it."""
+        kept = store.read(f"{folder}/{task.name}")
+        if kept is None:
+            return False
+        self.put(task, kept)
+        return True
+
+    def knows(self, task: Task) -> bool:
+        """Whether the results of a task are there."""
+        return bool(self._known[task.estimator][task.part].all())
+
+    @property
+    def ais_chains(self) -> int:
+        """Number of AIS chains that are known."""
+        return int(self._known["ais"].sum())
+
+    @property
+    def examples(self) -> NDArray[np.integer]:
+        """Positions (example,), among the stage's examples, of those whose chains are all known."""
+        return np.flatnonzero(self._known["raise"])
+
+    @property
+    def ais_complete(self) -> bool:
+        """Whether all chains of AIS are known."""
+        return bool(self._known["ais"].all())
+
+    @property
+    def complete(self) -> bool:
+        """Whether all chains are known."""
+        return self.ais_complete and bool(self._known["raise"].all())
+
+    def log_z(self) -> LogZ | None:
+        """The estimate from the known chains of AIS, None without any."""
+        known = self._known["ais"]
+        return log_z_of(self._forward[known]) if known.any() else None
+
+    def melted(self) -> Melted | None:
+        """RAISE's log weights of the known examples, None without any."""
+        known = self._known["raise"]
+        return Melted(*(array[known] for array in self._melted)) if known.any() else None
+
+
+def join_weights(parts: Sequence[StageWeights]) -> StageWeights:
+    """The weights of several parts as those of one: the same examples, with the chains of all parts."""
+    joined = StageWeights(Size(0, 0, 0, 0))
+    joined._forward = np.concatenate([part._forward for part in parts])
+    joined._melted = Melted(
+        *(np.concatenate(arrays, axis=1) for arrays in zip(*(part._melted for part in parts), strict=True))
+    )
+    joined._known = {
+        "ais": np.concatenate([part._known["ais"] for part in parts]),
+        "raise": np.logical_and.reduce([part._known["raise"] for part in parts]),
+    }
+    joined.seconds = sum(part.seconds for part in parts)
+    return joined
+
+
+_MODEL, _BASE = "model_", "base_"
+_NUMBERS = ("chains", "ais_chains", "index", "part")
+_TEXTS = ("kind", "base", "seed", "precision")  # a seed may have more than 64 bits
+
+
+def stage_to_arrays(stage: Stage) -> dict[str, NDArray[Any]]:
+    """Arrays by name, from which `stage_from_arrays` makes the same stage: for run folders and for workers."""
+    kind, parameters = to_arrays(stage.model)
+    texts = zip(_TEXTS, (kind, stage.base.name, str(stage.seed), stage.precision), strict=True)
+    return {
+        "method": np.array(METHOD),
+        **{name: np.array(text) for name, text in texts},
+        **{name: np.array(getattr(stage, name)) for name in _NUMBERS},
+        "betas": stage.betas,
+        "examples": stage.examples,
+        "positions": stage.positions,
+        **{f"{_MODEL}{name}": array for name, array in parameters.items()},
+        **{f"{_BASE}{layer}": bias for layer, bias in enumerate(stage.base.biases)},
+    }
+
+
+def stage_from_arrays(arrays: Arrays) -> Stage:
+    """The stage that `stage_to_arrays` described."""
+    if int(arrays["method"]) != METHOD:
         raise InputError(
-            found=f"another schedule, base or other chains in {stage.folder} of the run",
-            expected="the stage that was begun",
-            remedy="choose another folder",
+            found=f"version {int(arrays['method'])} of the method",
+            expected=f"version {METHOD}, that of the meltpoint on {platform.node() or 'this machine'}",
+            remedy="install the same meltpoint on all machines",
         )
-
-
-@contextmanager
-def _crew(stage: Stage, work: Work, n_tasks: int) -> Iterator[Crew]:
-    if work.executor is not None:
-        with workers_of(work.executor, stage) as workers:
-            yield workers
-        return
-    shop = Workshop(stage)
-    if n_tasks:
-        compile_kernels(shop.walk, work.progress)
-    with threads_here(shop, n_tasks, work.threads) as threads:
-        yield threads
-
-
-def _completed(
-    crew: Crew, tasks: Sequence[Task], look: Callable[[set[Task]], None]
-) -> Iterator[tuple[Task, Result]]:
-    """Tasks and their results in the order of their completion; `look` is told several times a second what is left."""
-    futures: dict[Future[Result], Task] = {}
-    pending: set[Future[Result]] = set()
-    try:
-        for task in tasks:
-            futures[crew.submit(task)] = task
-        pending = set(futures)
-        while pending:
-            finished, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
-            for future in sorted(finished, key=_failed):  # what is good is kept before an error ends it all
-                yield futures[future], future.result()
-            look({futures[future] for future in pending})
-    except (BrokenExecutor, CancelledError) as problem:
-        raise InputError(
-            found=f"workers that ended before their work was done ({str(problem) or type(problem).__name__})",
-            expected="workers that live on",
-            remedy="was one killed, or the memory full? Start fewer, and call again; a run with a folder "
-            "(run=, --run) continues where it was",
-        ) from problem
-    finally:
-        for future in futures:
-            future.cancel()
-
-
-def _failed(future: "Future[Result]") -> bool:
-    return future.cancelled() or future.exception() is not None
-
-
-def _look(
-    stage: Stage, tasks: Sequence[Task], missing: Sequence[Task], crew: Crew, work: Work
-) -> Callable[[set[Task]], None]:
-    """Tells the progress of AIS and RAISE as one task, in chain-steps: the remaining time is that of both."""
-    amounts = {task: work_of(stage, task) for task in tasks}
-    total = sum(amounts.values())
-
-    def look(pending: set[Task]) -> None:
-        if work.progress:
-            left = sum(amounts[task] for task in pending) - crew.under_way(pending)
-            work.progress("AIS and RAISE", total - left, total)
-
-    look(set(missing))
-    return look
+    kind, base, seed, precision = (str(arrays[name]) for name in _TEXTS)
+    parameters = [array for name, array in arrays.items() if name.startswith(_MODEL)]
+    biases = [array for name, array in arrays.items() if name.startswith(_BASE)]
+    return Stage(
+        model=from_arrays(kind, parameters),
+        examples=arrays["examples"],
+        positions=arrays["positions"],
+        base=Base(base, tuple(biases)),
+        betas=arrays["betas"],
+        seed=int(seed),
+        precision=precision,  # pyright: ignore[reportArgumentType]
+        **{name: int(arrays[name]) for name in _NUMBERS},
+    )

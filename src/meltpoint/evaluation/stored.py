@@ -1,111 +1,234 @@
-"""Runs as they lie on the disk: how far they are, and what they say so far. Neither model nor data are needed."""
+"""Runs as they lie on the disk: how far they are, what they say so far, and several of them joined.
 
+Neither model nor data are needed. Reports are made by the same code as those of evaluate(), to the last digit.
+"""
+
+import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from meltpoint.errors import InputError
-from meltpoint.estimators.pilot import Pilot
-from meltpoint.evaluation.clock import Clock
-from meltpoint.evaluation.interrupted import Interrupted
-from meltpoint.evaluation.parcel import stage_from_arrays
-from meltpoint.evaluation.plan import Stage, cut, stage_folder
-from meltpoint.evaluation.targets import EXACT, LOG_F, SCHEDULE, exact_from, schedule_from
-from meltpoint.evaluation.weights import Weights, side_by_side
+from meltpoint.evaluation.adaptive import report_of, summary_of, with_stages
+from meltpoint.evaluation.execute import recall_weights
+from meltpoint.evaluation.prerequisites import EXACT, LOG_F, Origin, schedule_from_arrays
+from meltpoint.evaluation.stage import (
+    Stage,
+    StageWeights,
+    stage_folder,
+    stage_from_arrays,
+    stage_to_arrays,
+    tasks_of,
+)
 from meltpoint.models.log_f import LogF
-from meltpoint.report.compose import compose, optimistic_of
-from meltpoint.report.report import Report, Settings
-from meltpoint.runs.folder import RunFolder
+from meltpoint.report.report import Report
+from meltpoint.report.settings import Settings
+from meltpoint.runs.fingerprint import fingerprint
+from meltpoint.runs.folder import RunFolder, open_run
 from meltpoint.runs.specification import Specification, read_specification
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StoredStage:
     """A stage on the disk, and its weights as far as they are there."""
 
     stage: Stage
-    weights: Weights
+    weights: StageWeights
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StoredRun:
-    """A run on the disk, by stages of all its parts."""
+    """A run on the disk: its folder, what it computes, and the stages of all its parts."""
 
     folder: Path
     specification: Specification
     stages: tuple[StoredStage, ...]
     log_f: LogF | None
     exact_log_z: float | None
-    pilot: Pilot | None
+    origin: Origin | None
+    finished: bool
+
+    def __repr__(self) -> str:
+        return f"StoredRun({self.folder}, {'finished' if self.complete else 'unfinished'})"
+
+    @property
+    def settings(self) -> Settings:
+        """What was asked for when the run was begun."""
+        return Settings(**self.specification.settings, **self.specification.judgement)
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing of what was begun, and every part was."""
+        """Whether its report was written, and nothing is missing of what was begun."""
         begun = {stored.stage.part for stored in self.stages}
-        return begun == set(self.specification.parts) and all(s.weights.complete for s in self.stages)
+        whole = begun == set(self.specification.parts) and all(s.weights.complete for s in self.stages)
+        return whole and (self.finished or self.settings.budget is None)
+
+    def report(self) -> Report:
+        """The report of what is finished by now; of several stages the best complete one counts.
+
+        Without an example RAISE has finished it raises Interrupted with what AIS has found, without a chain an
+        InputError.
+        """
+        begun = [stored for stored in self.stages if stored.weights.ais_chains]
+        if not begun or self.log_f is None:
+            raise InputError(
+                found=f"no finished chain in {self.folder}",
+                expected="at least one, to know anything",
+                remedy="continue the run: repeat the call that began it",
+            )
+        return self._stages_report(begun) if self.settings.budget is not None else self._parts_report(begun)
+
+    def _parts_report(self, parts: Sequence[StoredStage]) -> Report:
+        assert self.log_f is not None, "report() has made sure"
+        seconds = sum(stored.weights.seconds for stored in parts)
+        return report_of(
+            self.settings,
+            self.log_f,
+            self.exact_log_z,
+            self.origin or Origin(parts[0].stage.base),
+            [(stored.stage, stored.weights) for stored in parts],
+            {"earlier calls": seconds, "total": seconds},
+            interrupted=not self.complete,
+        )
+
+    def _stages_report(self, begun: Sequence[StoredStage]) -> Report:
+        complete = [stored for stored in begun if stored.weights.complete]
+        reports = [self._parts_report([stored]) for stored in complete or begun[:1]]
+        summaries = [
+            summary_of(report, stored.stage) for report, stored in zip(reports, complete, strict=False)
+        ]
+        best = int(np.argmin([summary.upper for summary in summaries])) if summaries else 0
+        return with_stages(reports[best], summaries)
 
 
 def read_run(folder: str | os.PathLike[str]) -> StoredRun:
-    """What is finished of a run; a damaged piece counts as missing, with a warning."""
+    """What is finished of a run; a damaged chunk counts as missing, with a warning.
+
+    Parameters
+    ----------
+    folder
+        The folder that `evaluate(…, run=folder)` has written, finished or not.
+    """
     path = Path(folder)
     specification = read_specification(path)
-    pieces = RunFolder(path, specification.fingerprint)
-    log_f, exact, schedule = (pieces.read(name) for name in (LOG_F, EXACT, SCHEDULE))
+    store = RunFolder(path, specification.fingerprint)
+    log_f, exact = (store.read(name) for name in (LOG_F, EXACT))
+    stages = tuple(stored for part in specification.parts for stored in _read_stages(store, part))
     return StoredRun(
         path,
         specification,
-        tuple(stored for part in specification.parts for stored in _read_stages(pieces, part)),
+        stages,
         LogF(**log_f) if log_f else None,
         float(exact["log_z"]) if exact else None,
-        schedule_from(schedule).pilot if schedule else None,
+        _read_origin(store, stages[0].stage) if stages else None,
+        store.finished,
     )
 
 
-def report_so_far(run: StoredRun) -> Report:
-    """The report of what is finished by now. Of several stages the last one with a finished chain counts.
+def merge_runs(
+    folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str] | None = None
+) -> Report:
+    """The report of several finished runs together: the same examples with the chains of all of them.
 
-    Without an example RAISE has finished it raises Interrupted with what AIS has found, without a chain an
-    InputError.
+    They must have one specification and different parts. Their AIS chains add up, and so do the particles.
+
+    Parameters
+    ----------
+    folders
+        The folders of the runs.
+    out
+        A new folder for the joint run, which can be joined with others in turn.
     """
-    clock = Clock()
-    begun = [stored for stored in run.stages if stored.weights.ais_chains]
-    stages = [stored for stored in begun if stored.stage.index == begun[-1].stage.index]
-    weights = side_by_side([stored.weights for stored in stages]) if stages else None
-    log_z = weights.log_z() if weights else None
-    if weights is None or log_z is None or run.log_f is None:
-        raise InputError(
-            found=f"no finished chain in {run.folder}",
-            expected="at least one, to know anything",
-            remedy="continue the run: repeat the call that began it",
-        )
-    clock.add({"earlier calls": weights.seconds})
-    ais_chains = sum(stored.stage.ais_chains for stored in stages)
-    prob = weights.log_prob()
-    if prob is None:
-        raise Interrupted(optimistic_of(log_z, run.log_f), log_z, ais_chains)
-    first = stages[0].stage
-    settings = replace(
-        Settings(**run.specification.settings, **run.specification.judgement),
-        base=first.base.name,
-        steps=first.steps,
-        examples=len(first.examples),
-        chains=sum(stored.stage.chains for stored in stages),
-        ais_chains=ais_chains,
-    )
-    truth = None if run.exact_log_z is None else exact_from(run.exact_log_z, run.log_f)
-    positions = first.positions[weights.examples]
-    return compose(
-        first.model, settings, run.log_f, truth, log_z, prob, positions, clock.seconds(), run.pilot
-    )
+    runs = [read_run(folder) for folder in folders]
+    first = runs[0]
+    for run in runs:
+        first.specification.check_same(run.specification, str(run.folder))
+        _check_finished(run)
+        _check_same_stage(first, run)
+    for one, other in itertools.combinations(runs, 2):
+        common = set(one.specification.parts) & set(other.specification.parts)
+        if common:
+            raise InputError(
+                found=f"part {min(common)} both in {one.folder} and in {other.folder}, with the same chains",
+                expected="different parts",
+                remedy="compute the second one with part=1 (--part 1), a third with part=2",
+            )
+    # In the order of their parts: the report does not depend on the order of the folders.
+    stages = sorted((stored for run in runs for stored in run.stages), key=lambda stored: stored.stage.part)
+    parts = tuple(stored.stage.part for stored in stages)
+    joint = replace(first, specification=replace(first.specification, parts=parts), stages=tuple(stages))
+    report = joint.report()
+    if out is not None:
+        _write(joint, runs, report, Path(out))
+    return report
 
 
-def _read_stages(pieces: RunFolder, part: int) -> Iterator[StoredStage]:
+def _read_stages(store: RunFolder, part: int) -> Iterator[StoredStage]:
     index = 0
-    while arrays := pieces.read(f"{stage_folder(part, index)}/stage"):
+    while arrays := store.read(f"{stage_folder(part, index)}/stage"):
         stage = stage_from_arrays(arrays)
-        weights = Weights(len(stage.examples), stage.chains, stage.ais_chains)
-        for task in cut(len(stage.examples), stage.chains, stage.ais_chains):
-            weights.recall(pieces, stage.folder, task)
-        yield StoredStage(stage, weights)
+        yield StoredStage(stage, recall_weights(stage, store))
         index += 1
+
+
+def _read_origin(store: RunFolder, stage: Stage) -> Origin:
+    """Where the stages start. The pilot has the chain-steps of all bases that were tried."""
+    schedules = {
+        name: schedule_from_arrays(kept)
+        for name in ("data", "model", "uniform", stage.base.name)
+        if (kept := store.read(f"schedule-{name}"))
+    }
+    if stage.base.name not in schedules:
+        return Origin(stage.base)
+    spent = sum(schedule.pilot.chain_steps for schedule in schedules.values())
+    friction = schedules[stage.base.name]
+    return Origin(stage.base, replace(friction, pilot=replace(friction.pilot, chain_steps=spent)))
+
+
+def _check_finished(run: StoredRun) -> None:
+    if not run.complete:
+        raise InputError(
+            found=f"an unfinished run in {run.folder}",
+            expected="finished ones",
+            remedy="continue it first: repeat the call that began it",
+        )
+    if run.settings.budget is not None:
+        raise InputError(
+            found=f"a run of several stages in {run.folder}",
+            expected="runs with a number of steps, chosen beforehand",
+            remedy="give steps, chains and examples in place of a gap",
+        )
+
+
+def _check_same_stage(one: StoredRun, other: StoredRun) -> None:
+    """Bases and schedules that were measured on different machines may differ by more than rounding."""
+    first, second = (
+        fingerprint(stage_to_arrays(replace(run.stages[0].stage, part=0))) for run in (one, other)
+    )
+    if first != second:
+        raise InputError(
+            found=f"another base or schedule in {other.folder} than in {one.folder}",
+            expected="the same: were they measured on machines of different kinds?",
+            remedy="compute all parts on machines of one kind, or with the linear schedule and base rates from data",
+        )
+
+
+def _write(joint: StoredRun, runs: Sequence[StoredRun], report: Report, out: Path) -> None:
+    with open_run(out, joint.specification) as target:
+        for run in runs:
+            source = RunFolder(run.folder, run.specification.fingerprint)
+            base = run.stages[0].stage.base.name
+            names = [f"base-{base}", f"schedule-{base}", LOG_F, EXACT]
+            for stored in run.stages:
+                tasks = tasks_of(stored.stage.size)
+                names += [
+                    f"{stored.stage.folder}/{name}" for name in ("stage", *(task.name for task in tasks))
+                ]
+            for name in names:
+                arrays = source.read(name)
+                if arrays is not None and target.read(name) is None:
+                    target.write(name, arrays)
+        target.finish(report.to_dict())

@@ -9,8 +9,8 @@ from meltpoint.errors import Progress
 from meltpoint.estimators.ais import LogZ, ais_log_z
 from meltpoint.estimators.csl import csl_log_prob
 from meltpoint.estimators.exact import exact_log_z
-from meltpoint.estimators.reverse import LogProb, raise_log_prob
-from meltpoint.evaluation.clock import Clock
+from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob
+from meltpoint.estimators.reverse import raise_log_prob
 from meltpoint.models.checks import Bits
 from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM
@@ -20,7 +20,7 @@ from meltpoint.paper.pictures import draw_pictures
 from meltpoint.paper.shelf import Loaded
 from meltpoint.randomness import Purpose, generator
 from meltpoint.report.compose import mean_error, optimistic_of
-from meltpoint.statistics.certificate import certify_mean_log_prob
+from meltpoint.report.duration import Clock
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
 from meltpoint.statistics.estimate import Estimate, finite_or_none
 
@@ -94,10 +94,11 @@ def _ais(cell: Cell, log_f: LogF, log_z: LogZ) -> dict[str, Any]:
 def _raise(positions: NDArray[np.integer], log_f: LogF, prob: LogProb) -> dict[str, Any]:
     if len(prob.values) != len(positions):
         raise KeyboardInterrupt
-    mean = float(np.mean(prob.values))
+    one_particle = Melted(prob.log_weights, np.zeros_like(prob.log_weights))
+    certificate, _ = certify_mean_log_prob(*one_particle, np.zeros(0), _CONFIDENCE)
     return {
         **over_the_test_set(prob, positions, log_f),
-        "certificate": certify_mean_log_prob(mean, len(positions), _CONFIDENCE).to_dict(),
+        "certificate": certificate.to_dict(),
     }
 
 

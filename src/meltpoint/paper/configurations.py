@@ -31,7 +31,8 @@ def configuration_log_probs(rbm: RBM, progress: Progress | None = None) -> Float
         if progress:
             progress("configurations", k + 1.0, float(len(high_states)))
     log_f += low_states @ rbm.hidden_bias[:low]
-    return (log_f - logsumexp(log_f)).ravel()
+    total: Any = logsumexp(log_f)
+    return (log_f - total).ravel()
 
 
 def describe_configurations(rbm: RBM, progress: Progress | None = None) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from meltpoint.errors import Progress
-from meltpoint.evaluation.clock import Clock
 from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM
 from meltpoint.paper.cells import Cell
@@ -13,6 +12,7 @@ from meltpoint.paper.compute import describe_log_f
 from meltpoint.paper.records import record_of
 from meltpoint.paper.shelf import Shelf
 from meltpoint.paper.store import Store
+from meltpoint.report.duration import Clock
 
 _ROWS = 4096
 

@@ -2,100 +2,98 @@
 
 import math
 import platform
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.estimators.ais import LogZ
+from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.estimators.pilot import Pilot
-from meltpoint.estimators.reverse import LogProb
-from meltpoint.models import Model
 from meltpoint.models.log_f import LogF
-from meltpoint.report.report import PerExample, Report, Settings
-from meltpoint.report.stages import sigmas_of
-from meltpoint.report.verdict import Signs, judge
-from meltpoint.statistics.certificate import certify_log_z, certify_mean_log_prob
+from meltpoint.report.report import PerExample, Report
+from meltpoint.report.settings import Settings
+from meltpoint.report.verdict import WeightDiagnostics, judge
+from meltpoint.statistics.certificate import certify_log_z
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
-from meltpoint.statistics.estimate import Estimate
-from meltpoint.statistics.halves import halves_apart, halves_apart_mean
+from meltpoint.statistics.estimate import Estimate, combined_error
 from meltpoint.statistics.pareto import pareto_k
+from meltpoint.statistics.split_half import split_half_distance, split_half_mean_distance
 
 
 def compose(
-    model: Model,
+    model: str,
     settings: Settings,
     log_f: LogF,
-    exact: Estimate | None,
+    exact_log_z: float | None,
     log_z: LogZ,
-    prob: LogProb,
+    melted: Melted,
     positions: NDArray[np.integer],
     seconds: dict[str, float],
     pilot: Pilot | None = None,
-    doubt: float | None = None,
+    alpha: float | None = None,
+    interrupted: bool = False,
 ) -> Report:
     """The report of what the estimators found; `positions` (example,) are RAISE's in the test set.
 
-    `doubt` is the probability that `between` may miss, if it is not all of 1 - confidence.
+    `alpha` is the probability that each of `between` and the certificates may miss, if it is not all of 1 -
+    confidence because stages share it.
     """
-    population = len(log_f.values)
+    alpha = 1 - settings.confidence if alpha is None else alpha
+    forward = log_z.log_weights
+    particles = None if settings.particles is None else min(settings.particles, len(forward) + 1)
+    prob = particle_log_prob(*melted, forward, particles)
     optimistic = optimistic_of(log_z, log_f)
-    mean, error = control_variate_mean(prob.values, log_f.values[positions], log_f.values, prob.stderrs)
-    plain_error = subset_error(prob.values, prob.stderrs, population)
-    conservative = Estimate(
-        mean,
-        error,
-        "conservative",
-        "the choice of examples and the noise of their chains, not the bias of few steps",
+    conservative, gap = _conservative_and_gap(prob, log_z, log_f, positions, optimistic)
+    plain_error = subset_error(prob.values, prob.stderrs, len(log_f.values))
+    diagnostics = WeightDiagnostics(
+        log_z.ess,
+        len(forward),
+        pareto_k(forward),
+        float(np.fmax(split_half_distance(forward), split_half_mean_distance(prob.log_weights))),
     )
-    gap = Estimate(
-        optimistic.value - conservative.value,
-        float(np.hypot(optimistic.stderr, conservative.stderr)),
-        "difference",
-        "both errors",
-    )
-    sigmas = sigmas_of((1 - settings.confidence if doubt is None else doubt) / 2)  # half on each side
-    tail = pareto_k(log_z.log_weights)
-    apart = np.fmax(halves_apart(log_z.log_weights), halves_apart_mean(prob.log_weights))
-    signs = Signs(log_z.ess, len(log_z.log_weights), tail, float(apart))
+    used = forward if prob.particles > 1 else forward[:0]
+    certificate, certified_from = certify_mean_log_prob(*melted, used, 1 - alpha)
     return Report(
-        model=repr(model),
-        test_examples=population,
+        model=model,
+        test_examples=len(log_f.values),
         settings=settings,
+        particles=prob.particles,
         pilot=pilot,
         conservative=conservative,
         optimistic=optimistic,
         gap=gap,
-        between=(
-            conservative.value - sigmas * conservative.stderr,
-            optimistic.value + sigmas * optimistic.stderr,
-        ),
-        exact=exact,
+        between=_between(conservative, optimistic, alpha),
+        exact=None if exact_log_z is None else exact_of(exact_log_z, log_f),
         log_z=log_z,
         ess=log_z.ess,
-        pareto_k=tail,
+        pareto_k=diagnostics.pareto_k,
         log_f_error=mean_error(log_f),
-        control_variate_gain=plain_error / error if error > 0 else math.nan,
-        certificate=certify_mean_log_prob(float(np.mean(prob.values)), len(prob.values), settings.confidence),
-        log_z_certificate=certify_log_z(log_z.log_weights, settings.confidence),
-        verdict=judge(gap, signs, settings.tolerance, settings.base),
-        per_example=PerExample(
-            positions, prob.values, prob.stderrs, log_f.values[positions], prob.log_weights
-        ),
-        ais_log_weights=log_z.log_weights,
+        control_variate_gain=plain_error / conservative.stderr if conservative.stderr > 0 else math.nan,
+        certificate=replace(certificate, confidence=settings.confidence),
+        certified_estimate=certified_from,
+        log_z_certificate=replace(certify_log_z(forward, 1 - alpha), confidence=settings.confidence),
+        verdict=judge(gap, diagnostics, settings.tolerance, settings.base),
+        per_example=PerExample(positions, prob.values, prob.stderrs, log_f.values[positions], *melted),
+        ais_log_weights=forward,
         seconds=seconds,
         versions=versions(),
+        interrupted=interrupted,
     )
 
 
 def optimistic_of(log_z: LogZ, log_f: LogF) -> Estimate:
     """The mean log-probability of the whole test set that follows from AIS."""
-    return Estimate(
-        float(np.mean(log_f.values)) - log_z.value,
-        float(np.hypot(log_z.stderr, mean_error(log_f))),
-        "optimistic",
-        log_z.covers,
-    )
+    error, df = combined_error((log_z.stderr, log_z.ess - 1), (mean_error(log_f), math.inf))
+    return Estimate(float(np.mean(log_f.values)) - log_z.value, error, "optimistic", log_z.covers, df=df)
+
+
+def exact_of(log_z: float, log_f: LogF) -> Estimate:
+    """The exact mean log-probability, but for the error of log f, if it has one."""
+    error = mean_error(log_f)
+    covers = "nothing to cover: log Z by enumeration" if error == 0 else "log f"
+    return Estimate(float(np.mean(log_f.values)) - log_z, error, "exact", covers)
 
 
 def mean_error(log_f: LogF) -> float:
@@ -107,3 +105,56 @@ def versions() -> dict[str, str]:
     """Versions of what the numbers depend on."""
     packages = {name: version(name) for name in ("meltpoint", "numpy", "numba")}
     return {**packages, "Python": platform.python_version()}
+
+
+def _conservative_and_gap(
+    prob: LogProb, log_z: LogZ, log_f: LogF, positions: NDArray[np.integer], optimistic: Estimate
+) -> tuple[Estimate, Estimate]:
+    """RAISE's mean over the test set, and its distance from AIS's.
+
+    Both have a part in common: a relative error of the sum of forward weights moves AIS's end by as much, and RAISE's
+    by its forward share. And the mean of log f over the test set is in both. So the gap is known better than its ends.
+    """
+    errors = np.hypot(prob.stderrs, log_f.stderrs[positions])
+    mean, own = control_variate_mean(prob.values, log_f.values[positions], log_f.values, errors)
+    own_df = len(positions) - 1
+    shares = prob.forward_shares.mean(axis=0)  # (group,)
+    in_ais = _shares_of_sum(log_z.log_weights, prob)
+    df = log_z.ess - 1
+    error, error_df = combined_error(
+        (own, own_df), (_norm(shares * prob.forward_stderrs), df), (mean_error(log_f), math.inf)
+    )
+    conservative = Estimate(
+        mean,
+        error,
+        "conservative",
+        "the choice of examples, the noise of their chains and of the forward chains; not the bias of few steps",
+        df=error_df,
+    )
+    common = _norm((in_ais - shares) * prob.forward_stderrs) if len(shares) else log_z.stderr
+    error, error_df = combined_error((own, own_df), (common, df))
+    gap = Estimate(optimistic.value - mean, error, "difference", "the errors of both ends", df=error_df)
+    return conservative, gap
+
+
+def _shares_of_sum(log_weights: NDArray[np.floating], prob: LogProb) -> NDArray[np.floating]:
+    """What part (group,) of the sum of all forward weights each group of particles has."""
+    groups = len(prob.forward_stderrs)
+    if groups == 0:
+        return np.zeros(0)
+    used = groups * (prob.particles - 1)
+    relative = np.exp(log_weights - np.max(log_weights))
+    return relative[:used].reshape(groups, -1).sum(axis=1) / relative.sum()
+
+
+def _norm(errors: NDArray[np.floating]) -> float:
+    return float(np.sqrt(np.sum(np.square(errors))))
+
+
+def _between(conservative: Estimate, optimistic: Estimate, alpha: float) -> tuple[float, float]:
+    """Each end moved outwards by its noise, half of alpha on each side; infinite where the noise is not known."""
+    low = conservative.value - conservative.margin(alpha / 2)
+    high = optimistic.value + optimistic.margin(alpha / 2)
+    # With one particle, or where log f errs, the two may come out in the other order: then neither bounds the other.
+    low, high = min(low, optimistic.value - optimistic.margin(alpha / 2)), max(high, low)
+    return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)

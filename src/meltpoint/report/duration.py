@@ -1,4 +1,6 @@
-"""Lengths of time for people."""
+"""Lengths of time: measured, and for people."""
+
+import time
 
 
 def duration(seconds: float) -> str:
@@ -14,3 +16,30 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+class Clock:
+    """Seconds of each part of an evaluation, and in all."""
+
+    def __init__(self) -> None:
+        self._begun = self._last = time.perf_counter()
+        self._laps: dict[str, float] = {}
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it was started."""
+        return time.perf_counter() - self._begun
+
+    def lap(self, name: str) -> None:
+        """Count the time since the last lap for `name`."""
+        self.add({name: time.perf_counter() - self._last})
+
+    def add(self, laps: dict[str, float]) -> None:
+        """Count laps that were timed elsewhere; the next one begins now."""
+        for name, seconds in laps.items():
+            self._laps[name] = self._laps.get(name, 0.0) + seconds
+        self._last = time.perf_counter()
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds by name, and the total so far."""
+        return {**self._laps, "total": self.elapsed}

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.pilot import Pilot
 from meltpoint.models.checks import Floats
-from meltpoint.report.stages import Spent
+from meltpoint.report.settings import Settings
+from meltpoint.report.stages import StageSummary
 from meltpoint.report.verdict import Verdict
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate, finite_or_none
@@ -19,48 +21,36 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What was asked for."""
-
-    base: str
-    schedule: str
-    steps: int
-    examples: int
-    chains: int
-    ais_chains: int
-    seed: int
-    precision: str
-    tolerance: float
-    confidence: float
-    gap: float | None = None
-    budget: float | None = None
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PerExample:
-    """RAISE per example: position in the test set, log p, its error, log f, log weights (example, chain)."""
+    """RAISE per example: position in the test set, log p_N, its own error, log f, and what they were made of.
+
+    `log_weights` and `log_reverse_weights` (example, chain) are those of the paper's estimator, with one particle.
+    """
 
     positions: NDArray[np.integer]
     log_prob: Floats
     stderr: Floats
     log_f: Floats
     log_weights: Floats
+    log_reverse_weights: Floats
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Report:
     """A likelihood from both sides, in nats per example. Print it, plot it, or take `to_dict()`.
 
-    `conservative` (RAISE) and `optimistic` (AIS) are the bracket, `gap` their difference, `verdict` what to
-    make of it. `settings` is what was asked for, `pilot` what finding the schedule cost; after Ctrl-C
-    `per_example` has fewer examples than that. `between` are the ends that the model's own value lies between, with
-    the confidence of the settings; `stages` are those of a run that was asked for a gap.
+    `conservative` (RAISE with `particles` particles) and `optimistic` (AIS) are the bracket, `gap` their difference,
+    `verdict` what to make of it. `settings` is what was asked for, `pilot` what finding the schedule cost; after
+    Ctrl-C the report is `interrupted`, and `per_example` may have fewer examples than were asked for. `between` is an
+    interval for the model's own value with the confidence of the settings, provided that the chains missed no mode;
+    `stages` are those of a run that was asked for a gap.
     """
 
     model: str
     test_examples: int
     settings: Settings
+    particles: int
     pilot: Pilot | None
     conservative: Estimate
     optimistic: Estimate
@@ -73,13 +63,15 @@ class Report:
     log_f_error: float
     control_variate_gain: float
     certificate: Certificate
+    certified_estimate: float
     log_z_certificate: Certificate
     verdict: Verdict
     per_example: PerExample
     ais_log_weights: Floats
     seconds: dict[str, float]
     versions: dict[str, str]
-    stages: tuple[Spent, ...] = ()
+    stages: tuple[StageSummary, ...] = ()
+    interrupted: bool = False
 
     def __repr__(self) -> str:
         return f"Report({self.model}: {self.conservative} to {self.optimistic}, {self.verdict.reason})"
@@ -88,12 +80,6 @@ class Report:
         from meltpoint.report.text import render
 
         return render(self)
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the run before all chains were finished."""
-        examples, chains = len(self.per_example.log_prob), len(self.ais_log_weights)
-        return examples < self.settings.examples or chains < self.settings.ais_chains
 
     def plot(self) -> Figure:
         """A figure of the estimates per example and the spread of the log weights; save it with savefig."""
@@ -108,6 +94,7 @@ class Report:
             "model": self.model,
             "test_examples": self.test_examples,
             "settings": vars(self.settings).copy(),
+            "particles": self.particles,
             "pilot": self.pilot.to_dict() if self.pilot else None,
             "conservative": self.conservative.to_dict(),
             "optimistic": self.optimistic.to_dict(),
@@ -121,6 +108,7 @@ class Report:
             "log_f_error": finite_or_none(self.log_f_error),
             "control_variate_gain": finite_or_none(self.control_variate_gain),
             "certificate": self.certificate.to_dict(),
+            "certified_estimate": finite_or_none(self.certified_estimate),
             "log_z_certificate": self.log_z_certificate.to_dict(),
             "examples": {
                 "positions": [int(i) for i in per.positions],
@@ -133,3 +121,22 @@ class Report:
             "versions": self.versions,
             "interrupted": self.interrupted,
         }
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C when AIS had an answer and RAISE had none: one side of the bracket, so no report.
+
+    `log_z` is what AIS found with the chains that were finished, `optimistic` the likelihood that follows.
+    """
+
+    def __init__(self, optimistic: Estimate, log_z: LogZ, ais_chains: int) -> None:
+        done = len(log_z.log_weights)
+        stage = (
+            f"of {ais_chains:,} AIS chains, {done:,} were finished" if done < ais_chains else "AIS was done"
+        )
+        super().__init__(
+            f"{stage}, RAISE had finished no example: optimistic {optimistic}, conservative unknown "
+            f"(log Z {log_z})"
+        )
+        self.optimistic = optimistic
+        self.log_z = log_z

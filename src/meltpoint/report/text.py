@@ -3,22 +3,25 @@
 import math
 import textwrap
 
-import numpy as np
-
 from meltpoint.report.duration import duration
 from meltpoint.report.report import Report
-from meltpoint.report.stages import Spent
+from meltpoint.report.stages import StageSummary
 from meltpoint.statistics.estimate import Estimate, decimals
 
 _WIDTH = 79
 _LABEL = 22
+_WIDE_LABEL = 32  # of the bracket
 _WORTH_A_WORD = 0.05  # seconds
 _GLUE = "\N{NO-BREAK SPACE}"  # where a line must not end; printed as a space
 
 
 def render(report: Report) -> str:
     """The report as lines of text."""
-    bracket = [("conservative (RAISE)", report.conservative), ("optimistic (AIS)", report.optimistic)]
+    particles = f", N = {report.particles:,}" if report.particles > 1 else ""
+    bracket = [
+        (f"conservative (RAISE{particles})", report.conservative),
+        ("optimistic (AIS)", report.optimistic),
+    ]
     if report.exact:
         bracket.insert(1, ("exact", report.exact))
     digits = report.gap.digits
@@ -39,12 +42,11 @@ def _details(report: Report) -> dict[str, str]:
     """What is needed to judge and to repeat the run, by label."""
     s, per = report.settings, report.per_example
     ais_chains = min(s.ais_chains, len(report.ais_log_weights))
-    estimate = decimals(float(np.mean(per.log_prob)), 2)
-    low, high = (decimals(end, report.gap.digits) for end in report.between)
+    estimate = decimals(report.certified_estimate, 2)
     details = {
-        "between": f"{low} and {high} with {100 * s.confidence:.12g}% confidence, as far as errors are normal",
+        "between": _between(report),
         "certificate": f"{report.certificate} (estimated: {estimate}), whatever the number of steps and "
-        "chains; p_ann is the annealing model",
+        f"chains; {_annealing_model(report)}",
         "log Z": f"{report.log_z} ({str(report.log_z_certificate).removeprefix('log Z ')}); "
         f"effective sample size {report.ess:,.0f} of "
         f"{_count(ais_chains, 'chain')}{_tail(report)}",
@@ -75,6 +77,25 @@ def _details(report: Report) -> dict[str, str]:
     return details
 
 
+def _between(report: Report) -> str:
+    low, high = report.between
+    sure = (
+        f"with {100 * report.settings.confidence:.12g}% confidence, provided that the chains missed no mode"
+    )
+    shown = [decimals(end, report.gap.digits) for end in (low, high)]
+    if math.isfinite(low) and math.isfinite(high):
+        return f"{shown[0]} and {shown[1]} {sure}"
+    if math.isfinite(high):
+        return f"below {shown[1]} {sure}; no lower end is known"
+    return "no interval: two chains and two examples are the least that has an error"
+
+
+def _annealing_model(report: Report) -> str:
+    if "p_N" in report.certificate.quantity:
+        return "p_N is the annealing model with N particles"
+    return "p_ann is the annealing model"
+
+
 def _wrapped(text: str, label: str = "") -> list[str]:
     begin = f"{label:<{_LABEL}}" if label else ""
     lines = textwrap.wrap(text, _WIDTH, initial_indent=begin, subsequent_indent=" " * len(begin))
@@ -82,7 +103,7 @@ def _wrapped(text: str, label: str = "") -> list[str]:
 
 
 def _estimate(label: str, estimate: Estimate, digits: int) -> str:
-    return f"{label:<{_LABEL}}{estimate.value_text(digits):>10} {estimate.error_text(digits)}"
+    return f"{label:<{_WIDE_LABEL}}{estimate.value_text(digits):>10} {estimate.error_text(digits)}"
 
 
 def _gain(report: Report) -> str:
@@ -93,7 +114,7 @@ def _gain(report: Report) -> str:
     return f"; with the control variate the error is {times:.1f} × {what}"
 
 
-def _stage(stage: Spent) -> str:
+def _stage(stage: StageSummary) -> str:
     return (
         f"{_count(stage.steps, 'step')} of {stage.examples:,} × {stage.chains:,} and {stage.ais_chains:,} chains: "
         f"gap {stage.optimistic - stage.conservative:.2f}, below {stage.upper:.2f}"

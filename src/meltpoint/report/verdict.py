@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 from meltpoint.statistics.estimate import Estimate, decimals
 
-Reason: TypeAlias = Literal["agree", "gap", "inverted", "degenerate", "heavy", "halves", "noisy"]
+Reason: TypeAlias = Literal["agree", "gap", "inverted", "degenerate", "heavy", "halves", "noisy", "target"]
 
 _ENOUGH_ESS = 5.0
 _SIGMAS = 2.0  # within which noise may lie
@@ -35,7 +35,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Signs:
+class WeightDiagnostics:
     """What the weights say of themselves: reasons to doubt an error bar.
 
     `ess` is the effective sample size of `ais_chains` chains and `pareto_k` the shape of their tail; `apart` is how
@@ -49,18 +49,18 @@ class Signs:
     apart: float = math.nan
 
 
-def judge(gap: Estimate, signs: Signs, tolerance: float, base: str = "data") -> Verdict:
-    """Judge a bracket from its gap, the signs its weights give, and the tolerated gap.
+def judge(gap: Estimate, diagnostics: WeightDiagnostics, tolerance: float, base: str = "data") -> Verdict:
+    """Judge a bracket from its gap, the diagnostics its weights give, and the tolerated gap.
 
     What is certain comes first, whatever the noise: a gap or an inversion far beyond the tolerance. Then what
     makes the rest unknowable: weights carried by few chains, tails without a mean, chains that contradict each
     other, noise above the tolerance. Then the finer cases.
 
-    >>> judge(Estimate(0.05, 0.02, "difference", ""), Signs(ess=80.0, ais_chains=400), tolerance=1.0).reason
+    >>> judge(Estimate(0.05, 0.02, "difference", ""), WeightDiagnostics(ess=80.0, ais_chains=400), tolerance=1.0).reason
     'agree'
     """
     if not math.isfinite(gap.value):
-        return _doubt(
+        return _distrust(
             "degenerate",
             f"Degenerate weights: the gap is {gap.value}, because some log weights are not finite. "
             "Are the model's parameters of a sensible size?",
@@ -71,17 +71,17 @@ def judge(gap: Estimate, signs: Signs, tolerance: float, base: str = "data") -> 
         return _wide(gap, base)
     if gap.value < -tolerance - _SIGMAS * error:
         return _inverted(gap)
-    doubt = _doubt_in_weights(signs, error, tolerance)
-    if doubt is not None:
-        return doubt
+    problem = _distrust_weights(diagnostics, error, tolerance)
+    if problem is not None:
+        return problem
     if not known:
-        return _doubt(
+        return _distrust(
             "noisy",
             "Noise unknown: a single chain or a single example has no standard error, so agreement would "
             "mean nothing. Use at least two of each.",
         )
     if _SIGMAS * error > tolerance:
-        return _doubt(
+        return _distrust(
             "noisy",
             f"Too noisy: the gap is only known to ± {decimals(error, 2)} nats. Raise examples, chains or "
             "ais_chains.",
@@ -98,37 +98,49 @@ def judge(gap: Estimate, signs: Signs, tolerance: float, base: str = "data") -> 
     )
 
 
-def _doubt_in_weights(signs: Signs, error: float, tolerance: float) -> Verdict | None:
+def _distrust_weights(diagnostics: WeightDiagnostics, error: float, tolerance: float) -> Verdict | None:
     # Not "ess < …": an effective sample size that is NaN must not pass.
-    if not signs.ess >= min(_ENOUGH_ESS, signs.ais_chains / 2):
-        return _doubt(
+    if not diagnostics.ess >= min(_ENOUGH_ESS, diagnostics.ais_chains / 2):
+        return _distrust(
             "degenerate",
-            f"Degenerate weights: of {signs.ais_chains:,} AIS chains as few as {signs.ess:.1f} carry the "
+            f"Degenerate weights: of {diagnostics.ais_chains:,} AIS chains as few as {diagnostics.ess:.1f} carry the "
             "estimate, so its error is not known. Raise steps, or ais_chains.",
         )
-    heavy = signs.pareto_k > _HEAVY_K and _HEAVY_FACTOR * _SIGMAS * error > tolerance
-    if heavy or signs.pareto_k >= _NO_MEAN_K:
-        return _doubt(
+    heavy = diagnostics.pareto_k > _HEAVY_K and _HEAVY_FACTOR * _SIGMAS * error > tolerance
+    if heavy or diagnostics.pareto_k >= _NO_MEAN_K:
+        return _distrust(
             "heavy",
-            f"Heavy tails: the AIS weights have a Pareto k of {signs.pareto_k:.2f} (up to {_HEAVY_K} is well), so "
-            "the largest of them has not been seen yet and the errors are too small. Raise steps, or ais_chains.",
+            f"Heavy tails: the AIS weights have a Pareto k of {diagnostics.pareto_k:.2f} ({_HEAVY_K} or less is "
+            "fine), so the largest of them has not been seen yet and the errors are too small. Raise steps, or "
+            "ais_chains.",
         )
-    if signs.apart > _APART_SIGMAS:
-        return _doubt(
+    if diagnostics.apart > _APART_SIGMAS:
+        return _distrust(
             "halves",
-            f"Halves disagree: the two halves of the chains are {signs.apart:.1f} standard errors apart, so the "
+            f"Halves disagree: the two halves of the chains are {diagnostics.apart:.1f} standard errors apart, so the "
             "errors are too small. Raise steps and chains.",
         )
     return None
 
 
-def _doubt(reason: Reason, sentence: str) -> Verdict:
+def judge_target(verdict: Verdict, upper: float, target: float) -> Verdict:
+    """The verdict of a run that was asked for a gap: agreement is not enough if its upper limit missed the target."""
+    if verdict.reason != "agree" or upper <= target:
+        return verdict
+    return _distrust(
+        "target",
+        f"Target missed: the gap is only known to be below {decimals(upper, 2)} nats, and {target:g} were asked for. "
+        "Give more time (budget): a run with a folder goes on from here.",
+    )
+
+
+def _distrust(reason: Reason, sentence: str) -> Verdict:
     return Verdict(reason, False, sentence)
 
 
 def _wide(gap: Estimate, base: str) -> Verdict:
     other = "" if base == "data" else ", or anneal from data base rates (train)"
-    return _doubt(
+    return _distrust(
         "gap",
         f"Gap too large: the two estimates are {decimals(gap.value, 2)} nats apart, and the truth may lie "
         f"anywhere between them. Raise steps{other}.",
@@ -136,7 +148,7 @@ def _wide(gap: Estimate, base: str) -> Verdict:
 
 
 def _inverted(gap: Estimate) -> Verdict:
-    return _doubt(
+    return _distrust(
         "inverted",
         f"Inverted: RAISE lies {decimals(-gap.value, 2)} nats above AIS. RAISE bounds the annealing model's "
         "likelihood, and with these steps that seems to be a better model than the one evaluated (or AIS is "

@@ -69,6 +69,11 @@ class RunFolder:
                 "finished is written as soon as that is possible"
             )
 
+    @property
+    def finished(self) -> bool:
+        """Whether the report was written."""
+        return (self.folder / REPORT).is_file()
+
     def finish(self, report: dict[str, Any]) -> None:
         """Write the report."""
         try:
@@ -110,7 +115,10 @@ def open_run(path: str | os.PathLike[str], specification: Specification) -> Iter
     with locked(folder):
         _sweep(folder)
         if (folder / FILE).exists():
-            _check_continued(specification, read_specification(folder), folder)
+            found = read_specification(folder)
+            _check_continued(specification, found, folder)
+            if specification.judgement != found.judgement:  # what is asked for now
+                write_specification(specification, folder)
         else:
             write_specification(specification, folder)
         run = RunFolder(folder, specification.fingerprint)

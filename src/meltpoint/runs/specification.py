@@ -13,7 +13,7 @@ from meltpoint.runs.fingerprint import fingerprint
 FORMAT = 1
 """Version of the folder's layout."""
 
-METHOD = 1
+METHOD = 2
 """Version of the method. It changes whenever the same model, data, settings and seed give other weights."""
 
 FILE = "specification.json"

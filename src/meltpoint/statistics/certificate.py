@@ -1,8 +1,7 @@
 """Bounds that hold for any number of chains and steps, with no assumption on the weights.
 
-An estimator with E[p̂] = p satisfies P(p̂ >= p / d) <= d (Markov). The estimates of different examples are
-independent, so their product is unbiased for the product of the probabilities, and the price log(1/d) is paid
-once for all of them together.
+An estimator with E[Ẑ] = Z satisfies P(Ẑ >= Z / d) <= d (Markov), so log Z > log Ẑ - log(1/d) with probability at
+least 1 - d. `estimators.particles` does the same for probabilities of examples.
 
 For Z the chains are cut into groups whose mean weights Z_1, …, Z_k are independent and unbiased. The products
 M_j = (Z_1 / Z) … (Z_j / Z) are a martingale of positive numbers that starts at 1, so P(M_j >= 1/d for any j)
@@ -50,16 +49,6 @@ class Certificate:
         return {"bound": finite_or_none(self.bound), "confidence": self.confidence, "quantity": self.quantity}
 
 
-def certify_mean_log_prob(mean: float, examples: int, confidence: float) -> Certificate:
-    """Lower bound on the mean of log p_ann over the examples RAISE was run for, given the mean estimate.
-
-    >>> print(certify_mean_log_prob(-86.5, examples=100, confidence=0.99))
-    mean log p_ann of these 100 examples > -86.55 with 99% confidence
-    """
-    cost = _cost(confidence) / examples
-    return Certificate(mean - cost, confidence, f"mean log p_ann of these {examples} examples")
-
-
 def certify_log_z(log_weights: NDArray[np.floating], confidence: float) -> Certificate:
     """Lower bound on log Z, given the log weights (chain,) of independent chains, each unbiased for Z.
 
@@ -67,7 +56,7 @@ def certify_log_z(log_weights: NDArray[np.floating], confidence: float) -> Certi
     log Z > -0.11 with 99% confidence
     """
     bounds = [
-        _best_product(log_weights, groups, _cost(confidence) - math.log(share))
+        _best_product(log_weights, groups, cost_of(confidence) - math.log(share))
         for groups, share in _scales(len(log_weights), confidence)
     ]
     return Certificate(max(bounds), confidence, "log Z")
@@ -76,7 +65,7 @@ def certify_log_z(log_weights: NDArray[np.floating], confidence: float) -> Certi
 def _scales(chains: int, confidence: float) -> list[tuple[int, float]]:
     """Numbers of groups, and the share of d that each may spend."""
     # k groups lose v k / (2 n) by the noise of their means and pay log(1/d) / k: equal for v = 2.
-    many = min(chains, max(1, round(math.sqrt(chains * _cost(confidence)))))
+    many = min(chains, max(1, round(math.sqrt(chains * cost_of(confidence)))))
     few = many // _FEWER
     return [(many, 1 - _SHARE_OF_FEW), (few, _SHARE_OF_FEW)] if few else [(many, 1.0)]
 
@@ -97,5 +86,6 @@ def check_confidence(confidence: float) -> float:
     return confidence
 
 
-def _cost(confidence: float) -> float:
+def cost_of(confidence: float) -> float:
+    """log(1/d): what Markov's inequality costs, in nats, for d = 1 - confidence."""
     return -math.log1p(-check_confidence(confidence))

@@ -1,7 +1,7 @@
 """A number with its standard error, its direction, and what the error covers."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Direction: TypeAlias = Literal["optimistic", "conservative", "lower bound", "exact", "difference"]
@@ -11,7 +11,7 @@ _LARGE = 1e7  # from here on decimals say nothing and digits would not end
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate in nats.
+    """An estimate in nats, with its standard error and the degrees of freedom that this was estimated with.
 
     >>> print(Estimate(-86.351, 0.0123, "optimistic", "the noise of the AIS chains"))
     -86.35 ± 0.01
@@ -21,6 +21,7 @@ class Estimate:
     stderr: float
     direction: Direction
     covers: str
+    df: float = field(default=math.inf, kw_only=True)
 
     def __str__(self) -> str:
         return f"{self.value_text(self.digits)} {self.error_text(self.digits)}"
@@ -45,6 +46,18 @@ class Estimate:
         shown = round(self.stderr, digits)
         return f"± {decimals(shown, digits)}" if shown > 0 else f"± <{10**-digits:g}"
 
+    def margin(self, alpha: float) -> float:
+        """What noise exceeds, on one side, with probability alpha (Student's t); infinite if the error is unknown.
+
+        >>> round(Estimate(0.0, 1.0, "exact", "").margin(0.025), 2)
+        1.96
+        """
+        if not math.isfinite(self.stderr) or not self.df > 0:
+            return math.inf
+        from scipy.special import stdtrit
+
+        return float(-stdtrit(min(self.df, 1e9), alpha)) * self.stderr
+
     def to_dict(self) -> dict[str, Any]:
         """The same as plain numbers and strings; what is not a number, such as an unknown error, is None."""
         return {
@@ -53,6 +66,27 @@ class Estimate:
             "direction": self.direction,
             "covers": self.covers,
         }
+
+
+def combined_error(*parts: tuple[float, float]) -> tuple[float, float]:
+    """Standard error of a sum of independent parts (error, degrees of freedom), and its own degrees of freedom.
+
+    Welch and Satterthwaite: (sum of v)^2 / sum of v^2 / df, for variances v. A part without an error counts for
+    nothing; one whose error is not known makes the sum's unknown.
+
+    >>> combined_error((3.0, 10.0), (4.0, math.inf))[0]
+    5.0
+    """
+    variances = [error**2 for error, _ in parts]
+    total = sum(variances)
+    if not total > 0 or not math.isfinite(total):
+        return math.sqrt(total) if total == 0 else math.nan, math.inf
+    spent = sum(
+        (v / total) ** 2 / df if df > 0 else math.inf
+        for v, (_, df) in zip(variances, parts, strict=True)
+        if v > 0
+    )
+    return math.sqrt(total), 1 / spent if spent > 0 else math.inf
 
 
 def finite_or_none(value: float) -> float | None:

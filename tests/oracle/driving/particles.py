@@ -13,7 +13,7 @@ from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.loop import Annealed, prepare_path
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.reference import anneal_reference
-from meltpoint.estimators import ais, raise_
+from meltpoint.estimators import ais, particles, raise_
 from meltpoint.models import Model, dbn
 from meltpoint.models.blocks import Segment
 from meltpoint.units.unit import Bits, Floats
@@ -63,7 +63,7 @@ def expected_estimates(
     model: Model,
     base: Base,
     betas: Floats,
-    particles: int,
+    n_particles: int,
     forward: tuple[Floats, Floats] | None = None,
     change: Callable[[Floats, int], Floats] = lambda estimates, _n: estimates,
 ) -> Floats:
@@ -80,13 +80,13 @@ def expected_estimates(
     weight = weight.reshape(melted.log_weights.shape)
     probability, log_weights = forward or forward_weights(model, base, betas)
     total = np.zeros(2**model.n_visible)
-    for others in combinations_with_replacement(range(len(probability)), particles - 1):
+    for others in combinations_with_replacement(range(len(probability)), n_particles - 1):
         which = np.array(others, int)
-        ways = factorial(particles - 1) / np.prod([factorial(count) for count in np.bincount(which)])
-        found = raise_.particle_log_prob(
-            melted.log_weights, melted.log_reverse_weights, log_weights[which], particles
+        ways = factorial(n_particles - 1) / np.prod([factorial(count) for count in np.bincount(which)])
+        found = particles.particle_log_prob(
+            melted.log_weights, melted.log_reverse_weights, log_weights[which], n_particles
         )
-        expected = (weight * change(np.exp(found.log_weights), particles)).sum(axis=1)
+        expected = (weight * change(np.exp(found.log_weights), n_particles)).sum(axis=1)
         total += ways * np.prod(probability[which]) * expected
     return total
 

@@ -1,4 +1,4 @@
-"""Whether the two halves of the chains tell the same: they differ by chance alone, or an error is wrong."""
+"""Whether the two halves of the chains agree: they differ by chance alone, or a standard error is wrong."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 
 
-def halves_apart(log_weights: NDArray[np.floating]) -> float:
+def split_half_distance(log_weights: NDArray[np.floating]) -> float:
     """Distance, in standard errors, of the log mean weights of the two halves of independent chains (chain,).
 
-    >>> halves_apart(np.log([1.0, 3.0, 1.0, 3.0]))
+    >>> split_half_distance(np.log([1.0, 3.0, 1.0, 3.0]))
     0.0
     """
     middle = len(log_weights) // 2
@@ -20,7 +20,7 @@ def halves_apart(log_weights: NDArray[np.floating]) -> float:
     return _in_errors(float(log_mean_exp(halves[0]) - log_mean_exp(halves[1])), float(error))
 
 
-def halves_apart_mean(log_weights: NDArray[np.floating]) -> float:
+def split_half_mean_distance(log_weights: NDArray[np.floating]) -> float:
     """The same for the mean over examples of log mean weights (example, chain), from its spread over examples.
 
     Both halves have as many chains, or their biases would differ: of an odd number the last is left out.

@@ -1,0 +1,319 @@
+"""A stage computed: its tasks are given to threads, processes or a cluster, and their results kept as they come in."""
+
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from threading import Event, Lock
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.annealing.backend import PreparedPath
+from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.loop import compile_kernels, prepare_path
+from meltpoint.errors import InputError, Progress
+from meltpoint.estimators.ais import run_ais
+from meltpoint.estimators.raise_ import run_raise
+from meltpoint.evaluation.stage import Stage, StageWeights, Task, stage_from_arrays, stage_to_arrays, tasks_of
+from meltpoint.evaluation.workers import heed
+from meltpoint.runs.fingerprint import Arrays, fingerprint
+from meltpoint.runs.pieces import read_piece, write_piece
+from meltpoint.runs.store import Nowhere, Store
+
+ANNEALING = "AIS and RAISE"
+"""What progress calls a stage, unless it is told otherwise."""
+
+_LOOK_SECONDS = 0.1  # between looks at the progress
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How a stage is computed: nothing here changes a number.
+
+    By `threads` threads of this process, or by the workers of `executor`. `store` keeps what is finished.
+    """
+
+    threads: int
+    progress: Progress | None = None
+    executor: Executor | None = None
+    store: Store = field(default_factory=Nowhere)
+    task: str = ANNEALING
+
+
+@dataclass(frozen=True, eq=False)
+class StageResult:
+    """A stage's weights, as far as they are known; `complete` unless it was interrupted.
+
+    `seconds` are those of AIS and of RAISE, and the core seconds of earlier calls.
+    """
+
+    weights: StageWeights
+    complete: bool
+    seconds: dict[str, float]
+
+
+def run_stage(stage: Stage, execution: Execution) -> StageResult:
+    """Run AIS and RAISE, but for what is in the store. Ctrl-C ends it, and gives what is finished by then."""
+    _keep_stage(stage, execution.store)
+    weights = recall_weights(stage, execution.store)
+    tasks = tasks_of(stage.size)
+    missing = [task for task in tasks if not weights.knows(task)]
+    earlier, begun = weights.seconds, time.perf_counter()
+    seconds: dict[str, float] = {}
+    interrupted = False
+    try:
+        with _workers(stage, execution, len(missing)) as workers:
+            look = _progress_of(stage, tasks, missing, workers, execution)
+            for task, result in _completed(workers, missing, look):
+                weights.put(task, result)
+                execution.store.write(f"{stage.folder}/{task.name}", result)
+                if weights.ais_complete and "AIS" not in seconds:
+                    seconds["AIS"] = time.perf_counter() - begun
+    except KeyboardInterrupt:
+        interrupted = True
+    last = "RAISE" if weights.ais_complete else "AIS"
+    seconds[last] = time.perf_counter() - begun - sum(seconds.values())
+    if earlier > 0:
+        seconds["earlier calls"] = earlier
+    return StageResult(weights, weights.complete and not interrupted, seconds)
+
+
+def recall_weights(stage: Stage, store: Store) -> StageWeights:
+    """What a store has of a stage's weights."""
+    weights = StageWeights(stage.size)
+    for task in tasks_of(stage.size):
+        weights.recall(store, stage.folder, task)
+    return weights
+
+
+def _keep_stage(stage: Stage, store: Store) -> None:
+    """Store what the weights depend on, or make sure that it is what is stored."""
+    name, arrays = f"{stage.folder}/stage", stage_to_arrays(stage)
+    kept = store.read(name)
+    if kept is None:
+        store.write(name, arrays)
+    elif fingerprint(kept) != fingerprint(arrays):
+        raise InputError(
+            found=f"another schedule, base or other chains in {stage.folder} of the run",
+            expected="the stage that was begun",
+            remedy="choose another folder",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedStage:
+    """A stage with what all of its tasks need, made once."""
+
+    stage: Stage
+
+    @cached_property
+    def path(self) -> PreparedPath:
+        """The path from base to model, as a backend runs it."""
+        return prepare_path(annealing_path(self.stage.model, self.stage.base), self.stage.precision)
+
+    def compute(
+        self, task: Task, threads: int = 1, progress: Progress | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """The arrays of a task, as `StageWeights` takes them; KeyboardInterrupt if its chains were stopped."""
+        begun = time.perf_counter()
+        stage = self.stage
+        how: dict[str, Any] = {"threads": threads, "progress": progress}
+        if task.estimator == "ais":
+            first = stage.part * stage.ais_chains + task.first
+            chains = np.arange(first, first + task.count)
+            annealed = run_ais(self.path, stage.betas, chains, stage.seed, **how)
+            arrays, interrupted = {"log_weights": annealed.log_weights}, annealed.interrupted
+        else:
+            first = stage.part * stage.chains
+            melted = run_raise(
+                stage.model,
+                self.path,
+                stage.betas,
+                stage.examples[task.part],
+                np.arange(task.first, task.first + task.count),
+                np.arange(first, first + stage.chains),
+                stage.seed,
+                **how,
+            )
+            arrays = {"log_weights": melted.log_weights, "log_reverse_weights": melted.log_reverse_weights}
+            interrupted = melted.interrupted
+        if interrupted:
+            raise KeyboardInterrupt
+        return {**arrays, "seconds": np.array(time.perf_counter() - begun)}
+
+
+Result: TypeAlias = Arrays
+
+
+@dataclass(frozen=True)
+class _Workers:
+    """Whoever computes tasks: `submit` begins one, `under_way` tells the chain-steps done of unfinished ones."""
+
+    submit: Callable[[Task], "Future[Result]"]
+    under_way: Callable[[set[Task]], float] = lambda _tasks: 0.0
+
+
+@contextmanager
+def _workers(stage: Stage, execution: Execution, n_tasks: int) -> Iterator[_Workers]:
+    executor = execution.executor
+    if executor is None:
+        prepared = PreparedStage(stage)
+        if n_tasks:
+            compile_kernels(prepared.path, execution.progress)
+        with _threads(prepared, n_tasks, execution.threads) as workers:
+            yield workers
+    elif type(executor).__module__.partition(".")[0] == "distributed":
+        from meltpoint.evaluation import dask  # which need not be installed
+
+        payload = payload_of(stage)
+        sent = dask.send(executor, payload, payload.fingerprint)
+        yield _Workers(lambda task: executor.submit(_compute_on_dask, sent, task))
+    else:
+        with tempfile.TemporaryDirectory(prefix="meltpoint-") as folder:
+            payload = payload_of(stage, Path(folder) / "stage.npz")
+            yield _Workers(lambda task: executor.submit(_compute_in_worker, payload, task))
+
+
+@contextmanager
+def _threads(prepared: PreparedStage, n_tasks: int, threads: int) -> Iterator[_Workers]:
+    """Threads of this process. They tell how far they are; leaving this stops the tasks that are not finished."""
+    stop = Event()
+    each = max(1, threads // max(1, n_tasks))  # fewer tasks than threads: several threads for each
+    done: dict[Task, float] = {}
+
+    def run(task: Task) -> Result:
+        def watch(name: str, chain_steps: float, _total: float) -> None:
+            if stop.is_set():
+                raise KeyboardInterrupt
+            if name == task.estimator.upper():  # and not the preparation of kernels
+                done[task] = chain_steps
+
+        return prepared.compute(task, each, watch)
+
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            yield _Workers(
+                lambda task: pool.submit(run, task), lambda tasks: sum(done.get(task, 0.0) for task in tasks)
+            )
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A stage on its way to workers: its arrays, or a file that has them.
+
+    Payloads with the same fingerprint are equal, so that a worker prepares one of them only.
+    """
+
+    fingerprint: str
+    content: "dict[str, NDArray[Any]] | Path" = field(compare=False, repr=False)
+
+
+def payload_of(stage: Stage, path: Path | None = None) -> Payload:
+    """A stage to be carried along, or written to a file that the workers read."""
+    arrays = stage_to_arrays(stage)
+    if path is not None:
+        write_piece(path, arrays)
+    return Payload(fingerprint(arrays), arrays if path is None else path)
+
+
+def load_payload(payload: Payload) -> PreparedStage:
+    """The stage of a payload, ready for its tasks; kept for the tasks to come, one for all threads of a worker."""
+    with _loading:
+        return _load(payload)
+
+
+_loading = Lock()
+
+
+@lru_cache(maxsize=2)
+def _load(payload: Payload) -> PreparedStage:
+    arrays = payload.content if isinstance(payload.content, dict) else _read(payload.content)
+    prepared = PreparedStage(stage_from_arrays(arrays))
+    compile_kernels(prepared.path)  # before two threads can begin to
+    return prepared
+
+
+def _read(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        return read_piece(path)
+    except InputError as problem:
+        raise InputError(
+            found=f"{problem.found} on a worker ({platform.node()})",
+            expected="workers that see the disk of this machine",
+            remedy="use a Dask cluster, where the model travels through the network",
+        ) from problem
+
+
+def _compute_in_worker(payload: Payload, task: Task) -> Result:
+    return load_payload(payload).compute(task, progress=heed)
+
+
+def _compute_on_dask(payload: Payload, task: Task) -> Result:
+    from meltpoint.evaluation import dask
+
+    with dask.unwatched():
+        return load_payload(payload).compute(task)
+
+
+def _completed(
+    workers: _Workers, tasks: Sequence[Task], look: Callable[[set[Task]], None]
+) -> Iterator[tuple[Task, Result]]:
+    """Tasks and their results in the order of their completion; `look` is told several times a second what is left."""
+    futures: dict[Future[Result], Task] = {}
+    try:
+        for task in tasks:
+            futures[workers.submit(task)] = task
+        pending = set(futures)
+        while pending:
+            finished, pending = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            for future in sorted(finished, key=_failed):  # what is good is kept before an error ends it all
+                yield futures[future], future.result()
+            look({futures[future] for future in pending})
+    except (BrokenExecutor, CancelledError) as problem:
+        raise InputError(
+            found=f"workers that ended before their work was done ({str(problem) or type(problem).__name__})",
+            expected="workers that live on",
+            remedy="was one killed, or the memory full? Start fewer, and call again; a run with a folder "
+            "(run=, --run) continues where it was",
+        ) from problem
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _failed(future: "Future[Result]") -> bool:
+    return future.cancelled() or future.exception() is not None
+
+
+def _progress_of(
+    stage: Stage, tasks: Sequence[Task], missing: Sequence[Task], workers: _Workers, execution: Execution
+) -> Callable[[set[Task]], None]:
+    """Tells the progress of AIS and RAISE as one task, in chain-steps: the remaining time is that of both."""
+    amounts = {task: task.work(stage) for task in tasks}
+    total = sum(amounts.values())
+
+    def look(pending: set[Task]) -> None:
+        if execution.progress:
+            left = sum(amounts[task] for task in pending) - workers.under_way(pending)
+            execution.progress(execution.task, total - left, total)
+
+    look(set(missing))
+    return look

@@ -1,0 +1,112 @@
+"""What an evaluation needs before annealing, computed once in a run: log f, exact log Z, the base and its schedule."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
+from meltpoint.errors import Progress
+from meltpoint.estimators.exact import exact_log_z
+from meltpoint.estimators.pilot import FrictionSchedule, Pilot
+from meltpoint.models import Model
+from meltpoint.models.checks import Bits
+from meltpoint.models.log_f import LogF
+from meltpoint.runs.fingerprint import Arrays
+from meltpoint.runs.store import Store, remember
+
+LOG_F, EXACT = "log_f", "exact"
+"""Names of chunks in a run's folder; those of bases and schedules are `base-NAME` and `schedule-NAME`."""
+
+_PILOT = tuple(field.name for field in fields(Pilot))
+_EXACT_UNITS = 20  # on the smaller side: enumeration then takes less than a second
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """Where annealing starts: a base, and the friction from there to the model, if it was measured."""
+
+    base: Base
+    friction: FrictionSchedule | None = None
+
+
+def log_f_of(model: Model, bits: Bits, seed: int, store: Store, progress: Progress | None) -> LogF:
+    """Log f of every test example: exact, or estimated for a deep model, which takes minutes."""
+
+    def compute() -> Arrays:
+        return vars(model.log_f_estimate(model.decode(bits), seed=seed, progress=progress))
+
+    return LogF(**remember(store, LOG_F, compute))
+
+
+def exact_log_z_of(
+    model: Model, exact: bool | None, threads: int, store: Store, progress: Progress | None
+) -> float | None:
+    """The exact log Z, None unless it is cheap (`exact` None) or wanted."""
+    wanted = model.mrf.smaller_side <= _EXACT_UNITS if exact is None else exact
+    if not wanted:
+        return None
+
+    def compute() -> Arrays:
+        return {"log_z": np.array(exact_log_z(model, threads=threads, progress=progress))}
+
+    return float(remember(store, EXACT, compute)["log_z"])
+
+
+def make_base(
+    name: str, model: Model, train: NDArray[Any] | None, seed: int, threads: int, progress: Progress | None
+) -> Base:
+    """The base distribution of this name."""
+    if name == "uniform":
+        return uniform()
+    if name == "model":
+        return model_rates(model, seed=seed, threads=threads, progress=progress)
+    assert train is not None, "base_name has refused this"
+    return data_rates(train, model)
+
+
+def find_origin(
+    names: Sequence[str],
+    make: Callable[[str], Base],
+    pilot: Callable[[Base], FrictionSchedule] | None,
+    store: Store,
+) -> Origin:
+    """The origin of this name, or, of several, that whose pilot lost least; the first one without a pilot.
+
+    Bases and schedules are kept, because their last bits may depend on the machine that computes them, and because a
+    schedule must be frozen before the run. The pilot that is reported has the chain-steps of all that were run.
+    """
+    if pilot is None:
+        return Origin(_base(names[0], make, store))
+    tried = []
+    for name in names:
+        base = _base(name, make, store)
+        kept = remember(store, f"schedule-{name}", lambda base=base: schedule_to_arrays(pilot(base)))
+        tried.append(Origin(base, schedule_from_arrays(kept)))
+    pilots = [origin.friction.pilot for origin in tried if origin.friction]
+    best = int(np.argmax(np.nan_to_num([pilot.kept for pilot in pilots], nan=-np.inf)))
+    friction = tried[best].friction
+    assert friction is not None, "each has a pilot"
+    spent = replace(friction.pilot, chain_steps=sum(pilot.chain_steps for pilot in pilots))
+    return Origin(tried[best].base, replace(friction, pilot=spent))
+
+
+def schedule_to_arrays(schedule: FrictionSchedule) -> Arrays:
+    """Arrays by name, from which `schedule_from_arrays` makes the same schedule."""
+    pilot = {name: np.array(getattr(schedule.pilot, name)) for name in _PILOT}
+    return {"edges": schedule.edges, "friction": schedule.friction, **pilot}
+
+
+def schedule_from_arrays(arrays: Arrays) -> FrictionSchedule:
+    """The friction schedule that was kept."""
+    pilot = {name: arrays[name].item() for name in _PILOT}
+    return FrictionSchedule(arrays["edges"], arrays["friction"], Pilot(**pilot))
+
+
+def _base(name: str, make: Callable[[str], Base], store: Store) -> Base:
+    def compute() -> Arrays:
+        return {f"layer_{k}": bias for k, bias in enumerate(make(name).biases)}
+
+    return Base(name, tuple(remember(store, f"base-{name}", compute).values()))

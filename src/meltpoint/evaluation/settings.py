@@ -1,0 +1,197 @@
+"""evaluate()'s arguments, checked, with the defaults of `Settings` filled in."""
+
+import math
+import re
+from dataclasses import replace
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meltpoint.annealing.base import Base
+from meltpoint.annealing.precision import Precision, check_precision
+from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.errors import InputError
+from meltpoint.estimators.checks import check_count
+from meltpoint.estimators.pilot import ScheduleName
+from meltpoint.models.checks import Floats
+from meltpoint.randomness import check_seed
+from meltpoint.report.settings import Settings
+from meltpoint.statistics.certificate import check_confidence
+
+BaseName: TypeAlias = Literal["data", "model", "uniform"]
+
+TO_BE_CHOSEN = "chosen"
+"""Name of a base that a pilot is still to choose."""
+
+
+def resolve_settings(
+    *,
+    test_examples: int,
+    train: ArrayLike | None,
+    base: BaseName | Base | None,
+    particles: int | None,
+    gap: float | None,
+    budget: str | float | None,
+    steps: Steps | None,
+    schedule: ScheduleName,
+    chains: int | None,
+    examples: int | None,
+    ais_chains: int | None,
+    seed: int,
+    precision: Precision,
+    tolerance: float | None,
+    confidence: float,
+) -> tuple[Settings, Floats | None]:
+    """Checked settings, and the betas if they were given. Sizes that stages are to choose are 0."""
+    sizes = {"steps": steps, "chains": chains, "examples": examples, "ais_chains": ais_chains}
+    defaults = Settings()
+    given = steps is not None and np.ndim(steps) > 0
+    settings = replace(
+        defaults,
+        base=base_name(base, train),
+        schedule="given" if given else check_schedule(schedule),
+        seed=check_seed(seed),
+        precision=check_precision(precision),
+        tolerance=_check_nats(
+            defaults.tolerance if tolerance is None else tolerance, "tolerance", "1 is usual"
+        ),
+        confidence=float(check_confidence(confidence)),
+        particles=None if particles is None else _check_particles(particles),
+    )
+    if gap is not None or budget is not None:
+        _check_left_out(sizes)
+        target = None if gap is None else _check_nats(gap, "gap", "0.1 is a good answer")
+        return replace(
+            settings,
+            base=TO_BE_CHOSEN if base is None and settings.schedule == "friction" else settings.base,
+            steps=0,
+            examples=0,
+            chains=0,
+            ais_chains=0,
+            tolerance=settings.tolerance if target is None or tolerance is not None else target,
+            gap=target,
+            budget=defaults.budget_of_gap if budget is None else seconds_of(budget),
+        ), None
+    betas = as_betas(defaults.steps if steps is None else steps)
+    n = check_examples(examples, test_examples)
+    remedy = "chains per example: 1 is enough with many steps, the paper uses 50"
+    per_example = check_count(defaults.chains if chains is None else chains, "chains", remedy)
+    forward = n * per_example if ais_chains is None else ais_chains
+    forward = check_count(forward, "ais_chains", "1,000 are usual")
+    if particles is not None and particles - 1 > forward:
+        raise InputError(
+            found=f"particles={particles:,} with {forward:,} AIS chains",
+            expected=f"at most {forward + 1:,}: each particle but the example's own is an AIS chain",
+            remedy="raise ais_chains, or leave particles out",
+        )
+    resolved = replace(settings, steps=betas.size - 1, examples=n, chains=per_example, ais_chains=forward)
+    return resolved, betas if given else None
+
+
+def base_name(base: BaseName | Base | None, train: ArrayLike | None) -> str:
+    """The base's name: as given, or "data" with training data and "model" without."""
+    if isinstance(base, Base):
+        return base.name
+    name = base if base is not None else ("model" if train is None else "data")
+    if name not in get_args(BaseName):
+        raise InputError(
+            found=f"base={name!r}",
+            expected="'data', 'model', 'uniform', or a Base",
+            remedy="'data' (with train) usually gives the smallest gap",
+        )
+    if name == "data" and train is None:
+        raise InputError(
+            found="base='data' without training data",
+            expected="train, to take the base rates from",
+            remedy="pass train (never the test set: that would leak it), or use base='model'",
+        )
+    return name
+
+
+def candidate_bases(settings: Settings, train: ArrayLike | None) -> tuple[str, ...]:
+    """Names of the bases to choose from: what was asked for, or where annealing usually starts, and uniform."""
+    if settings.base != TO_BE_CHOSEN:
+        return (settings.base,)
+    return base_name(None, train), "uniform"
+
+
+def check_examples(examples: int | None, available: int) -> int:
+    """The number of examples RAISE is run for: as given, or the default, or all if there are fewer."""
+    usual = Settings().examples
+    if examples is None:
+        return min(usual, available)
+    n = check_count(examples, "examples", f"{usual} are usual")
+    if n > available:
+        raise InputError(
+            found=f"examples={n:,} with a test set of {available:,}",
+            expected=f"at most {available:,}",
+            remedy=f"leave it out for {usual}, or all if there are fewer",
+        )
+    return n
+
+
+def check_schedule(schedule: ScheduleName) -> ScheduleName:
+    """The schedule's name, or an error."""
+    if schedule not in get_args(ScheduleName):
+        raise InputError(
+            found=f"schedule={schedule!r}",
+            expected="'friction' or 'linear'",
+            remedy="'friction' needs fewer steps; for betas of your own pass them as steps",
+        )
+    return schedule
+
+
+def check_part(part: int) -> int:
+    """A part's number, or an error."""
+    if isinstance(part, bool) or not isinstance(part, int | np.integer) or part < 0:
+        raise InputError(
+            found=f"part={part!r}",
+            expected="a whole number from 0 on",
+            remedy="the first part is 0, the next one 1",
+        )
+    return int(part)
+
+
+def seconds_of(budget: str | float) -> float:
+    """Seconds of "30m", "2h", "90s", "1h30m", or of a number of seconds.
+
+    >>> seconds_of("1h30m"), seconds_of("90s"), seconds_of(45)
+    (5400.0, 90.0, 45.0)
+    """
+    if isinstance(budget, str):
+        match = _DURATION.fullmatch(budget.strip().lower().replace(" ", ""))
+        parts = match.groups() if match else ()
+        seconds = sum(float(part) * unit for part, unit in zip(parts, (3600, 60, 1), strict=False) if part)
+    else:
+        seconds = math.nan if isinstance(budget, bool) else float(budget)
+    if not 0 < seconds < math.inf:
+        raise InputError(
+            found=f"budget={budget!r}",
+            expected="a length of time such as '30m', '2h', '90s' or '1h30m', or a number of seconds",
+            remedy="half an hour is usual",
+        )
+    return float(seconds)
+
+
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
+
+
+def _check_nats(value: float, name: str, remedy: str) -> float:
+    if isinstance(value, bool) or not 0 < value < math.inf:
+        raise InputError(found=f"{name}={value!r}", expected="a number of nats above 0", remedy=remedy)
+    return float(value)
+
+
+def _check_particles(particles: int) -> int:
+    return check_count(particles, "particles", "1 is the paper's estimator; leave it out for all AIS chains")
+
+
+def _check_left_out(sizes: dict[str, object]) -> None:
+    given = [name for name, value in sizes.items() if value is not None]
+    if given:
+        raise InputError(
+            found=f"{given[0]} together with a gap or a budget",
+            expected="one or the other",
+            remedy=f"leave out {' and '.join(given)}: sizes follow from the gap and the budget",
+        )

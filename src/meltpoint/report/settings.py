@@ -1,0 +1,33 @@
+"""What was asked for: every setting of an evaluation, with its default."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of an evaluation. The defaults stand here and nowhere else; the command reads them too.
+
+    `base` is where annealing starts, `schedule` how its `steps` are spaced. RAISE is run for `examples` test examples
+    with `chains` chains each, AIS with `ais_chains` (0 here: as many as RAISE has in all), all of which are
+    `particles` unless a smaller number is given. `tolerance` is the gap that counts as agreement. With a `gap` or a
+    `budget` in seconds the sizes are chosen in stages.
+    """
+
+    base: str = "data"
+    schedule: str = "friction"
+    steps: int = 3000
+    examples: int = 100
+    chains: int = 4
+    ais_chains: int = 0
+    particles: int | None = None
+    seed: int = 0
+    precision: str = "mixed"
+    tolerance: float = 1.0
+    confidence: float = 0.99
+    gap: float | None = None
+    budget: float | None = None
+
+    @property
+    def budget_of_gap(self) -> float:
+        """Seconds that a run to a gap may take if nothing is said."""
+        return 1800.0
