@@ -180,7 +180,7 @@ MODEL, TEST = "model.npz", "test.npy"
         ((MODEL, "wide.npy"), "test with 10 columns", "is the label column still in?"),
         ((MODEL, "none.npy"), "test without a single example", "check how the file was cut or filtered"),
         ((MODEL, "nan.npy"), "NaN in test", "drop or fill the missing values"),
-        ((MODEL, "spins.npy"), "values from -1 to 1", "not spins"),
+        ((MODEL, "spins.npy"), "values from -1 to 1", "these are spins"),
         ((MODEL, "cube.npy"), "test of shape (2, 3, 3)", "flatten each example"),
         ((MODEL, "two.npz"), "2 arrays in two.npz: a, b", "two.npz:a"),
         ((MODEL, "two.npz:c"), "no array 'c' in two.npz", "check the name"),

@@ -33,7 +33,7 @@ def never(task, done, total):
             "expected only 0 and 1: binarise grey values first",
         ),
         ({"test": np.full((2, 4), 255)}, r"expected only 0 and 1: binarise .* test / 255"),
-        ({"test": 2 * TEST - 1}, "expected only 0 and 1: units here are 0 and 1, not spins"),
+        ({"test": 2 * TEST - 1}, "expected only 0 and 1: these are spins"),
         ({"test": np.full((2, 4), np.nan)}, "found NaN in test, expected zeros and ones"),
         ({"test": [["0", "1", "0", "1"]]}, "expected zeros and ones: convert it to numbers first"),
         ({"train": np.zeros((2, 5))}, "found train with 5 columns, expected 4"),

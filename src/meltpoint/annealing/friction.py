@@ -26,7 +26,7 @@ COARSEST = 5.0
 """No interval is larger than this many intervals of the linear schedule: what a pilot did not see costs little."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Windows:
     """a run through betas cut into windows of (nearly) equally many steps."""
 
