@@ -1,4 +1,4 @@
-"""How much to run next: from what a stage has measured, the quickest one that should close the gap.
+"""How much to run next: from what a stage has measured, the quickest one that should be accurate enough.
 
 With N - 1 forward chains the gap of an example is log((exp(g) + N - 1) / N), where g is the log of its reverse weight
 over Z: the gap with one particle. Near equilibrium the mean of g and its variance over examples and chains fall as
@@ -21,7 +21,7 @@ from meltpoint.evaluation.stage import Size
 from meltpoint.models.checks import Floats
 from meltpoint.statistics.log_space import log_mean_exp
 
-_AIM = 0.85  # of the target: predictions are not exact
+_AIM = 0.92  # of the target: predictions are not exact
 _FARTHEST = 40.0  # times the steps of a stage: so far its power law is trusted
 _BETWEEN = 10.0  # times the steps of a stage: where to measure again if that is not far enough
 _SHARE_BETWEEN = 0.5  # of what is affordable: it is for the next stage that one measures
@@ -32,7 +32,7 @@ _MOST_AIS_CHAINS = 16_384
 _LEAST_ESS = 20.0
 _LEAST_STEPS = 50
 _GENTLEST_POWER = 0.3
-_WORTH_IT = 0.97  # of the upper limit that is known: a stage that gains less is not run
+_WORTH_IT = 0.97  # of the half width that is known: a stage that gains less is not run
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,8 @@ class Measured:
 
     `log_ratios` (example, chain) are g; `deficits` (example, chain) what the start of a chain loses besides, as deep
     models do; `log_variance` is that of AIS's log weights. Means and variances fall as steps to the minus `power`; the
-    deficits' only if they come from annealing (`heated`). `particles` is N, if it is limited.
+    deficits' only if they come from annealing (`heated`). `particles` is N, if it is limited, and
+    `fixed_error` what no size makes smaller.
     """
 
     steps: int
@@ -50,6 +51,7 @@ class Measured:
     log_variance: float
     heated: bool = False
     particles: int | None = None
+    fixed_error: float = 0.0
     power: float = 1.0
 
     @property
@@ -81,16 +83,10 @@ class Measured:
             1 - float(expit(odds).mean()),
         )
 
-    def upper(self, size: Size, sigmas: float) -> float:
-        """Predicted upper limit of the gap; infinite where AIS would rest on too few chains."""
-        return float(
-            self.upper_limits(size.steps, size.chains, size.ais_chains, np.array([size.examples]), sigmas)[0]
-        )
-
-    def upper_limits(
+    def half_widths(
         self, steps: int, chains: int, ais_chains: int, examples: NDArray[np.integer], sigmas: float
     ) -> Floats:
-        """Predicted upper limits (number of examples,) of the gap."""
+        """Predicted half widths (number of examples,) of the interval; infinite where AIS has too few chains."""
         fallen = (self.steps / steps) ** self.power
         ais = math.expm1(min(self.log_variance * fallen, 50.0)) / ais_chains  # variance of log Z
         if ais_chains / (1 + ais * ais_chains) < _LEAST_ESS:
@@ -98,7 +94,9 @@ class Measured:
         gap, spread, share = self.predict(steps, chains, ais_chains)
         # One standard error of this measurement on the safe side: a loss that chance has hidden would be met again.
         known = math.sqrt(spread / len(self.log_ratios))
-        return max(gap, 0.0) + known + sigmas * np.sqrt(spread / examples + share**2 * ais)
+        optimistic = ais + self.fixed_error**2
+        conservative = spread / examples + (1 - share) ** 2 * ais + self.fixed_error**2
+        return (max(gap, 0.0) + known + sigmas * (math.sqrt(optimistic) + np.sqrt(conservative))) / 2
 
 
 def measure(
@@ -108,11 +106,14 @@ def measure(
     steps: int,
     heated: bool = False,
     particles: int | None = None,
+    fixed_error: float = 0.0,
 ) -> Measured:
     """What RAISE's log weights (example, chain), log f (example,) of the same examples, and AIS's weights say."""
     log_ratios = melted.log_reverse_weights - log_z.value
     deficits = log_f[:, np.newaxis] - melted.log_reverse_weights - melted.log_weights
-    return Measured(steps, log_ratios, deficits, float(np.var(log_z.log_weights, ddof=1)), heated, particles)
+    return Measured(
+        steps, log_ratios, deficits, float(np.var(log_z.log_weights, ddof=1)), heated, particles, fixed_error
+    )
 
 
 def first_size(test_examples: int, segments: int, affordable: float) -> Size:
@@ -131,9 +132,9 @@ def next_size(
     segments: int,
     affordable: float,
 ) -> Size | None:
-    """The quickest stage that should bring the upper limit below the target, or the best that is affordable.
+    """The quickest stage whose interval should be plus or minus the target, or the best that is affordable.
 
-    `known` is the upper limit so far; None if no affordable stage would improve on it by enough to be worth it.
+    `known` is half the width so far; None if no affordable stage would improve on it by enough to be worth it.
     """
     all_steps = np.unique(np.geomspace(_LEAST_STEPS, _MOST_STEPS, 160).astype(int))
     examples = _doubled(min(_LEAST_EXAMPLES, test_examples), test_examples)
@@ -145,7 +146,7 @@ def next_size(
                 sizes = [Size(steps, n, chains, ais_chains) for n in examples.tolist()]
                 if quickest and sizes[0].work(segments) > quickest[0]:
                     break  # more steps cost more
-                limits = measured.upper_limits(steps, chains, ais_chains, examples, sigmas)
+                limits = measured.half_widths(steps, chains, ais_chains, examples, sigmas)
                 for size, limit in zip(sizes, limits.tolist(), strict=True):
                     work = size.work(segments)
                     if limit <= _AIM * target and (quickest is None or work < quickest[0]):
