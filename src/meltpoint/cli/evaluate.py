@@ -46,7 +46,7 @@ def evaluate(
     gap: Annotated[
         float | None,
         typer.Option(
-            help="Go on until the gap is surely below so many nats; sizes are then chosen.",
+            help="Go on until the value is known to plus or minus so many nats; sizes are then chosen.",
             show_default="none",
         ),
     ] = None,
@@ -157,8 +157,8 @@ def evaluate(
 def _show(stage: "StageSummary") -> None:
     """A line for every stage: the two numbers closing in."""
     say(
-        f"{stage.steps:>9,} steps   RAISE {stage.conservative:.2f}   AIS {stage.optimistic:.2f}   gap below "
-        f"{stage.upper:.2f}   effective {stage.ess:,.0f} of {stage.ais_chains:,} chains"
+        f"{stage.steps:>9,} steps   RAISE {stage.conservative:.2f}   AIS {stage.optimistic:.2f}   within ± "
+        f"{stage.half_width:.2f}   effective {stage.ess:,.0f} of {stage.ais_chains:,} chains"
     )
 
 

@@ -1,8 +1,8 @@
-"""Stage after stage, until the gap is known to be small enough or the time is spent.
+"""Stage after stage, until the interval for the model's value is small enough or the time is spent.
 
 A stage's size depends on earlier stages and on the clock, its random numbers and its examples on nothing but its
 own seed, so that its estimates are as unbiased as those of any run. What is reported is the stage with the smallest
-upper limit of the gap; all stages share the probability of being wrong. Sizes and the time that was spent are kept with
+interval; all stages share the probability of being wrong. Sizes and the time that was spent are kept with
 the run: a run that is continued takes the same decisions, a larger budget or a smaller gap goes on from there, and a
 smaller budget or a larger gap reports what is there.
 """
@@ -104,7 +104,7 @@ def close_gap(context: Context, execution: Execution, clock: Clock, watch: Watch
     finished: list[tuple[Stage, StageWeights]] = []
     interrupted = False
     for index in range(_MOST_STAGES):
-        reached = bool(planner.uppers) and min(planner.uppers) <= planner.target
+        reached = planner.known <= planner.target
         name = f"part-{context.part}/decision-{index}"
         kept = execution.store.read(name)
         size = Size(*kept["size"].tolist()) if kept else None if reached else planner.decide(index)
@@ -128,7 +128,7 @@ def close_gap(context: Context, execution: Execution, clock: Clock, watch: Watch
         planner.learn(stage, result, execution.threads)
         if watch:
             watch(planner.summaries[-1])
-    best = int(np.argmin(planner.uppers)) if planner.uppers else 0
+    best = best_of(planner.summaries)
     report = report_of(
         s,
         context.log_f,
@@ -193,15 +193,21 @@ def summary_of(report: Report, stage: Stage) -> StageSummary:
         conservative=report.conservative.value,
         optimistic=report.optimistic.value,
         upper=report.gap.value + report.gap.margin(alpha),
+        half_width=(report.between[1] - report.between[0]) / 2,
         ess=report.ess,
     )
+
+
+def best_of(stages: Sequence[StageSummary]) -> int:
+    """Which stage is reported: that with the smallest interval, the first without any."""
+    return int(np.argmin([stage.half_width for stage in stages])) if stages else 0
 
 
 def with_stages(report: Report, stages: Sequence[StageSummary]) -> Report:
     """The report of a run in stages: what they were, and whether the gap that was asked for was reached."""
     target, verdict = report.settings.gap, report.verdict
     if target is not None and stages:
-        verdict = judge_target(verdict, min(stage.upper for stage in stages), target)
+        verdict = judge_target(verdict, min(stage.half_width for stage in stages), target)
     return replace(report, stages=tuple(stages), verdict=verdict)
 
 
@@ -237,9 +243,9 @@ class _Planner:
         self.summaries: list[StageSummary] = []
 
     @property
-    def uppers(self) -> list[float]:
-        """Upper limits of the gap, stage by stage."""
-        return [summary.upper for summary in self.summaries]
+    def known(self) -> float:
+        """Half the width of the smallest interval so far."""
+        return min((summary.half_width for summary in self.summaries), default=math.inf)
 
     def decide(self, index: int) -> Size | None:
         """The size of the next stage, None to stop."""
@@ -248,9 +254,10 @@ class _Planner:
         if self._measured is None:
             return first_size(available, self._segments, affordable)
         alpha = alpha_of(index, 1 - self._context.settings.confidence)
-        sigmas = NormalDist().inv_cdf(1 - alpha)
-        known = min(self.uppers)
-        return next_size(self._measured, self.target, sigmas, known, available, self._segments, affordable)
+        sigmas = NormalDist().inv_cdf(1 - alpha / 2)
+        return next_size(
+            self._measured, self.target, sigmas, self.known, available, self._segments, affordable
+        )
 
     def learn(self, stage: Stage, result: StageResult, threads: int) -> None:
         """Take in what a complete stage has measured."""
@@ -269,6 +276,7 @@ class _Planner:
             stage.size.steps,
             heated=self._segments > 1,
             particles=context.settings.particles,
+            fixed_error=report.log_f_error,
         )
         self._measured = measured.after(self._measured)
         laps = dict(result.seconds)

@@ -80,8 +80,8 @@ def evaluate(
         "uniform", or a `Base`.
     gap, budget
         How close the two sides must come, in nats, and how long that may take ("30m" by itself). Base, steps, examples
-        and chains are then chosen from measurements, in stages that grow until the upper end of the gap's confidence
-        interval is below `gap`, or the time is spent. The best stage is reported.
+        and chains are then chosen from measurements, in stages that grow until the interval `between` is plus or minus
+        `gap` or less, or the time is spent. The best stage is reported.
     steps
         Number of annealing steps (3,000), or the betas themselves.
     schedule

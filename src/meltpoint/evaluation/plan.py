@@ -1,4 +1,4 @@
-"""How much to run next: from what a stage has measured, the quickest one that should close the gap.
+"""How much to run next: from what a stage has measured, the quickest one that should be accurate enough.
 
 With N - 1 forward chains the gap of an example is log((exp(g) + N - 1) / N), where g is the log of its reverse weight
 over Z: the gap with one particle. Near equilibrium the mean of g and its variance over examples and chains fall as
@@ -21,18 +21,19 @@ from meltpoint.evaluation.stage import Size
 from meltpoint.models.checks import Floats
 from meltpoint.statistics.log_space import log_mean_exp
 
-_AIM = 0.85  # of the target: predictions are not exact
+_AIM = 0.92  # of the target: predictions are not exact
 _FARTHEST = 40.0  # times the steps of a stage: so far its power law is trusted
 _BETWEEN = 10.0  # times the steps of a stage: where to measure again if that is not far enough
 _SHARE_BETWEEN = 0.5  # of what is affordable: it is for the next stage that one measures
 _MOST_STEPS = 10_000_000
 _LEAST_EXAMPLES = 50
-_LEAST_AIS_CHAINS = 64
-_MOST_AIS_CHAINS = 16_384
+_FIRST_AIS_CHAINS = 128  # of the stage that measures
+_LEAST_AIS_CHAINS = 1000  # of the others: fewer rarely see the large weights that matter
+_MOST_AIS_CHAINS = 32_000
 _LEAST_ESS = 20.0
 _LEAST_STEPS = 50
 _GENTLEST_POWER = 0.3
-_WORTH_IT = 0.97  # of the upper limit that is known: a stage that gains less is not run
+_WORTH_IT = 0.97  # of the half width that is known: a stage that gains less is not run
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,8 @@ class Measured:
 
     `log_ratios` (example, chain) are g; `deficits` (example, chain) what the start of a chain loses besides, as deep
     models do; `log_variance` is that of AIS's log weights. Means and variances fall as steps to the minus `power`; the
-    deficits' only if they come from annealing (`heated`). `particles` is N, if it is limited.
+    deficits' only if they come from annealing (`heated`). `particles` is N, if it is limited, and
+    `fixed_error` what no size makes smaller.
     """
 
     steps: int
@@ -50,6 +52,7 @@ class Measured:
     log_variance: float
     heated: bool = False
     particles: int | None = None
+    fixed_error: float = 0.0
     power: float = 1.0
 
     @property
@@ -58,15 +61,19 @@ class Measured:
         return float(np.mean(self.log_ratios + self.deficits))
 
     def after(self, earlier: "Measured | None") -> "Measured":
-        """The same with the power that this and an earlier stage show together."""
-        if earlier is None or earlier.steps >= self.steps or min(self.loss, earlier.loss) <= 0:
+        """What is known after this stage and an earlier one: the longer of them, with the power both show together."""
+        if earlier is None:
+            return self
+        if earlier.steps >= self.steps:
+            return earlier
+        if min(self.loss, earlier.loss) <= 0:
             return self
         fallen = math.log(earlier.loss / self.loss) / math.log(self.steps / earlier.steps)
         return replace(self, power=float(np.clip(fallen, _GENTLEST_POWER, 1.0)))
 
     def predict(self, steps: int, chains: int, ais_chains: int) -> tuple[float, float, float]:
         """Gap of a stage with so many particles, its variance over examples, and the share of AIS's error in it."""
-        fallen = (self.steps / steps) ** self.power
+        fallen = self._fallen(steps)
         g = _shrink(self.log_ratios, fallen)
         e = _shrink(self.deficits, fallen if self.heated else 1.0)
         others = ais_chains if self.particles is None else min(ais_chains, self.particles - 1)
@@ -81,24 +88,24 @@ class Measured:
             1 - float(expit(odds).mean()),
         )
 
-    def upper(self, size: Size, sigmas: float) -> float:
-        """Predicted upper limit of the gap; infinite where AIS would rest on too few chains."""
-        return float(
-            self.upper_limits(size.steps, size.chains, size.ais_chains, np.array([size.examples]), sigmas)[0]
-        )
+    def _fallen(self, steps: int) -> float:
+        """Means and variances at so many steps, as parts of those measured; with fewer steps they rise as 1 / steps."""
+        return (self.steps / steps) ** (self.power if steps > self.steps else 1.0)
 
-    def upper_limits(
+    def half_widths(
         self, steps: int, chains: int, ais_chains: int, examples: NDArray[np.integer], sigmas: float
     ) -> Floats:
-        """Predicted upper limits (number of examples,) of the gap."""
-        fallen = (self.steps / steps) ** self.power
+        """Predicted half widths (number of examples,) of the interval; infinite where AIS has too few chains."""
+        fallen = self._fallen(steps)
         ais = math.expm1(min(self.log_variance * fallen, 50.0)) / ais_chains  # variance of log Z
         if ais_chains / (1 + ais * ais_chains) < _LEAST_ESS:
             return np.full(len(examples), np.inf)
         gap, spread, share = self.predict(steps, chains, ais_chains)
         # One standard error of this measurement on the safe side: a loss that chance has hidden would be met again.
         known = math.sqrt(spread / len(self.log_ratios))
-        return max(gap, 0.0) + known + sigmas * np.sqrt(spread / examples + share**2 * ais)
+        optimistic = ais + self.fixed_error**2
+        conservative = spread / examples + (1 - share) ** 2 * ais + self.fixed_error**2
+        return (max(gap, 0.0) + known + sigmas * (math.sqrt(optimistic) + np.sqrt(conservative))) / 2
 
 
 def measure(
@@ -108,16 +115,19 @@ def measure(
     steps: int,
     heated: bool = False,
     particles: int | None = None,
+    fixed_error: float = 0.0,
 ) -> Measured:
     """What RAISE's log weights (example, chain), log f (example,) of the same examples, and AIS's weights say."""
     log_ratios = melted.log_reverse_weights - log_z.value
     deficits = log_f[:, np.newaxis] - melted.log_reverse_weights - melted.log_weights
-    return Measured(steps, log_ratios, deficits, float(np.var(log_z.log_weights, ddof=1)), heated, particles)
+    # Of lognormal weights both are the variance; a heavy tail shows in the second.
+    log_variance = max(float(np.var(log_z.log_weights, ddof=1)), math.log(len(log_z.log_weights) / log_z.ess))
+    return Measured(steps, log_ratios, deficits, log_variance, heated, particles, fixed_error)
 
 
 def first_size(test_examples: int, segments: int, affordable: float) -> Size:
     """A stage to measure with: small, and a third at most of the chain-steps that are affordable."""
-    size = Size(2000, min(_LEAST_EXAMPLES, test_examples), 2, 2 * _LEAST_AIS_CHAINS)
+    size = Size(2000, min(_LEAST_EXAMPLES, test_examples), 2, _FIRST_AIS_CHAINS)
     share = min(1.0, affordable / 3 / size.work(segments))
     return replace(size, steps=max(_LEAST_STEPS, round(share * size.steps)))
 
@@ -131,21 +141,21 @@ def next_size(
     segments: int,
     affordable: float,
 ) -> Size | None:
-    """The quickest stage that should bring the upper limit below the target, or the best that is affordable.
+    """The quickest stage whose interval should be plus or minus the target, or the best that is affordable.
 
-    `known` is the upper limit so far; None if no affordable stage would improve on it by enough to be worth it.
+    `known` is half the width so far; None if no affordable stage would improve on it by enough to be worth it.
     """
-    all_steps = np.unique(np.geomspace(_LEAST_STEPS, _MOST_STEPS, 160).astype(int))
+    all_steps = np.unique(np.geomspace(max(_LEAST_STEPS, measured.steps // 2), _MOST_STEPS, 160).astype(int))
     examples = _doubled(min(_LEAST_EXAMPLES, test_examples), test_examples)
     quickest: tuple[float, Size] | None = None
     best: tuple[float, Size] | None = None
     for chains in range(1, measured.log_ratios.shape[1] + 1):
-        for ais_chains in _doubled(_LEAST_AIS_CHAINS, _MOST_AIS_CHAINS).tolist():
+        for ais_chains in np.geomspace(_LEAST_AIS_CHAINS, _MOST_AIS_CHAINS, 21).astype(int).tolist():
             for steps in all_steps.tolist():
                 sizes = [Size(steps, n, chains, ais_chains) for n in examples.tolist()]
                 if quickest and sizes[0].work(segments) > quickest[0]:
                     break  # more steps cost more
-                limits = measured.upper_limits(steps, chains, ais_chains, examples, sigmas)
+                limits = measured.half_widths(steps, chains, ais_chains, examples, sigmas)
                 for size, limit in zip(sizes, limits.tolist(), strict=True):
                     work = size.work(segments)
                     if limit <= _AIM * target and (quickest is None or work < quickest[0]):
@@ -154,7 +164,7 @@ def next_size(
                         best = limit, size
     if quickest and quickest[1].steps > _FARTHEST * measured.steps:
         chains = measured.log_ratios.shape[1]
-        between = Size(round(_BETWEEN * measured.steps), int(examples[0]), chains, 2 * _LEAST_AIS_CHAINS)
+        between = Size(round(_BETWEEN * measured.steps), int(examples[0]), chains, _FIRST_AIS_CHAINS)
         if between.work(segments) <= _SHARE_BETWEEN * affordable:
             return between
     if quickest and quickest[0] <= affordable:

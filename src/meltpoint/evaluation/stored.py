@@ -9,10 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from meltpoint.errors import InputError
-from meltpoint.evaluation.adaptive import report_of, summary_of, with_stages
+from meltpoint.evaluation.adaptive import best_of, report_of, summary_of, with_stages
 from meltpoint.evaluation.execute import recall_weights
 from meltpoint.evaluation.prerequisites import EXACT, LOG_F, Origin, schedule_from_arrays
 from meltpoint.evaluation.stage import (
@@ -100,8 +98,7 @@ class StoredRun:
         summaries = [
             summary_of(report, stored.stage) for report, stored in zip(reports, complete, strict=False)
         ]
-        best = int(np.argmin([summary.upper for summary in summaries])) if summaries else 0
-        return with_stages(reports[best], summaries)
+        return with_stages(reports[best_of(summaries)], summaries)
 
 
 def read_run(folder: str | os.PathLike[str]) -> StoredRun:

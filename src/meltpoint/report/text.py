@@ -55,7 +55,7 @@ def _details(report: Report) -> dict[str, str]:
         "RAISE": f"{_count(len(per.log_prob), 'example')} × {_count(s.chains, 'chain')}{_gain(report)}",
     }
     if report.stages:
-        asked = "" if s.gap is None else f", to a gap of {s.gap:g} nats"
+        asked = "" if s.gap is None else f", to ± {s.gap:g} nats"
         details["asked"] = f"within {duration(s.budget or 0.0)}{asked}"
         details["stages"] = "; ".join(_stage(stage) for stage in report.stages)
     if report.log_f_error > 0:
@@ -117,7 +117,7 @@ def _gain(report: Report) -> str:
 def _stage(stage: StageSummary) -> str:
     return (
         f"{_count(stage.steps, 'step')} of {stage.examples:,} × {stage.chains:,} and {stage.ais_chains:,} chains: "
-        f"gap {stage.optimistic - stage.conservative:.2f}, below {stage.upper:.2f}"
+        f"gap {stage.optimistic - stage.conservative:.2f}, within ± {stage.half_width:.2f}"
     )
 
 

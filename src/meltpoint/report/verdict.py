@@ -123,14 +123,14 @@ def _distrust_weights(diagnostics: WeightDiagnostics, error: float, tolerance: f
     return None
 
 
-def judge_target(verdict: Verdict, upper: float, target: float) -> Verdict:
-    """The verdict of a run that was asked for a gap: agreement is not enough if its upper limit missed the target."""
-    if verdict.reason != "agree" or upper <= target:
+def judge_target(verdict: Verdict, half_width: float, target: float) -> Verdict:
+    """The verdict of a run that was asked for a gap: agreement is not enough if its interval is wider."""
+    if verdict.reason != "agree" or half_width <= target:
         return verdict
     return _distrust(
         "target",
-        f"Target missed: the gap is only known to be below {decimals(upper, 2)} nats, and {target:g} were asked for. "
-        "Give more time (budget): a run with a folder goes on from here.",
+        f"Target missed: the value is only known to ± {decimals(half_width, 2)} nats, and ± {target:g} were asked "
+        "for. Give more time (budget): a run with a folder goes on from here.",
     )
 
 
