@@ -57,10 +57,13 @@ def data_rates(train: ArrayLike, model: Model | None = None) -> Base:
 
     Counts are smoothed by one example on and one off, so that a pixel that is never on keeps a finite bias.
 
-    Args:
-        train: (example, visible unit), never the test set.
-        model: needed for spin units, and for a DBN, whose annealed units are the top RBM's: the rates are then those
-            of the top RBM's visible side under the recognition distribution on the training data.
+    Parameters
+    ----------
+    train
+        (example, visible unit), never the test set.
+    model
+        Needed for spin units, and for a DBN, whose annealed units are the top RBM's: the rates are then those
+        of the top RBM's visible side under the recognition distribution on the training data.
 
     >>> data_rates([[0, 1], [0, 1]]).biases[0].round(3)
     array([-1.099,  1.099])
@@ -93,6 +96,13 @@ def model_rates(
     256 chains are annealed from the uniform distribution to the model in 500 steps and then make 50 sweeps. Where
     the chains do not reach equilibrium the rates are merely less good: any base gives unbiased estimates. (Rates
     for the hidden units too were tried, and gave a larger gap.)
+
+    Parameters
+    ----------
+    model
+        An RBM, DBM or DBN.
+    seed, threads, progress
+        As in `ais_log_z`.
 
     >>> from meltpoint.models.rbm import RBM
     >>> model_rates(RBM([[0.0], [0.0]], [2.0, -2.0], [0.0])).biases[0].round(2)

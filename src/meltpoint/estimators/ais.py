@@ -72,15 +72,24 @@ def ais_log_z(
     The estimate of Z is unbiased for any number of steps and chains, so that of log Z errs on the low side and
     likelihoods computed with it on the high side. Ctrl-C gives the estimate from the chains finished by then.
 
-    Args:
-        model: an RBM, DBM or DBN.
-        base: the base distribution, or its name: "uniform" (the default) or "model".
-        steps: a number of equal steps, or the betas.
-        chains: independent chains.
-        seed: of the chains' random numbers.
-        precision: "mixed" is fast and unbiased, "float64" is for checking.
-        threads: all cores by default.
-        progress: called with (task, done, total).
+    Parameters
+    ----------
+    model
+        An RBM, DBM or DBN.
+    base
+        The base distribution, or its name: "uniform" (the default) or "model".
+    steps
+        A number of equal steps, or the betas.
+    chains
+        Independent chains.
+    seed
+        Of the chains' random numbers.
+    precision
+        "mixed" is fast and unbiased, "float64" is for checking.
+    threads
+        All cores by default.
+    progress
+        Called with (task, done, total).
 
     >>> from meltpoint.models.rbm import RBM
     >>> rbm = RBM([[1.0, -2.0], [0.5, 1.0]], [0.0, 0.1], [0.2, 0.0])

@@ -49,6 +49,23 @@ def csl_log_prob(
     log weights (example, chain) of the result are each chain's own estimates, and memory does not grow with the
     number of samples. The estimate is conservative as far as the chains are samples of the model.
 
+    Parameters
+    ----------
+    model
+        An RBM, DBM or DBN.
+    x
+        Examples (example, visible unit).
+    base
+        Where the chains start: a base distribution, or its name, "uniform" (the default) or "model".
+    steps
+        Gibbs moves of each chain.
+    chains
+        Independent chains.
+    every
+        Moves from one sample to the next.
+    seed, threads, progress
+        As in `ais_log_z`.
+
     >>> from meltpoint.models.rbm import RBM
     >>> rbm = RBM([[1.0, -2.0], [0.5, 1.0]], [0.0, 0.1], [0.2, 0.0])
     >>> csl_log_prob(rbm, [[0, 1], [1, 1]], steps=50, chains=10).values.shape

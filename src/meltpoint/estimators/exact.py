@@ -29,6 +29,13 @@ def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress 
     layers v, h2, h4, … and h1, h3, …. Models without two sides are enumerated state by state. The result does not
     depend on the number of threads.
 
+    Parameters
+    ----------
+    model
+        An RBM, DBM or DBN with at most 30 units on the smaller side.
+    threads, progress
+        As in `ais_log_z`.
+
     >>> from meltpoint.models.rbm import RBM
     >>> round(exact_log_z(RBM([[0.0], [0.0]], [0.0, 0.0], [0.0])), 4)  # log 8
     2.0794

@@ -105,6 +105,17 @@ def friction_schedule(
     whether these are better. If they are worse, the schedule is linear. Pass `betas(steps)` as an estimator's
     steps.
 
+    Parameters
+    ----------
+    model
+        An RBM, DBM or DBN.
+    train
+        Training examples (example, visible unit), if there are any.
+    base
+        The base distribution, or its name: "uniform" (the default), "model", or "data" with `train`.
+    seed, threads, progress
+        As in `ais_log_z`.
+
     >>> from meltpoint.models.rbm import RBM
     >>> rbm = RBM([[4.0, -4.0], [4.0, -4.0]], [-2.0, -2.0], [-2.0, 2.0])
     >>> friction_schedule(rbm).betas(5).shape

@@ -35,6 +35,19 @@ def sample(
 ) -> NDArray[Any]:
     """Visible samples (n, visible unit): n independent chains, annealed from uniform, then `moves` Gibbs sweeps.
 
+    Parameters
+    ----------
+    model
+        An RBM, DBM or DBN.
+    n
+        How many samples.
+    steps
+        A number of equal annealing steps, or the betas.
+    moves
+        Gibbs sweeps in the model after annealing.
+    seed, threads, progress
+        As in `ais_log_z`.
+
     >>> from meltpoint.models.rbm import RBM
     >>> sample(RBM([[0.0]], [100.0], [0.0]), 3)
     array([[1],
@@ -65,6 +78,21 @@ def sample_annealing_model(
 
     `particles` chains are annealed for each sample, one of them is kept in proportion to its AIS weight, and makes
     the last sweep, at beta 1. One particle is the paper's annealing model p_ann.
+
+    Parameters
+    ----------
+    model
+        An RBM, DBM or DBN.
+    n
+        How many samples.
+    particles
+        N, the chains that are annealed for each sample.
+    base
+        The base distribution, or its name: "uniform" (the default) or "model".
+    steps
+        A number of equal steps, or the betas.
+    seed, precision, threads, progress
+        As in `ais_log_z`.
 
     >>> from meltpoint.models.rbm import RBM
     >>> sample_annealing_model(RBM([[0.0]], [100.0], [0.0]), 2, steps=10, particles=3)

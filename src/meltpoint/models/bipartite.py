@@ -184,7 +184,7 @@ def as_bernoulli(weights: Sequence[Floats], biases: Sequence[Floats], units: Seq
 
     The layers are given lowest first, with the kind of unit of each.
     """
-    if all(unit is BERNOULLI for unit in units):
+    if all(unit == BERNOULLI for unit in units):
         return Layered(tuple(weights), tuple(biases))
     mapped = [unit.scale * bias for unit, bias in zip(units, biases, strict=True)]
     constant = sum(unit.offset * float(bias.sum()) for unit, bias in zip(units, biases, strict=True))

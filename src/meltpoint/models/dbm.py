@@ -26,10 +26,14 @@ _MEAN_FIELD_TOLERANCE = 1e-6
 class DBM(Model):
     """A DBM: log f = sum of biases[k]·h_k and of h_k·weights[k]·h_{k+1}, where h_0 is visible.
 
-    Args:
-        weights: one (layer k, layer k+1) matrix for every pair of neighbouring layers.
-        biases: one vector for every layer, visible first.
-        units: "bernoulli" for units in {0, 1}, "spin" for units in {-1, +1}, or a list with one for every layer.
+    Parameters
+    ----------
+    weights
+        One (layer k, layer k+1) matrix for every pair of neighbouring layers.
+    biases
+        One vector for every layer, visible first.
+    units
+        "bernoulli" for units in {0, 1}, "spin" for units in {-1, +1}, or a list with one for every layer.
 
     >>> DBM(weights=[np.zeros((6, 4)), np.zeros((4, 3))], biases=[np.zeros(6), np.zeros(4), np.zeros(3)])
     DBM 6-4-3

@@ -39,11 +39,15 @@ class Directed:
 class DBN(Model):
     """A DBN: directed layers, lowest first, and the RBM on top.
 
-    Args:
-        directed: (weights, visible_bias, recognition_bias) of each directed layer, weights (lower, upper).
-        top: the RBM on top.
-        units: kinds of the lower units of the directed layers: one for all, or a list. Left out, they are as the
-            top RBM's visible units.
+    Parameters
+    ----------
+    directed
+        (weights, visible_bias, recognition_bias) of each directed layer, weights (lower, upper).
+    top
+        The RBM on top.
+    units
+        Kinds of the lower units of the directed layers: one for all, or a list. Left out, they are as the top
+        RBM's visible units.
 
     >>> top = RBM(np.zeros((4, 5)), np.zeros(4), np.zeros(5))
     >>> DBN(directed=[(np.zeros((6, 4)), np.zeros(6), np.zeros(4))], top=top)

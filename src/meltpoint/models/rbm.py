@@ -18,12 +18,18 @@ from meltpoint.units.unit import Bits, Floats
 class RBM(Model):
     """An RBM: log f(v, h) = visible_bias·v + hidden_bias·h + v·weights·h.
 
-    Args:
-        weights: (visible, hidden).
-        visible_bias: (visible,).
-        hidden_bias: (hidden,).
-        visible: "bernoulli" for units in {0, 1}, "spin" for units in {-1, +1}.
-        hidden: the same for the hidden units.
+    Parameters
+    ----------
+    weights
+        (visible, hidden).
+    visible_bias
+        (visible,).
+    hidden_bias
+        (hidden,).
+    visible
+        "bernoulli" for units in {0, 1}, "spin" for units in {-1, +1}.
+    hidden
+        The same for the hidden units.
 
     >>> RBM([[1.0, -1.0], [0.5, 2.0], [0.0, 1.0]], visible_bias=[0, 0, 0], hidden_bias=[0, 0])
     RBM 3-2

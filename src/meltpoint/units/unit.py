@@ -28,6 +28,12 @@ class Unit(ABC):
     def __repr__(self) -> str:
         return self.name
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
     @property
     def n_states(self) -> int:
         """Number of states."""
