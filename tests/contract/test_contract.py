@@ -232,7 +232,7 @@ def test_public_functions_on_three_blocks(model) -> None:
         assert abs(f - p) < bernstein(n, p * (1 - p), 1.0, one_of_many)
 
 
-@three_blocks
+@pytest.mark.parametrize("model", cases.HEATED[-1:] + cases.THREE_BLOCKS[-2:-1], ids=cases.name)
 def test_other_public_functions_on_three_blocks(model) -> None:
     x = mp.sample(model, 30, steps=5, moves=2)
     assert set(np.unique(x)) <= set(model.units[0].values)
