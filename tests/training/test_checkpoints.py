@@ -11,6 +11,8 @@ from itertools import chain
 
 import numpy as np
 import pytest
+from meltpoint.training.interrupts import postponed_interrupts
+from meltpoint.training.state import from_arrays, to_arrays
 
 from meltpoint.errors import InputError
 from meltpoint.files.models import save
@@ -19,9 +21,7 @@ from meltpoint.models.rbm import RBM
 from meltpoint.training.checkpoint import Checkpoint
 from meltpoint.training.dbm import train_dbm
 from meltpoint.training.dbn import train_dbn
-from meltpoint.training.interrupts import postponed_interrupts
 from meltpoint.training.rbm import train_rbm
-from meltpoint.training.state import from_arrays, to_arrays
 
 DATA = (np.random.default_rng(0).random((60, 9)) < 0.3).astype(np.uint8)
 GREY = np.random.default_rng(1).random((60, 9))
