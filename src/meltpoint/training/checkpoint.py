@@ -13,10 +13,12 @@ While a run is open a folder `.NAME.lock` beside the file holds the lock and wha
 it at its end; what a killed run left there the next one removes.
 """
 
+import math
 import os
 import shutil
 import time
 import warnings
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -48,6 +50,35 @@ class StagePlan:
     architecture: Architecture
     settings: TrainingSettings
     n_examples: int
+
+    @property
+    def n_epochs(self) -> int:
+        """Number of epochs of the stage."""
+        return self.settings.n_epochs(self.n_examples)
+
+    @property
+    def n_batches(self) -> int:
+        """Number of updates in an epoch."""
+        return self.settings.n_batches(self.n_examples)
+
+    @property
+    def n_chains(self) -> int:
+        """Number of persistent chains: as many as the first, largest batch has examples, unless given."""
+        return self.settings.chains or -(-self.n_examples // self.n_batches)
+
+    @property
+    def parameter_shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of all weights, then of all biases."""
+        sizes = self.architecture.sizes
+        return [*pairwise(sizes), *((size,) for size in sizes)]
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes that the arrays of the stage's state never exceed, their headers included."""
+        units = sum(self.architecture.sizes)
+        n_arrays = 5 * len(self.parameter_shapes) + 1
+        parameters = sum(map(math.prod, self.parameter_shapes))
+        return 12 * parameters + (4 + self.n_chains) * units + 1024 * n_arrays
 
 
 @dataclass
@@ -109,13 +140,13 @@ def open_checkpoint(
     """The checkpoint at `path`, empty if there is no such file; an error if it is of another run, or in use."""
     target = Path(path).resolve()
     folder = target.with_name(f".{target.name}.lock")
+    _make_lock_folder(folder, target)
     if is_locked(folder):
         raise InputError(
             found=f"another training that writes to {path}",
             expected="one at a time",
             remedy="wait for it to end, or choose another file for the checkpoint",
         )
-    _make_lock_folder(folder, target)
     with locked(folder):
         try:
             for left in folder.glob(".meltpoint-*.tmp"):
@@ -165,6 +196,10 @@ def _read(path: Path, run: str, plans: Sequence[StagePlan]) -> list[TrainingStat
             expected="a checkpoint, or a file that does not exist yet",
             remedy="choose another name for the checkpoint; the trained model goes to a file of its own",
         )
+    with zipfile.ZipFile(path) as archive:
+        n_bytes = sum(entry.file_size for entry in archive.infolist())
+    if n_bytes > sum(plan.most_bytes for plan in plans) + 1024:
+        raise _damaged(path, f"{n_bytes:,} bytes, more than this run can have,")
     arrays = read_piece(path, _CONTEXT)
     if str(arrays.pop(_RUN)) != run:
         raise InputError(
@@ -183,10 +218,7 @@ def _read(path: Path, run: str, plans: Sequence[StagePlan]) -> list[TrainingStat
         states = [_from_arrays(stage, plan) for stage, plan in zip(stages, plans, strict=False)]
     except ValueError as problem:
         raise _damaged(path, str(problem)) from problem
-    if any(
-        state.epoch < plan.settings.n_epochs(plan.n_examples)
-        for state, plan in zip(states[:-1], plans, strict=False)
-    ):
+    if any(state.epoch < plan.n_epochs for state, plan in zip(states[:-1], plans, strict=False)):
         raise _damaged(path, "a stage that began before the last one had ended")
     return states
 
@@ -221,8 +253,7 @@ def _from_arrays(arrays: dict[str, NDArray[Any]], plan: StagePlan) -> TrainingSt
     architecture, settings = plan.architecture, plan.settings
     epoch, batch, n_averaged = _checked_position(arrays.pop("position"), plan)
     begun = epoch > 0 or batch > 0
-    shapes = [*pairwise(architecture.sizes), *((size,) for size in architecture.sizes)]
-    n_chains = settings.chains or -(-plan.n_examples // settings.n_batches(plan.n_examples))
+    shapes = plan.parameter_shapes
 
     def group(
         name: str, shapes: Sequence[tuple[int, ...]], dtype: type, largest: Sequence[float]
@@ -241,7 +272,7 @@ def _from_arrays(arrays: dict[str, NDArray[Any]], plan: StagePlan) -> TrainingSt
         sizes = [(size,) for size in architecture.sizes]
         offsets = group("offset", sizes, np.float32, architecture.copies)
     if begun and settings.method == "pcd":
-        sizes = [(n_chains, size) for size in architecture.sizes[1::2]]
+        sizes = [(plan.n_chains, size) for size in architecture.sizes[1::2]]
         chains = group("chain", sizes, np.uint8, architecture.copies[1::2])
     if arrays:
         raise ValueError(f"an array {sorted(arrays)[0]!r} too many")
@@ -256,7 +287,7 @@ def _checked_position(position: NDArray[Any], plan: StagePlan) -> tuple[int, int
     if position.shape != (3,) or position.dtype != np.int64:
         raise ValueError("a position that is not three whole numbers")
     epoch, batch, n_averaged = (int(number) for number in position)
-    n_epochs, n_batches = plan.settings.n_epochs(plan.n_examples), plan.settings.n_batches(plan.n_examples)
+    n_epochs, n_batches = plan.n_epochs, plan.n_batches
     most = n_batches if epoch < n_epochs else 0
     if not (0 <= epoch <= n_epochs and 0 <= batch <= most):
         raise ValueError(f"epoch {epoch}, batch {batch} of {n_epochs} epochs of {n_batches} batches")

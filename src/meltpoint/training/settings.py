@@ -19,6 +19,7 @@ Schedule: TypeAlias = Literal["linear", "constant"]
 
 _LEAST_EPOCHS = 30
 _LEAST_UPDATES = 3000
+_HELD_OUT_SHARE = 0.05
 _LARGEST_HELD_OUT = 1000
 
 
@@ -128,17 +129,21 @@ def default_text(name: str) -> str:
     >>> default_text("epochs"), default_text("learning_rate")
     ('30, or 3,000 updates', '0.2; dbm: 0.1')
     """
-    if name == "epochs":
-        return f"{_LEAST_EPOCHS}, or {_LEAST_UPDATES:,} updates"
-    if name == "chains":
-        return "batch"
+    rules = {
+        "epochs": f"{_LEAST_EPOCHS}, or {_LEAST_UPDATES:,} updates",
+        "chains": "batch",
+        "sweeps": str(MEAN_FIELD_SWEEPS),
+        "validation": f"{_HELD_OUT_SHARE:.0%}, at most {_LARGEST_HELD_OUT:,}",
+    }
+    if name in rules:
+        return rules[name]
     ours, dbm = (str(getattr(settings, name)).lower() for settings in (RBM_DEFAULTS, DBM_DEFAULTS))
     return ours if ours == dbm else f"{ours}; dbm: {dbm}"
 
 
 def n_held_out(n_examples: int) -> int:
     """How many examples the command holds out unless it is told: 5%, at most 1,000."""
-    return min(_LARGEST_HELD_OUT, n_examples // 20)
+    return min(_LARGEST_HELD_OUT, int(n_examples * _HELD_OUT_SHARE))
 
 
 def settings_of_stages(n_stages: int, *options: Any) -> list[TrainingSettings]:  # noqa: ANN401
