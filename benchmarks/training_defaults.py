@@ -2,7 +2,8 @@
 
 Mean log likelihoods of test examples in nats. Where one side of the model has at most 20 units both are exact.
 Elsewhere meltpoint's is the conservative side (RAISE) and scikit-learn's the optimistic side (AIS), so the comparison
-favours scikit-learn.
+favours scikit-learn. The matrix library has one thread: with more, training of narrow models is slower where others
+use the machine too, and its last bits differ.
 
     python benchmarks/training_defaults.py
 """
@@ -12,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 from sklearn.neural_network import BernoulliRBM
+from threadpoolctl import threadpool_limits
 
 import meltpoint as mp
 
@@ -42,8 +44,9 @@ def sides(model: mp.RBM, test: np.ndarray, train: np.ndarray) -> tuple[float, fl
 
 
 def timed(train: Callable[[], mp.RBM]) -> tuple[mp.RBM, float]:
-    begun = time.perf_counter()
-    return train(), time.perf_counter() - begun
+    with threadpool_limits(1, user_api="blas"):
+        begun = time.perf_counter()
+        return train(), time.perf_counter() - begun
 
 
 def scikit_learn(bits: np.ndarray, hidden: int, rate: float) -> mp.RBM:
