@@ -1,5 +1,6 @@
 """Interrupted anywhere and continued, training ends with the same bits."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import threading
 import time
 from functools import partial
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,22 +121,24 @@ def test_a_model_file_is_not_taken_for_a_checkpoint(tmp_path):
         train_rbm(DATA, 4, checkpoint=path)
 
 
-def test_ctrl_c_saves_and_the_next_call_goes_on(tmp_path):
+@pytest.mark.parametrize("name", TRAININGS)
+def test_ctrl_c_saves_and_the_next_call_goes_on(name, tmp_path):
     path = tmp_path / "run.npz"
-    train = partial(train_rbm, DATA, 4, **(OPTIONS | {"epochs": 20}))
+    stage, at = {"dbn": (1, 19), "dbm": (2, 31)}.get(name, (0, 7))
     calls = 0
 
     def press_once(*_):
         nonlocal calls
         calls += 1
-        if calls == 31:
+        if calls == at:
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        train(progress=press_once, checkpoint=path)
+        TRAININGS[name](progress=press_once, checkpoint=path)
     with np.load(path) as file:
-        assert file["stage0_position"][:2].tolist() == [5, 1]
-    assert_same_bits(train(), train(checkpoint=path))
+        assert file[f"stage{stage}_position"][:2].tolist() == [1, 1]
+    assert entries(tmp_path) == ["run.npz"]
+    assert_same_bits(TRAININGS[name](), TRAININGS[name](checkpoint=path))
 
 
 def test_ctrl_c_without_a_checkpoint_ends_the_training_too():
@@ -393,6 +397,50 @@ def test_training_goes_on_when_the_disk_is_full(tmp_path, monkeypatch):
     assert_same_bits(TRAININGS["cd"](), model)
     again = TRAININGS["cd"](checkpoint=path, progress=lambda *_: pytest.fail("trained again"))
     assert_same_bits(model, again)
+
+
+@pytest.mark.parametrize(("owner", "name"), [(os, "fsync"), (Path, "replace")])
+def test_a_failing_write_changes_no_bit_of_the_model(owner, name, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(owner, name, fail)
+    with pytest.warns(RunWarning, match="no space left"):
+        model = TRAININGS["cd"](checkpoint=tmp_path / "run.npz")
+    assert_same_bits(TRAININGS["cd"](), model)
+    assert entries(tmp_path) == []
+
+
+_KILLED_WHILE_WRITING = """
+import os, signal, sys
+import numpy as np
+from meltpoint.training.checkpoint import Checkpoint
+from meltpoint.training.rbm import train_rbm
+Checkpoint.save_if_due = Checkpoint.save
+left = 9
+fsync = os.fsync
+def kill(descriptor):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    fsync(descriptor)
+os.fsync = kill
+data = (np.random.default_rng(0).random((60, 9)) < 0.3).astype(np.uint8)
+train_rbm(data, 4, epochs=2, batch=10, seed=5, checkpoint=sys.argv[1])
+"""
+
+
+def test_killed_while_it_writes_it_goes_on_and_leaves_nothing(tmp_path):
+    path = tmp_path / "run.npz"
+    child = subprocess.run([sys.executable, "-c", _KILLED_WHILE_WRITING, str(path)], check=False)
+    assert child.returncode == -signal.SIGKILL
+    assert any(left.suffix == ".tmp" for left in (tmp_path / ".run.npz.lock").iterdir())
+    train = partial(train_rbm, DATA, 4, epochs=2, batch=10, seed=5)
+    calls = []
+    assert_same_bits(train(), train(checkpoint=path, progress=lambda *_: calls.append(1)))
+    assert 0 < len(calls) < 12
+    assert entries(tmp_path) == ["run.npz"]
 
 
 _CHILD = """

@@ -22,7 +22,7 @@ STRIPES = np.repeat([[0, 0, 1, 1, 0, 1], [1, 1, 0, 0, 1, 0]], 100, axis=0).astyp
 
 
 def divergence(log_p, parameters) -> float:
-    """From the distribution log_p (visible state,) to a layered machine's."""
+    """From the distribution log_p (visible state,) to a layered model's."""
     return float(np.exp(log_p) @ (log_p - visible_log_probabilities(parameters)))
 
 
