@@ -58,7 +58,7 @@ def test_generation_draws_through_the_directed_layers(sizes) -> None:
     p = np.eye(2 ** sizes[-2])[code(upper[0])]
     for layer in reversed(model.directed):
         p = p @ generative(layer.weights, layer.visible_bias)
-    drawn = model.visible_of_state(upper, np.random.default_rng(0))
+    drawn = model.generate(upper, np.random.default_rng(0))
     assert drawn.dtype == np.uint8
     frequency = np.bincount(code(drawn), minlength=p.size) / n
     assert all(
@@ -73,4 +73,4 @@ def test_without_directed_layers_nothing_is_drawn() -> None:
     np.testing.assert_array_equal(state[:, 0], x)
     assert (log_weights == 0).all()
     np.testing.assert_array_equal(model.recognise(x), x)
-    np.testing.assert_array_equal(model.visible_of_state(x, np.random.default_rng(0)), x)
+    np.testing.assert_array_equal(model.generate(x, np.random.default_rng(0)), x)

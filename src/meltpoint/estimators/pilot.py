@@ -214,7 +214,7 @@ class _Rounds:
         return run
 
     def _visible(self, state: Bits, k: int) -> Bits:
-        return self.model.visible_of_state(state, generator(self.seed, Purpose.PILOT, k))
+        return self.model.generate(state, generator(self.seed, Purpose.PILOT, k))
 
 
 def _keys(k: int, direction: int) -> np.ndarray:

@@ -160,4 +160,4 @@ class _Sampler:
 
     def visible(self, state: Bits) -> NDArray[Any]:
         """Visible values (chain, visible unit) of states of the Markov random field."""
-        return self.model.decode(self.model.visible_of_state(state, generator(self.seed, self.purpose)))
+        return self.model.decode(self.model.generate(state, generator(self.seed, self.purpose)))

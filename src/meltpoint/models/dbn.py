@@ -165,7 +165,7 @@ class DBN(Model):
         """Recognition takes the place of heating."""
         return 1
 
-    def visible_of_state(self, state: Bits, generator: np.random.Generator) -> Bits:
+    def generate(self, state: Bits, generator: np.random.Generator) -> Bits:
         """Visible states (chain, visible unit) drawn through the directed layers from the top RBM's lower side."""
         for layer in reversed(self._bit_layers):
             rates = expit(state @ layer.weights.T + layer.visible_bias)

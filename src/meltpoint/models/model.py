@@ -127,7 +127,7 @@ class Model(ABC):
         heat = Segment(betas, clamped=np.arange(self.mrf.n_state) < self.n_visible)
         return RaiseStart(start, [heat, melt], path.log_prob_base(visible))
 
-    def visible_of_state(self, state: Bits, generator: np.random.Generator) -> Bits:
+    def generate(self, state: Bits, generator: np.random.Generator) -> Bits:
         """Visible states (chain, visible unit) of a sample of the Markov random field."""
         del generator
         return state[:, : self.n_visible]
