@@ -18,12 +18,13 @@ from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.annealing.streams import Streams
 from meltpoint.estimators.ais import ais_log_z
+from meltpoint.estimators.particles import certify_mean_log_prob
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import Bits
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose
-from meltpoint.statistics.certificate import certify_log_z, certify_mean_log_prob
+from meltpoint.statistics.certificate import certify_log_z
 from meltpoint.statistics.log_space import log_mean_exp
 from oracle import chains, zoo
 from oracle.concentration import FALSE_ALARM
@@ -136,7 +137,8 @@ def wrong_mean(estimate: Callable[[Case, Bits], Table]) -> int:
     for case in cases():
         which = case.samples(EXAMPLES)
         values = estimate(case, all_states(N_VISIBLE)[which])
-        certificate = certify_mean_log_prob(float(np.mean(values)), EXAMPLES, CONFIDENCE)
+        weights = values[:, np.newaxis]
+        certificate, _ = certify_mean_log_prob(weights, np.zeros_like(weights), np.zeros(0), CONFIDENCE)
         wrong += certificate.bound >= np.log(p_ann(case.model, case.base, case.betas)[which]).mean()
     return wrong
 
