@@ -24,14 +24,14 @@ PRODUCTS = 16
 class _Block:
     """Emits the instructions for one block of units."""
 
-    def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:  # noqa: ANN401
+    def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
         self.context, self.builder, self.signature, self.args = context, builder, signature, args
 
-    def data(self, k: int) -> Any:  # noqa: ANN401
+    def data(self, k: int) -> Any:
         """Pointer to argument k's elements."""
         return self.context.make_array(self.signature.args[k])(self.context, self.builder, self.args[k]).data
 
-    def load(self, k: int, at: Any) -> Any:  # noqa: ANN401
+    def load(self, k: int, at: Any) -> Any:
         """LANES elements of argument k."""
         vector = ir.VectorType(self.context.get_value_type(self.signature.args[k].dtype), LANES)
         place = self.builder.bitcast(self.builder.gep(self.data(k), [at]), vector.as_pointer())
@@ -43,25 +43,25 @@ class _Block:
         """Arithmetic in the type of argument k's elements."""
         return Reals(self.builder, self.context.get_value_type(self.signature.args[k].dtype), LANES)
 
-    def word(self, on: Any) -> Any:  # noqa: ANN401
+    def word(self, on: Any) -> Any:
         """The comparisons' outcomes as the bits of a uint32."""
         return self.builder.bitcast(on, _I32)
 
 
 @intrinsic
 def draw_even(
-    _context: Any,  # noqa: ANN401
-    generators: Any,  # noqa: ANN401
-    chain: Any,  # noqa: ANN401
-    field: Any,  # noqa: ANN401
-    at: Any,  # noqa: ANN401
-    bias: Any,  # noqa: ANN401
-    unit: Any,  # noqa: ANN401
-    factor: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
+    _context: Any,
+    generators: Any,
+    chain: Any,
+    field: Any,
+    at: Any,
+    bias: Any,
+    unit: Any,
+    factor: Any,
+) -> Any:
     """Draw the units `unit` … `unit + 31` with input factor * field[at + k] + bias[unit + k]: bits of a uint32."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         block = _Block(context, builder, signature, args)
         reals = block.reals(4)
         decay = reals.decay(block.load(2, args[3]), block.load(4, args[5]), args[6])
@@ -71,7 +71,7 @@ def draw_even(
     return types.uint32(generators, types.int64, field, types.int64, bias, types.int64, real), codegen
 
 
-def _weigh(block: _Block, reals: Reals) -> Any:  # noqa: ANN401
+def _weigh(block: _Block, reals: Reals) -> Any:
     """Multiply the block's factors 1 + z into the products; gives exp(-t) at the new beta."""
     builder, args = block.builder, block.args
     field = reals.convert(block.load(2, args[3]))
@@ -92,30 +92,30 @@ def _weigh(block: _Block, reals: Reals) -> Any:  # noqa: ANN401
     return decay
 
 
-def _odd_weigher(draws: bool) -> Any:  # noqa: ANN401
+def _odd_weigher(draws: bool) -> Any:
     """An intrinsic that weighs the odd units' step to a new beta and, if told to, draws them there."""
 
     def weigh(
-        _context: Any,  # noqa: ANN401
-        generators: Any,  # noqa: ANN401
-        chain: Any,  # noqa: ANN401
-        field: Any,  # noqa: ANN401
-        at: Any,  # noqa: ANN401
-        bias: Any,  # noqa: ANN401
-        slope: Any,  # noqa: ANN401
-        unit: Any,  # noqa: ANN401
-        factor: Any,  # noqa: ANN401
-        minus_change: Any,  # noqa: ANN401
-        minus_delta: Any,  # noqa: ANN401
-        products: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
+        _context: Any,
+        generators: Any,
+        chain: Any,
+        field: Any,
+        at: Any,
+        bias: Any,
+        slope: Any,
+        unit: Any,
+        factor: Any,
+        minus_change: Any,
+        minus_delta: Any,
+        products: Any,
+    ) -> Any:
         """Multiply the products (PRODUCTS,) by 1 + sigmoid(t) * expm1(-d) of the units `unit` … `unit + 31`.
 
         t = factor * x + bias at the new beta and -d = minus_change * x + minus_delta * slope, where x is
         field[at:at+32]. Gives the units drawn at the new beta as the bits of a uint32, or zero.
         """
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             block = _Block(context, builder, signature, args)
             reals = block.reals(4)
             decay = _weigh(block, reals)
@@ -137,10 +137,10 @@ weigh_odd = _odd_weigher(draws=False)
 
 
 @intrinsic
-def add_where_on(_context: Any, values: Any, unit: Any, word: Any, sums: Any) -> Any:  # noqa: ANN401
+def add_where_on(_context: Any, values: Any, unit: Any, word: Any, sums: Any) -> Any:
     """sums[k] += values[unit + k] for the LANES units k that are on in the word."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         block = _Block(context, builder, signature, args)
         words = ir.VectorType(_I32, LANES)
         undefined = ir.Constant(words, ir.Undefined)
@@ -159,11 +159,11 @@ def add_where_on(_context: Any, values: Any, unit: Any, word: Any, sums: Any) ->
     return types.void(values, types.int64, types.uint32, sums), codegen
 
 
-def _folder(lanes: int, operation: str) -> Any:  # noqa: ANN401
+def _folder(lanes: int, operation: str) -> Any:
     """An intrinsic that folds the first `lanes` elements of an array into one float64, halving the vector each time."""
 
-    def fold(_context: Any, values: Any) -> Any:  # noqa: ANN401
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+    def fold(_context: Any, values: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             data = context.make_array(signature.args[0])(context, builder, args[0]).data
             element = context.get_value_type(signature.args[0].dtype)
             vector = builder.load(builder.bitcast(data, ir.VectorType(element, lanes).as_pointer()))
@@ -194,16 +194,16 @@ product = _folder(PRODUCTS, "fmul")
 
 
 @intrinsic
-def list_quads(_context: Any, word: Any, quad: Any, lines: Any, at: Any) -> Any:  # noqa: ANN401
+def list_quads(_context: Any, word: Any, quad: Any, lines: Any, at: Any) -> Any:
     """lines[at:at+8] = the table rows of a word's eight quads, the first of which is number `quad`."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         block = _Block(context, builder, signature, args)
         count = LANES // QUAD
         words = ir.VectorType(_I32, count)
         undefined = ir.Constant(words, ir.Undefined)
 
-        def splat(scalar: Any) -> Any:  # noqa: ANN401
+        def splat(scalar: Any) -> Any:
             first = builder.insert_element(undefined, scalar, ir.Constant(_I32, 0))
             return builder.shuffle_vector(first, undefined, ir.Constant(words, None))
 

@@ -21,7 +21,7 @@ UNIFORM = 2.0**-31
 """The unit of the kernels' uniforms; a power of two, so that it can be left to the comparison they are used in."""
 
 
-def emit_uniforms(builder: Any, states: Any, chain: Any, reals: ir.VectorType) -> Any:  # noqa: ANN401
+def emit_uniforms(builder: Any, states: Any, chain: Any, reals: ir.VectorType) -> Any:
     """Emit one step of a chain's generators: LANES uniforms in (0, 1], in units of UNIFORM.
 
     The states (chain, 4, LANES) advance in place.
@@ -30,7 +30,7 @@ def emit_uniforms(builder: Any, states: Any, chain: Any, reals: ir.VectorType) -
     def splat(value: int) -> ir.Constant:
         return ir.Constant(_WORDS, [value] * LANES)
 
-    def rotate(word: Any, by: int) -> Any:  # noqa: ANN401
+    def rotate(word: Any, by: int) -> Any:
         return builder.or_(builder.shl(word, splat(by)), builder.lshr(word, splat(32 - by)))
 
     i64 = ir.IntType(64)
@@ -54,11 +54,11 @@ def emit_uniforms(builder: Any, states: Any, chain: Any, reals: ir.VectorType) -
 
 
 @intrinsic
-def _next_uniforms(_context: Any, state: Any, chain: Any, out: Any, at: Any) -> Any:  # noqa: ANN401
+def _next_uniforms(_context: Any, state: Any, chain: Any, out: Any, at: Any) -> Any:
     """Write LANES uniforms to out[at:] and advance state (chain, 4, LANES) of one chain; both C-contiguous."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-        def data(k: int) -> Any:  # noqa: ANN401
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def data(k: int) -> Any:
             return context.make_array(signature.args[k])(context, builder, args[k]).data
 
         reals = ir.VectorType(context.get_value_type(signature.args[2].dtype), LANES)
