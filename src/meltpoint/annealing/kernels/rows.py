@@ -25,7 +25,7 @@ FEW = 64
 WIDE = 4
 """A wide strip, for sources of few units, is this many cache lines wide: fewer strips, less overhead for each."""
 
-_REGISTER_BYTES = 32
+_REGISTER_BYTES = 64
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
@@ -83,6 +83,41 @@ add_rows_at_once = _adder(4, 1, n_sums=4)
 """For training. A sum has to wait for the addition before it: with four, float32 rows of any number take less time."""
 
 
+@intrinsic
+def add_flips(
+    _context: Any,
+    weights: Any,
+    strip: Any,
+    lines: Any,
+    first: Any,
+    n_added: Any,
+    n_removed: Any,
+    out: Any,
+    column: Any,
+) -> Any:
+    """out[column:column+width] += the strip's rows at n_added lines from `first` on - those at the n_removed after them.
+
+    The parameters are those of `add_rows`. Only integer sums can be corrected so: for other weights nothing is emitted.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if not isinstance(signature.args[0].dtype, types.Integer):
+            return context.get_dummy_value()
+        data = {k: context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 6)}
+        types_ = signature.args[0].dtype, signature.args[6].dtype
+        added = builder.gep(data[2], [args[3]])
+        _Sum(context, builder, *types_, GROUP, 1, 1).emit_flips(
+            strip=builder.gep(data[0], [args[1]]),
+            added=(added, args[4]),
+            removed=(builder.gep(added, [args[4]]), args[5]),
+            out=builder.gep(data[6], [args[7]]),
+        )
+        return context.get_dummy_value()
+
+    i64 = types.int64
+    return types.void(weights, i64, lines, i64, i64, i64, out, i64), codegen
+
+
 class _Sum:
     """Emits the instructions of an adder for one type of weights and one of sums."""
 
@@ -107,38 +142,60 @@ class _Sum:
         self.sums = [[cgutils.alloca_once(builder, self.wide) for _ in self.registers] for _ in range(n_sums)]
 
     def emit(self, strip: Any, lines: Any, count: Any, sign: Any, fresh: Any, out: Any) -> None:
+        """The instructions of `add_rows` and its like."""
         builder = self.builder
-        strip = builder.bitcast(strip, _I8.as_pointer())
         zero = ir.Constant(self.wide, None)
         for place in (place for sums in self.sums for place in sums):
             builder.store(zero, place)
-        whole = builder.and_(count, ir.Constant(_I64, -self.group))
-        with self._loop(ir.Constant(_I64, 0), whole, self.group) as (low, _):
-            rows = [self._row(strip, lines, low, k) for k in range(self.group)]
-            for k, sums in enumerate(self.sums):
-                self._add_up(rows[k :: self.n_sums], sums)
-        rest = self.sums[0]
-        if self.widens:
-            rest = [cgutils.alloca_once(builder, self.narrow) for _ in self.registers]
-            for place in rest:
-                builder.store(ir.Constant(self.narrow, None), place)
-        with self._loop(whole, count, 1) as (r, _):
-            for place, value in zip(rest, self._row(strip, lines, r, 0), strict=True):
-                builder.store(self.plus(builder.load(place), value), place)
-        if self.widens:
-            self._add_up([[builder.load(place) for place in rest]], self.sums[0])
+        self._add_list(strip, lines, count, self.plus)
         signs = self._splat(sign)
-        out = builder.bitcast(out, self.wide.as_pointer())
-        for k, (first, *others) in enumerate(zip(*self.sums, strict=True)):
+        for place, (first, *others) in zip(self._places(out), zip(*self.sums, strict=True), strict=True):
             total = builder.load(first)
             for other in others:
                 total = self.plus(total, builder.load(other))
-            place = builder.gep(out, [ir.Constant(_I64, k)])
             old = builder.load(place)
             old.align = 4
             old = builder.select(fresh, zero, old)
             times = builder.mul if self.integer else builder.fmul
             builder.store(self.plus(old, times(total, signs)), place).align = 4
+
+    def emit_flips(self, strip: Any, added: tuple[Any, Any], removed: tuple[Any, Any], out: Any) -> None:
+        """The instructions of `add_flips`; lists are pointers and counts."""
+        builder = self.builder
+        for place, total in zip(self._places(out), self.sums[0], strict=True):
+            old = builder.load(place)
+            old.align = 4
+            builder.store(old, total)
+        self._add_list(strip, *added, builder.add)
+        self._add_list(strip, *removed, builder.sub)
+        for place, total in zip(self._places(out), self.sums[0], strict=True):
+            builder.store(builder.load(total), place).align = 4
+
+    def _add_list(self, strip: Any, lines: Any, count: Any, combine: Any) -> None:
+        """Combine the listed rows with the sums: by addition, or by subtraction."""
+        builder = self.builder
+        strip = builder.bitcast(strip, _I8.as_pointer())
+        whole = builder.and_(count, ir.Constant(_I64, -self.group))
+        with self._loop(ir.Constant(_I64, 0), whole, self.group) as (low, _):
+            rows = [self._row(strip, lines, low, k) for k in range(self.group)]
+            for k, sums in enumerate(self.sums):
+                self._add_up(rows[k :: self.n_sums], sums, combine)
+        if not self.widens:
+            with self._loop(whole, count, 1) as (r, _):
+                self._add_up([self._row(strip, lines, r, 0)], self.sums[0], combine)
+            return
+        rest = [cgutils.alloca_once(builder, self.narrow) for _ in self.registers]
+        for place in rest:
+            builder.store(ir.Constant(self.narrow, None), place)
+        with self._loop(whole, count, 1) as (r, _):
+            for place, value in zip(rest, self._row(strip, lines, r, 0), strict=True):
+                builder.store(builder.add(builder.load(place), value), place)
+        self._add_up([[builder.load(place) for place in rest]], self.sums[0], combine)
+
+    def _places(self, out: Any) -> list[Any]:
+        """Where the registers of a sum are kept."""
+        out = self.builder.bitcast(out, self.wide.as_pointer())
+        return [self.builder.gep(out, [ir.Constant(_I64, k)]) for k in self.registers]
 
     def _loop(self, start: Any, stop: Any, step: int) -> Any:
         return cgutils.for_range_slice(self.builder, start, stop, ir.Constant(_I64, step), _I64)
@@ -154,8 +211,8 @@ class _Sum:
             value.align = _REGISTER_BYTES
         return values
 
-    def _add_up(self, rows: list[list[Any]], sums: list[Any]) -> None:
-        """Add at most a group of rows to the sums; what is added is widened when all rows are in it."""
+    def _add_up(self, rows: list[list[Any]], sums: list[Any], combine: Any) -> None:
+        """Combine at most a group of rows with the sums; their own sum is widened when all rows are in it."""
         for r, total in enumerate(sums):
             chains = [row[r] for row in rows[:2]]
             for k, row in enumerate(rows[2:]):
@@ -163,7 +220,7 @@ class _Sum:
             group = self.plus(*chains) if len(chains) == 2 else chains[0]
             if self.widens:
                 group = self.builder.sext(group, self.wide)
-            self.builder.store(self.plus(self.builder.load(total), group), total)
+            self.builder.store(combine(self.builder.load(total), group), total)
 
     def _splat(self, sign: Any) -> Any:
         builder = self.builder
