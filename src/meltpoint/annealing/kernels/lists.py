@@ -9,7 +9,7 @@ layer and step. It depends on the states alone, never on a clock, and does not c
 
 import numpy as np
 
-from meltpoint.annealing.kernels.bits import WORD, count_ones, list_ones
+from meltpoint.annealing.kernels.bits import WORD, count_flipped, list_on
 from meltpoint.annealing.kernels.blocks import list_quads
 from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS
@@ -25,61 +25,53 @@ def list_lines(
     starts: np.ndarray,
     sizes: np.ndarray,
     real: np.ndarray,
+    none_on: np.ndarray,
     lists: int,
     tabled: np.ndarray,
     corrects: bool,
     lines: np.ndarray,
     counts: np.ndarray,
 ) -> None:
-    """List, layer by layer and chain by chain, the lines to add for units (chain, block) of a side.
+    """List, chain by chain and layer by layer, the lines to add for units (chain, block) of a side.
 
-    `starts`, `sizes`, `real` and `lists` are the side's, see `Side`. A line is row * STRIP_BYTES; `lines` is flat,
-    (chain * unit,) and SLACK more. `counts` (3, chain, layer) say how many there are, of which kind, and, for flips,
-    how many lines to subtract follow. `tabled` (layer,) says which layers have tables. `listed` (chain, block) holds
-    the units of the last call and then of this one, unless it is empty; `corrects` says whether what was added up
-    after the last call is still there.
+    `starts`, `sizes`, `real` and `lists` are the side's, see `Side`; `none_on` (block,) is zero. A line is
+    row * STRIP_BYTES; `lines` is flat, (chain * unit,) and SLACK more. `counts` (3, chain, layer) say how many there
+    are, of which kind, and, for flips, how many lines to subtract follow. `tabled` (layer,) says which layers have
+    tables. `listed` (chain, block) holds the units of the last call and then of this one, unless it is empty;
+    `corrects` says whether what was added up after the last call is still there.
     """
     n_units = starts[-1]
-    for layer in range(sizes.size):
-        size = sizes[layer]
-        first, last = starts[layer] // WORD, starts[layer + 1] // WORD
-        n_quads = (size + QUAD - 1) // QUAD
-        for chain in range(words.shape[0]):
+    for chain in range(words.shape[0]):
+        for layer in range(
+            sizes.size
+        ):  # in order: a list may overwrite the beginning of the next one's place
+            size = sizes[layer]
+            first = starts[layer] // WORD
+            n_words = starts[layer + 1] // WORD - first
+            n_quads = (size + QUAD - 1) // QUAD
+            at = chain * words.shape[1] + first
             kind = lists
             if kind == CHEAPEST and size <= FEW:
                 kind = QUADS
             elif kind == CHEAPEST:
-                n_on, n_flipped = 0, size
-                for k in range(first, last):
-                    n_on += count_ones(words[chain, k])
-                if corrects:
-                    n_flipped = 0
-                    for k in range(first, last):
-                        n_flipped += count_ones(words[chain, k] ^ listed[chain, k])
+                n_on = count_flipped(words, at, none_on, first, n_words)
+                n_flipped = count_flipped(words, at, listed, at, n_words) if corrects else size
                 kind = _cheapest(n_on, n_flipped, size, n_quads if tabled[layer] else size)
-            begin = n = chain * n_units + starts[layer]
+            begin = chain * n_units + starts[layer]
+            end = begin + n_quads
             n_removed = 0
             if kind == FLIPS and corrects:
-                for k in range(first, last):
-                    added = np.uint32(words[chain, k] & ~listed[chain, k])
-                    n = list_ones(added, WORD * STRIP_BYTES * (k - first), STRIP_BYTES, lines, n)
-                end = n
-                for k in range(first, last):
-                    removed = np.uint32(listed[chain, k] & ~words[chain, k])
-                    end = list_ones(removed, WORD * STRIP_BYTES * (k - first), STRIP_BYTES, lines, end)
-                n_removed = end - n
+                end = list_on(words, at, listed, at, n_words, STRIP_BYTES, lines, begin)
+                n_removed = list_on(listed, at, words, at, n_words, STRIP_BYTES, lines, end) - end
             elif kind == QUADS and tabled[layer]:
-                for k in range(last - first):
+                for k in range(n_words):
                     list_quads(words[chain, first + k], k * (WORD // QUAD), lines, begin + k * (WORD // QUAD))
-                n = begin + n_quads
+            elif kind == OFF:
+                end = list_on(real, first, words, at, n_words, STRIP_BYTES, lines, begin)
             else:
-                kind = OFF if kind == OFF else ON
-                for k in range(first, last):
-                    word = words[chain, k]
-                    if kind == OFF:
-                        word = np.uint32(~word & real[k])
-                    n = list_ones(word, WORD * STRIP_BYTES * (k - first), STRIP_BYTES, lines, n)
-            counts[0, chain, layer] = n - begin
+                kind = ON
+                end = list_on(words, at, none_on, first, n_words, STRIP_BYTES, lines, begin)
+            counts[0, chain, layer] = end - begin
             counts[1, chain, layer] = kind
             counts[2, chain, layer] = n_removed
     if listed.size > 0:

@@ -17,7 +17,16 @@ from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.annealing.family import Family
 from meltpoint.annealing.kernels.blocks import to_words
-from meltpoint.annealing.kernels.rows import FEW, QUAD, STRIP_BYTES, WIDE, strip_width
+from meltpoint.annealing.kernels.rows import (
+    FEW,
+    GROUP,
+    QUAD,
+    STRIP_BYTES,
+    WIDE,
+    safe_group,
+    safe_quads,
+    strip_width,
+)
 from meltpoint.annealing.streams import LANES
 
 STATES = 2**QUAD
@@ -38,7 +47,7 @@ class Side(NamedTuple):
     real: NDArray[np.uint32]  # (block,) bits of the real units
     weights: NDArray[Any]  # flat strips
     quads: NDArray[Any]  # flat tables, strip by strip
-    strips: NDArray[np.int64]  # (strip, 6): see `_side`
+    strips: NDArray[np.int64]  # (strip, 8): see `_side`
     totals: NDArray[Any]  # (strip, width): sum of all the strip's rows
     scale: float  # weights are multiplied by this
     stride: (
@@ -137,8 +146,9 @@ def _side(
             place = len(strips) * width if parts else target
             fresh = parts or all(target != earlier[5] for earlier in strips)
             # Offset in weights, source layer, place in the field, offset in quads, whether it is the first at its
-            # place, and the first unit it feeds.
-            strips.append((row_offset, source, place, table_offset if tabled else -1, fresh, target))
+            # place, the first unit it feeds, and how many rows and tables can be added up before the sum is widened.
+            groups = (safe_group(strip), safe_quads(strip)) if kept else (GROUP, GROUP)
+            strips.append((row_offset, source, place, table_offset if tabled else -1, fresh, target, *groups))
             rows.append(strip.ravel())
             row_offset += strip.size
             totals.append(strip.sum(axis=0, dtype=np.int64 if dtype == np.int16 else np.float64))

@@ -20,7 +20,7 @@ from meltpoint.annealing.kernels.blocks import (
 from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.annealing.kernels.lists import list_lines
 from meltpoint.annealing.kernels.packing import FLIPS, OFF, QUADS, Side
-from meltpoint.annealing.kernels.rows import add_flips, add_quads, add_rows, add_wide_quads, add_wide_rows
+from meltpoint.annealing.kernels.rows import add_flips, add_rows, add_wide_rows
 
 _LARGEST_STEP = 4.0  # |change of t| up to which 1 + z keeps its digits in float32
 _LARGEST_PRODUCT = 400.0  # |log| of a step's product up to which it need not be taken in parts
@@ -66,6 +66,7 @@ def run_tile(
     odd_state = np.zeros((n_chains, n_odd // WORD), np.uint32)
     even_listed = np.empty((n_chains if odd.kept else 0, state.shape[1]), np.uint32)
     odd_listed = np.empty((n_chains if even.kept else 0, odd_state.shape[1]), np.uint32)
+    none_on = np.zeros(max(even.real.size, odd.real.size), np.uint32)
     products = np.empty(PRODUCTS)
     slopes = np.empty(n_chains)
     for chain in range(n_chains):
@@ -78,7 +79,7 @@ def run_tile(
         last = i + 1 == betas.size
         # Functions are given the arrays they need: a whole Side costs as much as a step of several chains.
         list_lines(
-            state, even_listed, even.starts, even.sizes, even.real, even.lists, even_tabled,
+            state, even_listed, even.starts, even.sizes, even.real, none_on, even.lists, even_tabled,
             odd.kept and i > 0, even_lines, even_counts,
         )  # fmt: skip
         _gather(
@@ -124,7 +125,7 @@ def run_tile(
         if last:
             break
         list_lines(
-            odd_state, odd_listed, odd.starts, odd.sizes, odd.real, odd.lists, odd_tabled,
+            odd_state, odd_listed, odd.starts, odd.sizes, odd.real, none_on, odd.lists, odd_tabled,
             even.kept and i > 0, odd_lines, odd_counts,
         )  # fmt: skip
         _gather(
@@ -192,28 +193,25 @@ def _gather(
     """
     n_chains, n_units = counts.shape[1], starts[-1]
     for strip in range(strips.shape[0]):
-        rows, layer, column, table, first_to_feed, _ = strips[strip]
+        rows, layer, column, table, first_to_feed, _, group, quads_group = strips[strip]
         for chain in range(n_chains):
             at = chain * stride + column
             first = chain * n_units + starts[layer]
             count, kind = counts[0, chain, layer], counts[1, chain, layer]
             fresh, sign = first_to_feed == 1, 1
             if kind == FLIPS:
-                add_flips(weights, rows, lines, first, count, counts[2, chain, layer], field, at)
+                add_flips(weights, rows, lines, first, count, counts[2, chain, layer], group, field, at)
                 continue
             if kind == OFF:
                 # Element by element: for whole arrays Numba compiles two seconds of error messages.
                 for j in range(totals.shape[1]):
                     field[at + j] = totals[strip, j] + (0 if fresh else field[at + j])
                 fresh, sign = False, -1
-            if wide and kind == QUADS:
-                add_wide_quads(quads, table, lines, first, count, sign, fresh, field, at)
-            elif wide:
-                add_wide_rows(weights, rows, lines, first, count, sign, fresh, field, at)
-            elif kind == QUADS:
-                add_quads(quads, table, lines, first, count, sign, fresh, field, at)
+            source, begin, size = (quads, table, quads_group) if kind == QUADS else (weights, rows, group)
+            if wide:
+                add_wide_rows(source, begin, lines, first, count, size, sign, fresh, field, at)
             else:
-                add_rows(weights, rows, lines, first, count, sign, fresh, field, at)
+                add_rows(source, begin, lines, first, count, size, sign, fresh, field, at)
 
 
 @compiled
