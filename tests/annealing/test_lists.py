@@ -7,7 +7,7 @@ import pytest
 
 from meltpoint.annealing import fused
 from meltpoint.annealing.base import Base, annealing_path
-from meltpoint.annealing.kernels.packing import CHEAPEST, OFF, ON, QUADS, pack
+from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack
 from meltpoint.annealing.loop import anneal
 from meltpoint.annealing.streams import Streams
 from meltpoint.models.blocks import Segment
@@ -15,7 +15,7 @@ from meltpoint.models.dbm import DBM
 from meltpoint.randomness import Purpose
 from oracle.driving.replay import replay
 
-KINDS = {"on": ON, "off": OFF, "quads": QUADS, "cheapest": CHEAPEST}
+KINDS = {"on": ON, "off": OFF, "quads": QUADS, "flips": FLIPS, "cheapest": CHEAPEST}
 SIZES = {"narrow": (70, 90), "wide": (150, 20), "deep": (40, 33, 50, 7)}
 
 

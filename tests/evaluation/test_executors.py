@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from meltpoint.evaluation.compute import Workshop, compute
+from meltpoint.evaluation.parcel import parcel_of, stage_from_arrays, stage_to_arrays
 
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, evaluate, plain
 from meltpoint.annealing.precision import prepare
 from meltpoint.evaluation import parcel
-from meltpoint.evaluation.compute import Workshop, compute
-from meltpoint.evaluation.parcel import parcel_of, stage_from_arrays, stage_to_arrays
 from meltpoint.evaluation.plan import Stage, Task, cut
 from meltpoint.evaluation.stage import Work, run_stage
 from meltpoint.evaluation.stored import read_run

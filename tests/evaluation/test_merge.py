@@ -4,11 +4,11 @@ import shutil
 
 import numpy as np
 import pytest
+from meltpoint.evaluation.interrupted import Interrupted
+from meltpoint.evaluation.merge import merge_runs
 
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, evaluate, plain
-from meltpoint.evaluation.interrupted import Interrupted
-from meltpoint.evaluation.merge import merge_runs
 from meltpoint.evaluation.stored import read_run, report_so_far
 from meltpoint.runs.pieces import read_piece, write_piece
 

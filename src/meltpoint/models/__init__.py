@@ -1,7 +1,5 @@
 """Models: their parameters, their unnormalised probabilities, and what estimators ask of them."""
 
-from typing import Any
-
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.model import Model
@@ -10,9 +8,4 @@ from meltpoint.models.rbm import RBM
 KINDS = {model.kind: model for model in (RBM, DBM, DBN)}
 """Kinds of models by their names in files."""
 
-__all__ = ["DBM", "DBN", "KINDS", "RBM", "Model", "mrf_of"]
-
-
-def mrf_of(model: Model) -> Any:  # noqa: ANN401
-    """`model.undirected` by its old name, until its users have switched."""
-    return model.undirected
+__all__ = ["DBM", "DBN", "KINDS", "RBM", "Model"]

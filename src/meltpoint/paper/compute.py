@@ -10,7 +10,7 @@ from meltpoint.estimators.ais import LogZ, ais_log_z
 from meltpoint.estimators.csl import csl_log_prob
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob
-from meltpoint.estimators.reverse import raise_log_prob
+from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.models.checks import Bits
 from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM

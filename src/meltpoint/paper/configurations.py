@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from meltpoint.errors import Progress
-from meltpoint.models.bipartite import sum_softplus
 from meltpoint.models.checks import Floats
 from meltpoint.models.rbm import RBM
+from meltpoint.units.bernoulli import sum_softplus
 
 _LOW = 10  # units whose configurations are added up at once
 _SHOWN = 10

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from meltpoint.annealing.anneal import check_threads
+from meltpoint.annealing.loop import check_threads
 from meltpoint.paper.cells import Cell
 from meltpoint.paper.shelf import Shelf
 from meltpoint.paper.store import VERSIONS, Record

@@ -13,7 +13,7 @@ from meltpoint.datasets.catalogue import load as load_data
 from meltpoint.datasets.dataset import Dataset
 from meltpoint.errors import Progress
 from meltpoint.files.models import load as load_model
-from meltpoint.models import Model, mrf_of
+from meltpoint.models import Model
 from meltpoint.models.checks import Bits
 from meltpoint.paper.cells import BaseName, Cell
 from meltpoint.paper.store import fingerprint
@@ -46,7 +46,7 @@ class Loaded:
     @cached_property
     def work(self) -> int:
         """Time for one step of one chain, in pairs of units."""
-        return sum(a * b for a, b in itertools.pairwise(mrf_of(self.model).layer_sizes)) + _STEP_WORK
+        return sum(a * b for a, b in itertools.pairwise(self.model.undirected.layer_sizes)) + _STEP_WORK
 
 
 @dataclass(frozen=True)
