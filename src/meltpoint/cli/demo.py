@@ -21,7 +21,7 @@ def demo(
     """Train a small RBM on handwritten digits and bracket its likelihood between AIS and RAISE."""
     with sentences():
         import meltpoint as mp
-        from meltpoint.files.folder import make_folder
+        from meltpoint.files.atomic import make_folder
         from meltpoint.report.figures import plot_closing_in, save_figure
 
         make_folder(out)

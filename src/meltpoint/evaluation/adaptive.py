@@ -24,7 +24,7 @@ from meltpoint.randomness import Purpose, sequence
 from meltpoint.report.report import Report
 from meltpoint.report.stages import Spent, doubt_of, sigmas_of
 from meltpoint.runs.fingerprint import Arrays
-from meltpoint.runs.store import Store, remember
+from meltpoint.runs.store import Store, get_or_compute
 
 Watch: TypeAlias = Callable[[Spent], None]
 """Called with each stage that is finished."""
@@ -111,7 +111,7 @@ def _kept(store: Store, name: str, decide: Callable[[], Size | None]) -> Size | 
         size = decide()
         return {"size": np.array(astuple(size) if size else (), np.int64)}
 
-    sizes = remember(store, name, compute)["size"].tolist()
+    sizes = get_or_compute(store, name, compute)["size"].tolist()
     return Size(*sizes) if sizes else None
 
 

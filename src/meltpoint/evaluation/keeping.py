@@ -14,9 +14,8 @@ from meltpoint.models.checks import Bits, Floats
 from meltpoint.report.compose import versions
 from meltpoint.report.report import Report, Settings
 from meltpoint.runs.fingerprint import fingerprint
-from meltpoint.runs.folder import RunFolder, open_run
 from meltpoint.runs.specification import Specification
-from meltpoint.runs.store import Nowhere, Store
+from meltpoint.runs.store import NullStore, RunFolder, Store, open_run
 
 _JUDGEMENT = ("tolerance", "confidence", "gap", "budget")
 """Settings that change what is made of the numbers and how many there are, and not the numbers."""
@@ -46,7 +45,7 @@ def specify(
         test_examples=len(test),
         fingerprints=fingerprints,
         settings={name: value for name, value in chosen.items() if name not in _JUDGEMENT},
-        judgement={name: chosen[name] for name in _JUDGEMENT},
+        reporting_settings={name: chosen[name] for name in _JUDGEMENT},
         versions=versions(),
         parts=(part,),
     )
@@ -56,7 +55,7 @@ def specify(
 def kept(run: str | os.PathLike[str] | None, specify: Callable[[], Specification]) -> Iterator[Store]:
     """The store of an evaluation: the folder `run`, or nowhere, where no specification is needed."""
     if run is None:
-        yield Nowhere()
+        yield NullStore()
         return
     with open_run(run, specify()) as folder:
         yield folder

@@ -13,7 +13,7 @@ from meltpoint.evaluation.stored import StoredRun, read_run, report_so_far
 from meltpoint.evaluation.targets import BASE, EXACT, LOG_F, SCHEDULE
 from meltpoint.report.report import Report
 from meltpoint.runs.fingerprint import fingerprint
-from meltpoint.runs.folder import RunFolder, open_run
+from meltpoint.runs.store import RunFolder, open_run
 
 
 def merge_runs(

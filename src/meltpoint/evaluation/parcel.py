@@ -16,8 +16,8 @@ from meltpoint.errors import InputError
 from meltpoint.evaluation.compute import Workshop
 from meltpoint.evaluation.plan import Stage
 from meltpoint.files.parameters import from_arrays, to_arrays
+from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.fingerprint import Arrays, fingerprint
-from meltpoint.runs.pieces import read_piece, write_piece
 from meltpoint.runs.specification import METHOD
 
 _MODEL, _BASE = "model_", "base_"
@@ -79,7 +79,7 @@ def parcel_of(stage: Stage, path: Path | None = None) -> Parcel:
     """A stage, packed: to be carried along, or written to a file that the workers read."""
     arrays = stage_to_arrays(stage)
     if path is not None:
-        write_piece(path, arrays)
+        write_sealed(path, arrays)
     return Parcel(fingerprint(arrays), arrays if path is None else path)
 
 
@@ -102,7 +102,7 @@ def _open(parcel: Parcel) -> Workshop:
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        return read_piece(path)
+        return read_sealed(path)
     except InputError as problem:
         raise InputError(
             found=f"{problem.found} on a worker ({platform.node()})",

@@ -9,7 +9,7 @@ from meltpoint.annealing.base import Base
 from meltpoint.estimators.pilot import FrictionSchedule
 from meltpoint.evaluation.targets import base_of, schedule_of
 from meltpoint.runs.fingerprint import Arrays
-from meltpoint.runs.store import Store, remember
+from meltpoint.runs.store import Store, get_or_compute
 
 CHOICE = "choice"
 """Name of the piece, in a run's folder, that says which base was chosen."""
@@ -44,7 +44,7 @@ def find_path(
         kept = [path.friction.pilot.kept for path in tried.values() if path.friction]
         return {"name": np.array(names[int(np.argmax(np.nan_to_num(kept, nan=-np.inf)))])}
 
-    name = str(remember(store, CHOICE, try_all)["name"]) if len(names) > 1 else names[0]
+    name = str(get_or_compute(store, CHOICE, try_all)["name"]) if len(names) > 1 else names[0]
     base = base_of(name, lambda: tried[name].base if name in tried else make(name), store)
 
     def schedule() -> FrictionSchedule:

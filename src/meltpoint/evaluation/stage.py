@@ -19,7 +19,7 @@ from meltpoint.evaluation.parcel import stage_to_arrays
 from meltpoint.evaluation.plan import Stage, Task, cut, work_of
 from meltpoint.evaluation.weights import Weights
 from meltpoint.runs.fingerprint import fingerprint
-from meltpoint.runs.store import Nowhere, Store
+from meltpoint.runs.store import NullStore, Store
 
 _PATIENCE = 0.1  # seconds between looks at the progress
 
@@ -34,7 +34,7 @@ class Work:
     threads: int
     progress: Progress | None = None
     executor: Executor | None = None
-    store: Store = field(default_factory=Nowhere)
+    store: Store = field(default_factory=NullStore)
 
 
 @dataclass(frozen=True)

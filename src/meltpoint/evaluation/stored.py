@@ -16,8 +16,8 @@ from meltpoint.evaluation.weights import Weights, side_by_side
 from meltpoint.models.log_f import LogF
 from meltpoint.report.compose import compose, optimistic_of
 from meltpoint.report.report import Report, Settings
-from meltpoint.runs.folder import RunFolder
 from meltpoint.runs.specification import Specification, read_specification
+from meltpoint.runs.store import RunFolder
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def report_so_far(run: StoredRun) -> Report:
         raise Interrupted(optimistic_of(log_z, run.log_f), log_z, ais_chains)
     first = stages[0].stage
     settings = replace(
-        Settings(**run.specification.settings, **run.specification.judgement),
+        Settings(**run.specification.settings, **run.specification.reporting_settings),
         base=first.base.name,
         steps=first.steps,
         examples=len(first.examples),

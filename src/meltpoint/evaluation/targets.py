@@ -15,7 +15,7 @@ from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM
 from meltpoint.report.compose import mean_error
 from meltpoint.runs.fingerprint import Arrays
-from meltpoint.runs.store import Store, remember
+from meltpoint.runs.store import Store, get_or_compute
 from meltpoint.statistics.estimate import Estimate
 
 BASE, SCHEDULE, LOG_F, EXACT = "base", "schedule", "log_f", "exact"
@@ -32,12 +32,12 @@ def base_of(name: str, make: Callable[[], Base], store: Store) -> Base:
     def compute() -> Arrays:
         return {f"layer_{k}": bias for k, bias in enumerate(make().biases)}
 
-    return Base(name, tuple(remember(store, BASE, compute).values()))
+    return Base(name, tuple(get_or_compute(store, BASE, compute).values()))
 
 
 def schedule_of(make: Callable[[], FrictionSchedule], store: Store) -> FrictionSchedule:
     """The friction schedule: from here on it is frozen."""
-    return schedule_from(remember(store, SCHEDULE, lambda: _schedule_to_arrays(make())))
+    return schedule_from(get_or_compute(store, SCHEDULE, lambda: _schedule_to_arrays(make())))
 
 
 def schedule_from(arrays: Arrays) -> FrictionSchedule:
@@ -53,7 +53,7 @@ def _schedule_to_arrays(schedule: FrictionSchedule) -> Arrays:
 
 def log_f_of(model: Model, bits: Bits, seed: int, store: Store, progress: Progress | None) -> LogF:
     """Log f of every test example: exact for an RBM, estimated for a deep model, which takes minutes."""
-    arrays = remember(store, LOG_F, lambda: vars(_log_f(model, bits, seed, progress)))
+    arrays = get_or_compute(store, LOG_F, lambda: vars(_log_f(model, bits, seed, progress)))
     return LogF(**arrays)
 
 
@@ -69,7 +69,7 @@ def exact_mean(
     def compute() -> Arrays:
         return {"log_z": np.array(exact_log_z(model, threads=threads, progress=progress))}
 
-    return exact_from(float(remember(store, EXACT, compute)["log_z"]), log_f)
+    return exact_from(float(get_or_compute(store, EXACT, compute)["log_z"]), log_f)
 
 
 def exact_from(log_z: float, log_f: LogF) -> Estimate:
