@@ -32,7 +32,7 @@ def shortened(text: str, length: int) -> str:
     """Text of at most `length` characters, with its middle left out where it is longer.
 
     >>> shortened("weights_1, weights_2, weights_3", 20)
-    'weights_1, … eights_3'
+    'weights_1 … eights_3'
     """
     if len(text) <= length:
         return text

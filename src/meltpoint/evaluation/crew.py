@@ -1,18 +1,18 @@
 """Who computes tasks: threads of this process, or an executor with workers of its own."""
 
-import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Event
 from typing import Any, Protocol
 
 from meltpoint.evaluation.compute import Result, Workshop, compute
 from meltpoint.evaluation.parcel import Parcel, opened, parcel_of
 from meltpoint.evaluation.plan import Stage, Task
-from meltpoint.evaluation.workers import heed
+from meltpoint.files.temporary import temporary_folder
+from meltpoint.workers import dask
+from meltpoint.workers.processes import stop_if_asked
 
 
 class Crew(Protocol):
@@ -88,15 +88,20 @@ class Workers:
 @contextmanager
 def workers_of(executor: Executor, stage: Stage) -> Iterator[Workers]:
     """The executor's workers. The stage reaches them in a file or, in a Dask cluster, through its network."""
-    if type(executor).__module__.partition(".")[0] == "distributed":
-        from meltpoint.evaluation import dask  # which need not be installed
-
-        yield Workers(executor, dask.send(executor, parcel_of(stage)), dask.compute_sent)
+    if dask.is_dask(executor):
+        parcel = parcel_of(stage)
+        yield Workers(executor, dask.send(executor, parcel, parcel.fingerprint), compute_on_dask)
         return
-    with tempfile.TemporaryDirectory(prefix="meltpoint-") as folder:
-        yield Workers(executor, parcel_of(stage, Path(folder) / "stage.npz"), compute_sent)
+    with temporary_folder() as folder:
+        yield Workers(executor, parcel_of(stage, folder / "stage.npz"), compute_sent)
 
 
 def compute_sent(parcel: Parcel, task: Task) -> Result:
     """Compute a task on a worker."""
-    return compute(opened(parcel), task, progress=heed)
+    return compute(opened(parcel), task, progress=stop_if_asked)
+
+
+def compute_on_dask(parcel: Parcel, task: Task) -> Result:
+    """Compute a task on a worker of a Dask cluster."""
+    with dask.without_profiler():
+        return compute(opened(parcel), task)

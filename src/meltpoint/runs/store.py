@@ -186,6 +186,24 @@ def open_run(path: str | os.PathLike[str], specification: Specification) -> Iter
             run.close()
 
 
+@contextmanager
+def reading_run(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn what fails inside, where all input comes from a run's folder, into an InputError that names it.
+
+    Chunks with a right seal may still hold numbers that make no run: the seal is no secret.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError) as problem:
+        if isinstance(problem, InputError):
+            raise
+        raise InputError(
+            found=f"{os.fspath(folder)}, whose chunks make no run ({str(problem) or type(problem).__name__})",
+            expected="a folder as it was written",
+            remedy="restore it from a copy, or begin the run anew in another folder",
+        ) from problem
+
+
 def _check_usable(folder: Path, is_run: bool) -> None:
     try:
         mode = folder.stat().st_mode
