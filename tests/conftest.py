@@ -3,6 +3,7 @@
 import getpass
 import hashlib
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -40,3 +41,11 @@ def shared() -> Path:
             pytest.fail(message)
         pytest.skip(message)
     return SHARED
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interruptible():
+    """A suite that a shell has started in the background ignores SIGINT, and so would its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

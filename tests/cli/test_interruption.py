@@ -14,10 +14,7 @@ import meltpoint as mp
 from meltpoint.evaluation.stored import read_run
 
 # A line for every look at the progress, so that the test knows when to press.
-# A suite that runs in the background ignores SIGINT, and its children would inherit that.
 TALKATIVE = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
 from meltpoint.cli import main, screen
 screen._LINE_SECONDS = screen._WARM_SECONDS = 0.0
 main()

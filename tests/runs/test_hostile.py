@@ -226,7 +226,7 @@ def test_what_cannot_be_unlocked_loses_nothing(folder, monkeypatch):
 def test_the_lock_of_one_file_leaves_nothing_and_keeps_others_out(tmp_path):
     path = tmp_path / "model.checkpoint.npz"
     with locked_file(path):
-        with pytest.raises(InputError, match="another process at work in .*checkpoint"), locked_file(path):
+        with pytest.raises(InputError, match=r"another process at work in .*checkpoint"), locked_file(path):
             pass
         assert [entry.name for entry in tmp_path.iterdir()] == ["model.checkpoint.npz.lock"]
     assert not list(tmp_path.iterdir())

@@ -116,10 +116,8 @@ def evaluate(
         from meltpoint.report.figures import save_figure
 
         loaded = mp.load(model)
-        with (
-            _executor(workers, cluster, patience, _tls(tls_ca_file, tls_cert, tls_key)) as executor,
-            progress_bar() as progress,
-        ):
+        tls = _tls(tls_ca_file, tls_cert, tls_key)
+        with _executor(workers, cluster, patience, tls) as executor, progress_bar() as progress:
             test_examples, train_examples = read_test_and_train(data, train, binarize, seed, progress)
             report = mp.evaluate(
                 loaded,

@@ -14,6 +14,7 @@ from meltpoint.files.temporary import create_temporary
 _WRONG_PATH = {
     errno.ENOENT: ("a folder that does not exist", "create the folder first, or correct the path"),
     errno.ENOTDIR: ("a file where a folder should be", "correct the path"),
+    errno.EEXIST: ("a file where a folder should be", "correct the path"),
     errno.EISDIR: ("a folder where a file should be", "correct the path, or remove the folder"),
     errno.EACCES: ("no permission to write there", "choose another folder, or change the permissions"),
     errno.EPERM: ("no permission to write there", "choose another folder, or change the permissions"),
