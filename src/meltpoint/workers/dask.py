@@ -152,6 +152,12 @@ def _connect(address: str, tls: TLS | None) -> Any:  # noqa: ANN401
             remedy="pip install 'meltpoint[cluster]'",
         ) from problem
     security = None
+    if tls is None and address.startswith("tls://") and not _is_tls_configured():
+        raise InputError(
+            found=f"the encrypted Dask scheduler {address} and no certificate",
+            expected="the files of a certificate",
+            remedy="give --tls-ca-file, --tls-cert and --tls-key (tls=TLS(…) in Python), or configure Dask's own",
+        )
     if tls is not None:
         for file in (tls.ca_file, tls.cert, tls.key):
             if not file.is_file():
@@ -179,6 +185,12 @@ def _connect(address: str, tls: TLS | None) -> Any:  # noqa: ANN401
             expected="the address that dask scheduler prints, such as tcp://10.0.0.1:8786",
             remedy="start one with: dask scheduler; and workers on each machine with: dask worker ADDRESS",
         ) from problem
+
+
+def _is_tls_configured() -> bool:
+    import dask
+
+    return dask.config.get("distributed.comm.tls.ca-file", None) is not None
 
 
 def _silence() -> None:
