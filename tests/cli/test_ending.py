@@ -227,3 +227,28 @@ def test_a_hostile_folder_is_shown_in_sentences(run, folder):
     path.unlink()
     os.mkfifo(path)
     assert run("runs", "show", "r").exit_code == 0
+
+
+LIMITED = """
+import resource, signal, sys
+import meltpoint.cli.app
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits as POSIX has them")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_is_cut_off_is_a_failure(tmp_path, unbuffered):
+    with (tmp_path / "out").open("w") as file:
+        ended = command(
+            "data",
+            "list",
+            code=LIMITED + MAIN,
+            stdout=file,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    assert (tmp_path / "out").stat().st_size == 100
+    assert ended.returncode == 3
+    assert "an output that cannot be written (File too large)" in ended.stderr

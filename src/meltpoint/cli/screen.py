@@ -1,5 +1,6 @@
 """What a person sees: results on stdout, progress with remaining time and talk on stderr."""
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,13 +22,22 @@ _WARM_SECONDS = 3.0  # before which a task's remaining time is a guess
 def echo(text: object) -> None:
     """Write a result to stdout; texts that come from files are made safe to print."""
     try:
-        typer.echo(printable(str(text), keep="\n"))
+        _write(f"{printable(str(text), keep=chr(10))}\n")
     except OSError as problem:
         raise SystemFailure(
             found=f"an output that cannot be written ({problem.strerror})",
             expected="a file with room, or somebody who reads",
             remedy="send it elsewhere; with --run FOLDER the report is kept there too",
         ) from problem
+
+
+def _write(text: str) -> None:
+    """Write text to stdout, all of it: an unbuffered one (python -u) takes what it can and tells nobody."""
+    sys.stdout.flush()
+    left = text.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
+    while left:
+        left = left[sys.stdout.buffer.write(left) :]
+    sys.stdout.buffer.flush()
 
 
 def echo_err(text: str) -> None:
