@@ -45,7 +45,9 @@ class Ended:
         if self.left_processes:
             return "left processes behind"
         if "Traceback" in self.err or "Exception ignored" in self.err:
-            lines = [line for line in self.err.splitlines() if line.strip()]
+            lines = [
+                line for line in self.err.splitlines() if line.strip() and not line.startswith("meltpoint: ")
+            ]
             return f"traceback: {lines[-1][:200]}"
         if self.code not in allowed:
             return f"exit code {self.code}: {self.err[-200:].strip()}"

@@ -21,6 +21,18 @@ from attack.scenarios import EVALUATIONS, TRAININGS
 _PRECIOUS = b"precious"
 _CODES = (0, 1, 2, 3)
 _SLOWEST = 20.0
+_KINDS = (
+    "link",
+    "pipe",
+    "folder",
+    "socket",
+    "cut",
+    "flip",
+    "folder link",
+    "extra",
+    *["json"] * 3,
+    *["sealed"] * 6,
+)
 
 
 def attack(campaign: Campaign) -> None:
@@ -95,9 +107,7 @@ def _damage(run_folder: Path, outside: Path, rng: random.Random) -> str:
     files = sorted(path for path in run_folder.rglob("*") if path.is_file())
     folders = sorted(path for path in run_folder.rglob("*") if path.is_dir())
     path = rng.choice(files)
-    kind = rng.choice(
-        ("link", "pipe", "folder", "socket", "cut", "flip", "json", "sealed", "folder link", "extra")
-    )
+    kind = rng.choice(_KINDS)
     if kind == "json":
         path = run_folder / "specification.json"
         path.write_text(_changed_json(path.read_text(), rng))

@@ -24,10 +24,19 @@ def attack(*arguments, before=""):
 
 @pytest.mark.slow
 def test_nothing_is_found_in_twenty_seconds():
-    ended = attack("kill", "fault", "fuzz", "hostile-folder", "--seconds", "20")
+    ended = attack("kill", "fault", "fuzz", "--seconds", "20")
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    for count in ("kills", "faults", "files", "folders"):
+    for count in ("kills", "faults", "files"):
         assert int(re.search(rf"([\d,]+) {count}", ended.stdout)[1].replace(",", "")) > 0
+
+
+@pytest.mark.slow
+def test_hostile_folders_reach_nothing_outside_and_nothing_hangs():
+    ended = attack("hostile-folder", "--seconds", "10")
+    assert int(re.search(r"([\d,]+) folders", ended.stdout)[1].replace(",", "")) > 0
+    assert "outside" not in ended.stdout
+    assert "hung" not in ended.stdout
+    assert "exit code -" not in ended.stdout
 
 
 # Writing through links, as it was before.

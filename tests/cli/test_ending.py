@@ -222,6 +222,14 @@ def test_a_hostile_folder_is_shown_in_sentences(run, folder):
         assert ended.exit_code in (0, 2), change
         assert not ended.exception or isinstance(ended.exception, SystemExit), change
         assert len(ended.stderr) < 600
+    write_sealed(path, good, seal, name)
+    (weights,) = (folder / "r/part-0/stage-0").glob("raise-0000000.npz")
+    found = read_sealed(weights, seal, "part-0/stage-0/raise-0000000")
+    lost = found | {"log_weights": np.full(found["log_weights"].shape, np.nan)}
+    write_sealed(weights, lost, seal, "part-0/stage-0/raise-0000000")
+    ended = run("runs", "show", "r")
+    assert ended.exit_code in (0, 2)
+    assert not ended.exception or isinstance(ended.exception, SystemExit)
     write_sealed(path, {}, seal, name)
     assert run("runs", "show", "r").exit_code in (0, 2)
     path.unlink()

@@ -38,8 +38,8 @@ def run() -> int:
         code = end.exit_code
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0
-    except Exception:
-        sys.excepthook(*sys.exc_info())
+    except Exception as problem:
+        sys.excepthook(type(problem), problem, problem.__traceback__)
         echo_err("meltpoint: this is an error in meltpoint itself: please report the lines above")
         code = FAILURE
     return _flushed(code)

@@ -32,15 +32,17 @@ def show(
 
         with reading_run(folder):
             run = read_run(folder)
+            running = is_locked(folder)
             report, known = _known(run)
-        running = is_locked(folder)
-        if json:
-            from json import dumps
+            if json:
+                from json import dumps
 
-            content = {**_as_dict(run, running), "report": report.to_dict() if report else None}
-            echo(dumps(content, indent=2, allow_nan=False))
-            return
-        echo("\n".join([*_lines(run, running), "", str(report) if report else "\n".join(_wrapped(known))]))
+                content = {**_as_dict(run, running), "report": report.to_dict() if report else None}
+                text = dumps(content, indent=2, allow_nan=False)
+            else:
+                so_far = str(report) if report else "\n".join(_wrapped(known))
+                text = "\n".join([*_lines(run, running), "", so_far])
+        echo(text)
 
 
 @app.command()
@@ -58,12 +60,13 @@ def merge(
 
         with reading_run(folders[0]):
             report = merge_runs(folders, out)
-        if json:
-            from json import dumps
+            if json:
+                from json import dumps
 
-            echo(dumps(report.to_dict(), indent=2, allow_nan=False))
-        else:
-            echo(report)
+                text = dumps(report.to_dict(), indent=2, allow_nan=False)
+            else:
+                text = str(report)
+        echo(text)
         if out is not None:
             echo_err(f"joint run: {out}")
     if not report.verdict.trusted:

@@ -188,9 +188,9 @@ def _connect(address: str, tls: TLS | None) -> Any:  # noqa: ANN401
 
 
 def _is_tls_configured() -> bool:
-    import dask
+    from dask import config
 
-    return dask.config.get("distributed.comm.tls.ca-file", None) is not None
+    return config.get("distributed.comm.tls.ca-file", None) is not None
 
 
 def _silence() -> None:
