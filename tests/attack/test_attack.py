@@ -53,6 +53,6 @@ meltpoint.runs.store.atomic_write = meltpoint.runs.chunks.atomic_write = through
 
 @pytest.mark.slow
 def test_a_mutant_is_found():
-    ended = attack("hostile-folder", "--seconds", "25", before=THROUGH_LINKS)
+    ended = attack("hostile-folder", "--seconds", "20", "--seed", "22", before=THROUGH_LINKS)
     assert ended.returncode == 1
     assert "a file outside was touched" in ended.stdout
