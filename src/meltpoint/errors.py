@@ -44,14 +44,14 @@ class _ExplainedError(Exception):
     """An error that says what was found, what was expected and what to do, in at most 500 characters."""
 
     def __init__(self, *, found: str, expected: str, remedy: str) -> None:
-        parts = [printable(text) for text in (found, expected, remedy)]
+        parts = [shortened(printable(text), _MESSAGE_LENGTH) for text in (found, expected, remedy)]
+        self.found, self.expected, self.remedy = parts
         room = _MESSAGE_LENGTH - len("found , expected : ")
         # What is too long comes from a file or a path; our own words are short.
         for k in sorted(range(3), key=lambda k: -len(parts[k])):
             others = sum(map(len, parts)) - len(parts[k])
             parts[k] = shortened(parts[k], max(_SHORTEST, room - others))
-        self.found, self.expected, self.remedy = parts
-        super().__init__(f"found {self.found}, expected {self.expected}: {self.remedy}")
+        super().__init__("found {}, expected {}: {}".format(*parts))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors of workers travel as pickles, which know nothing of keywords.
