@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from meltpoint.estimators.ais import log_z_of
 from meltpoint.evaluation.allocation import Measured, first_size, measure, next_size
 from meltpoint.evaluation.case import Size
+
+from meltpoint.estimators.ais import log_z_of
 
 TYPICAL = Measured(2000, np.array([1.1, 0.85, 0.75]), np.array([2.2, 1.5, 1.2]), 1.5)
 

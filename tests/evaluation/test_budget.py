@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from meltpoint.evaluation.budget import seconds_of
 
 from meltpoint.errors import InputError
-from meltpoint.evaluation.budget import seconds_of
 
 
 @pytest.mark.parametrize(
