@@ -43,7 +43,7 @@ def log_f_of(model: Model, bits: Bits, seed: int, store: Store, progress: Progre
 
 def log_f_layout(examples: int) -> Layout:
     """What the chunk with log f must hold."""
-    return {name: ((examples,), "f") for name in ("values", "stderrs", "bound")}
+    return dict.fromkeys(("values", "stderrs", "bound"), ((examples,), "f"))
 
 
 def exact_log_z_of(
