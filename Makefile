@@ -7,7 +7,7 @@ BENCH_VENV := .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint format bench clean
+.PHONY: help demo test quick lint format bench attack clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -47,6 +47,11 @@ $(BENCH_READY):
 
 bench: $(READY) $(BENCH_READY)  ## measure speed, memory and starting time (make bench BENCH=--quick for a look)
 	$(BIN)/python benchmarks/throughput.py $(BENCH)
+
+SECONDS ?= 120
+SEED ?= 0
+attack: $(READY)  ## kill, starve, fuzz and deceive it (make attack SECONDS=1800 SEED=1)
+	$(BIN)/python -m attack --seconds $(SECONDS) --seed $(SEED)
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(BENCH_VENV) build dist .pytest_cache .ruff_cache .hypothesis demo

@@ -150,8 +150,8 @@ def _compile() -> None:
 def _job(name: str, steps: int) -> None:
     """What a job's process does: get ready, wait for a line, evaluate."""
     import meltpoint as mp
-    from meltpoint.evaluation.workers import cluster
     from meltpoint.runs.fingerprint import fingerprint
+    from meltpoint.workers.dask import dask_cluster
 
     model, data = mp.load(PAPER_MODEL), mp.datasets.load("mnist")
     settings = {"steps": steps, "schedule": "linear", "threads": WORKERS}
@@ -171,7 +171,7 @@ def _job(name: str, steps: int) -> None:
 
     with (
         LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address="127.0.0.1:0") as dask,
-        cluster(dask.scheduler_address) as executor,
+        dask_cluster(dask.scheduler_address) as executor,
     ):
         evaluate(executor=executor)
 

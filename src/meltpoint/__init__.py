@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from meltpoint import datasets
     from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
-    from meltpoint.errors import InputError
+    from meltpoint.errors import InputError, SystemFailure
     from meltpoint.estimators.ais import LogZ, ais_log_z
     from meltpoint.estimators.csl import csl_log_prob
     from meltpoint.estimators.exact import exact_log_z
@@ -39,6 +39,7 @@ _HOMES = {
     "model_rates": "annealing.base",
     "uniform": "annealing.base",
     "InputError": "errors",
+    "SystemFailure": "errors",
     "LogZ": "estimators.ais",
     "ais_log_z": "estimators.ais",
     "csl_log_prob": "estimators.csl",
@@ -77,6 +78,7 @@ __all__ = [
     "LogProb",
     "LogZ",
     "Report",
+    "SystemFailure",
     "ais_log_z",
     "csl_log_prob",
     "data_rates",

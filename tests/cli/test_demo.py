@@ -36,7 +36,7 @@ def test_a_folder_that_cannot_be_made_is_found_at_once(run, tmp_path):
     (tmp_path / "taken").write_text("")
     result = run("demo", "--out", "taken")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "expected a folder to write to" in result.stderr
+    assert "found a file where a folder should be" in result.stderr
 
 
 def test_an_interrupted_demo_leaves_no_figure(run, tmp_path, monkeypatch):

@@ -1,14 +1,10 @@
 import io
 import re
-import signal
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import rich.console
-import typer
 
 from meltpoint.cli import screen
-from meltpoint.errors import InputError
 
 
 class Clock:
@@ -31,45 +27,21 @@ def terminal(monkeypatch):
 
 
 def test_talk_goes_to_stderr(capsys):
-    screen.say("hello")
+    screen.echo_err("hello")
     assert tuple(capsys.readouterr()) == ("", "hello\n")
 
 
-@pytest.mark.parametrize(
-    ("problem", "code", "text"),
-    [
-        (
-            InputError(found="a", expected="b", remedy="c"),
-            2,
-            "meltpoint: found a, expected b: c\n",
-        ),
-        (KeyboardInterrupt(), 130, "meltpoint: interrupted: nothing was finished by then\n"),
-        (KeyboardInterrupt("AIS was done"), 130, "meltpoint: interrupted: AIS was done\n"),
-    ],
-)
-def test_problems_become_sentences(capsys, problem, code, text):
-    with pytest.raises(typer.Exit) as stop, screen.sentences():
-        raise problem
-    assert stop.value.exit_code == code
-    assert tuple(capsys.readouterr()) == ("", text)
+def test_what_comes_from_files_is_escaped_on_both_streams(capsys):
+    screen.echo("a\x1b[2J\nb")
+    screen.echo_err("c\x07\u202e")
+    assert tuple(capsys.readouterr()) == ("a\\x1b[2J\nb\n", "c\\x07\\u202e\n")
 
 
-def test_termination_counts_as_interruption_and_only_inside(capsys):
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(typer.Exit) as stop, screen.sentences():
-        signal.raise_signal(signal.SIGTERM)
-    assert stop.value.exit_code == 130
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
-def test_a_thread_that_cannot_set_signals_works_all_the_same():
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: screen.sentences().__enter__()).result() is None
-
-
-def test_a_bug_keeps_its_traceback():
-    with pytest.raises(ZeroDivisionError), screen.sentences():
-        1 / 0  # noqa: B018
+def test_in_the_background_it_says_that_ctrl_c_does_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(screen, "interrupts_are_ignored", lambda: True)
+    with screen.progress_bar():
+        pass
+    assert "started in the background, where Ctrl-C does nothing" in capsys.readouterr().err
 
 
 def test_a_bar_shows_the_task_the_share_and_the_time_that_remains(terminal, monkeypatch):

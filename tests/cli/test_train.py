@@ -127,7 +127,7 @@ def test_a_full_disk_is_told_and_the_model_still_comes(run, monkeypatch):
     def full(*_):
         raise mp.InputError(found="no space left on the disk", expected="some", remedy="free some space")
 
-    monkeypatch.setattr("meltpoint.training.checkpoint.write_piece", full)
+    monkeypatch.setattr("meltpoint.training.checkpoint.write_sealed", full)
     result = run("rbm", "--data", "bars-and-stripes", "--hidden", "4", "--epochs", "2", "--out", "model.npz")
     assert result.exit_code == 0, result.stderr
     assert result.stderr.count("The training goes on") == 1

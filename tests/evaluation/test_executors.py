@@ -4,11 +4,8 @@ import multiprocessing
 import os
 import pickle
 import signal
-import subprocess
-import sys
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from threading import Barrier
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,12 +17,14 @@ from meltpoint.evaluation.parcel import parcel_of, stage_from_arrays, stage_to_a
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, evaluate, plain
 from meltpoint.annealing.precision import prepare
+from meltpoint.errors import SystemFailure
 from meltpoint.evaluation import parcel
 from meltpoint.evaluation.plan import Stage, Task, cut
 from meltpoint.evaluation.stage import Work, run_stage
 from meltpoint.evaluation.stored import read_run
-from meltpoint.evaluation.workers import cluster, processes
 from meltpoint.runs.fingerprint import fingerprint
+from meltpoint.workers.dask import dask_cluster
+from meltpoint.workers.processes import processes
 
 MODELS = [MODEL, DEEP, STACK]
 
@@ -183,7 +182,7 @@ def test_processes_that_are_killed_lose_only_what_was_unfinished(whole, tmp_path
 
     with (
         pytest.raises(
-            mp.InputError, match=r"workers that ended before their work was done .*\(run=, --run\) cont"
+            SystemFailure, match=r"workers that ended before their work was done .*\(run=, --run\) cont"
         ),
         processes(2) as executor,
     ):
@@ -222,48 +221,8 @@ def dask():
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_a_cluster(whole, dask, model):
-    with cluster(dask.scheduler_address) as executor:
+    with dask_cluster(dask.scheduler_address) as executor:
         assert plain(evaluate(model, executor=executor)) == whole[model]
-
-
-@pytest.mark.slow
-def test_a_worker_is_not_profiled_while_it_computes(dask):
-    def states():
-        import time
-
-        from distributed import get_worker
-
-        from meltpoint.evaluation.dask import _unwatched
-
-        worker, seen = get_worker(), []
-
-        def look(expected):
-            time.sleep(0.1)  # the worker's loop has to come round, and may have other things to do
-            for _ in range(100):
-                if worker.periodic_callbacks["profile"].is_running() == expected:
-                    break
-                time.sleep(0.1)
-            seen.append(worker.periodic_callbacks["profile"].is_running())
-
-        look(True)
-        with _unwatched(worker):
-            look(False)
-            with _unwatched(worker):
-                look(False)
-            look(False)
-        look(True)
-        return seen
-
-    with dask.get_client() as client:
-        assert client.submit(states, pure=False).result() == [True, False, False, False, True]
-
-
-def test_a_worker_without_a_profiler():
-    pytest.importorskip("distributed")
-    from meltpoint.evaluation.dask import _unwatched
-
-    with _unwatched(SimpleNamespace(periodic_callbacks={})) as nothing:
-        assert nothing is None
 
 
 @pytest.mark.slow
@@ -271,7 +230,7 @@ def test_a_cluster_whose_worker_has_several_threads(whole):
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=3, dashboard_address="127.0.0.1:0") as made,
-        cluster(made.scheduler_address) as executor,
+        dask_cluster(made.scheduler_address) as executor,
     ):
         assert plain(evaluate(executor=executor)) == whole[MODEL]
 
@@ -285,50 +244,6 @@ def test_a_cluster_survives_the_death_of_a_worker(dask):
             killed.append(dask.workers[0].pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    with cluster(dask.scheduler_address) as executor:
+    with dask_cluster(dask.scheduler_address) as executor:
         assert plain(evaluate(executor=executor, progress=kill, steps=3000)) == plain(evaluate(steps=3000))
     assert killed
-
-
-@pytest.mark.slow
-def test_a_cluster_without_workers(monkeypatch):
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr("meltpoint.evaluation.workers._CONNECT_SECONDS", 1)
-    with (
-        distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as empty,
-        pytest.raises(mp.InputError, match="no worker at the Dask scheduler"),
-        cluster(empty.scheduler_address),
-    ):
-        pass
-
-
-def test_no_scheduler_at_that_address():
-    pytest.importorskip("distributed")
-    with pytest.raises(mp.InputError, match="no Dask scheduler at nonsense"), cluster("nonsense"):
-        pass
-
-
-@pytest.mark.parametrize("n", [0, -1, 1.5])
-def test_a_number_of_workers(n):
-    with pytest.raises(mp.InputError, match="found workers="), processes(n):
-        pass
-
-
-ORPHANS = """
-import os, signal
-from meltpoint.evaluation.workers import processes
-if __name__ == "__main__":
-    with processes(1) as executor:
-        executor.submit(os.getpid).result()
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.mark.slow
-def test_workers_do_not_outlive_a_killed_main_process(tmp_path):
-    (tmp_path / "orphans.py").write_text(ORPHANS)
-    # A worker holds the other end of the pipe: there is no end of the output before the worker's own.
-    ended = subprocess.run(
-        [sys.executable, tmp_path / "orphans.py"], capture_output=True, timeout=120, check=False
-    )
-    assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, b"")

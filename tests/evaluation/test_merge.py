@@ -10,7 +10,7 @@ from meltpoint.evaluation.merge import merge_runs
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, evaluate, plain
 from meltpoint.evaluation.stored import read_run, report_so_far
-from meltpoint.runs.pieces import read_piece, write_piece
+from meltpoint.runs.chunks import read_sealed, write_sealed
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +77,8 @@ def test_an_unfinished_run_is_refused(runs, copies):
 def test_a_base_measured_elsewhere_is_refused(runs, copies):
     run = read_run(copies / "1")
     path, context = copies / "1/part-1/stage-0/stage.npz", "part-1/stage-0/stage"
-    arrays = read_piece(path, run.specification.fingerprint, context)
-    write_piece(path, arrays | {"base_0": arrays["base_0"] + 0.1}, run.specification.fingerprint, context)
+    arrays = read_sealed(path, run.specification.fingerprint, context)
+    write_sealed(path, arrays | {"base_0": arrays["base_0"] + 0.1}, run.specification.fingerprint, context)
     with pytest.raises(mp.InputError, match="another base or schedule in"):
         merge_runs([runs / "0", copies / "1"])
 

@@ -3,14 +3,17 @@
 import errno
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from meltpoint.errors import InputError
+from meltpoint.errors import InputError, SystemFailure
 from meltpoint.files.atomic import atomic_write
+from meltpoint.files.temporary import temporary_folder
 
 
 def write(path, data=b"new", then=lambda _file: None):
@@ -72,7 +75,9 @@ def test_a_full_disk_keeps_the_old_file(tmp_path, monkeypatch, broken):
         monkeypatch.setattr(os, "fsync", full)
     if broken == "replace":
         monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(InputError, match=r"no space left on the disk while writing .*target\.bin.*free some"):
+    with pytest.raises(
+        SystemFailure, match=r"no space left on the disk while writing .*target\.bin.*free some"
+    ):
         write(path, b"half", then=full if broken == "write" else lambda _file: None)
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["target.bin"]
@@ -85,7 +90,7 @@ def test_a_disk_that_refuses_every_byte(tmp_path):
         os.dup2(full, file.fileno())
         os.close(full)
 
-    with pytest.raises(InputError, match="no space left"):
+    with pytest.raises(SystemFailure, match="no space left"):
         write(tmp_path / "target.bin", then=onto_a_full_disk)
     assert names(tmp_path) == []
 
@@ -168,3 +173,68 @@ def test_a_link_keeps_pointing_to_its_target(tmp_path):
     write(link)
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions and links as POSIX has them")
+def test_a_link_that_is_not_followed_is_replaced_and_its_target_left_alone(tmp_path):
+    target, link = tmp_path / "target.bin", tmp_path / "link.bin"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    with atomic_write(link, follow_links=False) as file:
+        file.write(b"new")
+    assert not link.is_symlink()
+    assert (link.read_bytes(), target.read_bytes()) == (b"new", b"old")
+
+
+KILLED = """
+import os, signal, sys
+from meltpoint.files.atomic import atomic_write
+from meltpoint.files.temporary import temporary_folder
+with atomic_write(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGKILL")
+def test_what_a_killed_writer_left_is_removed_by_the_next_and_what_is_being_written_is_not(tmp_path):
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", KILLED, tmp_path / "target.bin"], check=False)
+    (left,) = names(tmp_path)  # the second has removed what the first left
+    (tmp_path / ".meltpoint-folder.tmp").mkdir()
+    (tmp_path / ".meltpoint-link.tmp").symlink_to("/nowhere")
+    with atomic_write(tmp_path / "other.bin") as outer:
+        outer.write(b"outer")
+        write(tmp_path / "inner.bin")
+    assert left not in names(tmp_path)
+    assert sorted(names(tmp_path)) == [
+        ".meltpoint-folder.tmp",
+        ".meltpoint-link.tmp",
+        "inner.bin",
+        "other.bin",
+    ]
+    assert (tmp_path / "other.bin").read_bytes() == b"outer"
+
+
+HOLDER = """
+import os, signal
+from meltpoint.files.temporary import temporary_folder
+with temporary_folder() as folder:
+    (folder / "stage.npz").write_bytes(b"model and examples")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGKILL")
+def test_a_killed_process_s_folder_for_workers_is_removed_and_a_living_one_s_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    subprocess.run([sys.executable, "-c", HOLDER], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
+    (left,) = tmp_path.iterdir()
+    (tmp_path / "meltpoint-workers-link").symlink_to(tmp_path)
+    (tmp_path / "meltpoint-kernels").mkdir()
+    with temporary_folder() as living, temporary_folder() as other:
+        assert living.is_dir()
+        assert other.is_dir()
+        assert not left.exists()
+    assert sorted(names(tmp_path)) == ["meltpoint-kernels", "meltpoint-workers-link"]

@@ -11,11 +11,13 @@ import zipfile
 import numpy as np
 import pytest
 import scipy.io
+import scipy.sparse
 
 from files.crafted import ARRAY, VALID, idx, mat, mat_variable, npy, written, zipped
 from meltpoint.errors import InputError
 from meltpoint.files.arrays import read_array
 from meltpoint.files.models import load, read_note
+from meltpoint.files.npz import read_entries
 
 READERS = (read_array, load, read_note)
 
@@ -68,7 +70,7 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     def forbidden(*_args, **_kwargs):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("pathlib.Path.open", forbidden)
+    monkeypatch.setattr("meltpoint.files.bounded.os.open", forbidden)
     with pytest.raises(InputError, match=r"secret\.npy', which cannot be opened .*Permission denied"):
         read_array(tmp_path / "secret.npy")
 
@@ -317,3 +319,61 @@ def test_a_pickle_is_never_executed(tmp_path, name):
         with found:
             [found[entry] for entry in found.files]
     assert trace.exists()
+
+
+def sparse_mat(shape, name=b"data"):
+    """A sparse variable without a number in it."""
+    starts = np.zeros(shape[1] + 1, "<i4").tobytes()
+    return mat_variable(shape, 5, [(5, None, b""), (5, None, starts), (9, None, b"")], name)
+
+
+def test_a_small_sparse_file_becomes_no_large_array(tmp_path):
+    (tmp_path / "small.mat").write_bytes(mat(sparse_mat((130_000_000, 1))))
+    memory, message = peak_memory(read_array, tmp_path / "small.mat")
+    assert memory < 2e6
+    assert "a sparse matrix of shape (130000000, 1)" in message
+    assert "full(...)" in message
+
+
+@pytest.mark.parametrize("units", [6_000_000, 200_000])
+def test_a_small_file_becomes_no_model_of_many_units(tmp_path, units):
+    zeros = scipy.sparse.csc_array((units, 1))
+    parameters = {"vishid": zeros, "visbiases": zeros, "hidbiases": np.zeros((1, 1))}
+    scipy.io.savemat(tmp_path / "small.mat", parameters, do_compression=True)
+    memory, message = peak_memory(load, tmp_path / "small.mat")
+    assert memory < 8e6
+    assert "small file" in message
+
+
+def test_a_zip_that_holds_far_more_than_its_size_is_refused_before_it_is_unpacked(tmp_path):
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.npy", "w") as entry:
+        entry.write(npy((300_000_000,), descr="|u1"))
+        for _ in range(300):
+            entry.write(bytes(1_000_000))
+    memory, message = peak_memory(read_array, path)
+    assert memory < 2e6
+    assert "a small file whose arrays take 300,000,000 bytes" in message
+    assert "save them uncompressed" in message
+
+
+def test_many_arrays_of_one_small_file_count_together(tmp_path):
+    path = tmp_path / "bomb.npz"
+    entries = {f"a{k}": npy((20_000_000,), descr="|u1", data=bytes(20_000_000)) for k in range(5)}
+    path.write_bytes(zipped(entries))
+    with pytest.raises(InputError, match="a small file whose arrays take"):
+        read_entries(path, list(entries))
+
+
+HOSTILE_NAME = "\x1b]0;owned\x07" + "n" * 3000
+
+
+@pytest.mark.parametrize("reader", READERS[:2])
+def test_names_in_a_file_are_escaped_and_shortened_in_messages(tmp_path, reader):
+    path = tmp_path / "data.npz"
+    path.write_bytes(zipped({HOSTILE_NAME: npy((1,), data=bytes(8)), "b": npy((1,), data=bytes(8))}))
+    with pytest.raises(InputError) as caught:
+        reader(path)
+    assert "\\x1b]0;owned\\x07nnn" in str(caught.value)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) <= 500

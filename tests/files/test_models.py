@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from meltpoint.errors import InputError
+from meltpoint.errors import InputError, SystemFailure
 from meltpoint.files import npz
 from meltpoint.files.models import load, read_note, save
 from meltpoint.files.parameters import to_arrays
@@ -221,7 +221,7 @@ def test_a_disk_that_fills_up_leaves_the_old_model(tmp_path, rbm, monkeypatch, a
         return write(*args, **kwargs)
 
     monkeypatch.setattr(npz.npy, "write_array", until_full)
-    with pytest.raises(InputError, match=r"no space left on the disk while writing .*model\.npz"):
+    with pytest.raises(SystemFailure, match=r"no space left on the disk while writing .*model\.npz"):
         save(RBM(rbm.weights + 1, rbm.visible_bias, rbm.hidden_bias), tmp_path / "model.npz")
     assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
     assert (tmp_path / "model.npz").read_bytes() == old

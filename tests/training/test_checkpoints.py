@@ -214,7 +214,7 @@ def stored(name, folder, monkeypatch, after=9):
 
 def seal(path, arrays):
     """Write a checkpoint whose seal is right, whatever is in it."""
-    checkpoints.write_piece(path, arrays, checkpoints._CONTEXT)
+    checkpoints.write_sealed(path, arrays, checkpoints._CONTEXT)
 
 
 def with_value(array, value):
@@ -381,7 +381,7 @@ def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path):
 def test_training_goes_on_when_the_disk_is_full(tmp_path, monkeypatch):
     path = tmp_path / "run.npz"
     monkeypatch.setattr(Checkpoint, "save_if_due", Checkpoint.save)
-    write, calls = checkpoints.write_piece, 0
+    write, calls = checkpoints.write_sealed, 0
 
     def full(*arguments):
         nonlocal calls
@@ -390,7 +390,7 @@ def test_training_goes_on_when_the_disk_is_full(tmp_path, monkeypatch):
             raise InputError(found="no space left on the disk", expected="some", remedy="free some space")
         write(*arguments)
 
-    monkeypatch.setattr(checkpoints, "write_piece", full)
+    monkeypatch.setattr(checkpoints, "write_sealed", full)
     with pytest.warns(RunWarning, match="The training goes on") as warned:
         model = TRAININGS["cd"](checkpoint=path)
     assert len(warned) == 1

@@ -9,6 +9,7 @@ from meltpoint.cli.demo import demo
 from meltpoint.cli.evaluate import evaluate
 from meltpoint.cli.paper import paper
 from meltpoint.cli.sample import sample
+from meltpoint.cli.screen import echo
 from meltpoint.cli.train import train
 
 app = typer.Typer(
@@ -24,7 +25,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"meltpoint {version('meltpoint')}")
+        echo(f"meltpoint {version('meltpoint')}")
         raise typer.Exit
 
 

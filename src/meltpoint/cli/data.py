@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from meltpoint.cli.screen import progress_bar, say, sentences
+from meltpoint.cli.ending import report_errors
+from meltpoint.cli.screen import echo, echo_err, progress_bar
 
 if TYPE_CHECKING:
     from meltpoint.datasets.catalogue import Entry
@@ -20,19 +21,19 @@ def list_(json: Annotated[bool, typer.Option("--json", help="Write JSON to stdou
     """List the data sets, and whether their files are here."""
     from meltpoint.datasets.catalogue import ENTRIES
 
-    with sentences():
+    with report_errors():
         described = [_described(entry) for entry in ENTRIES.values()]
     if json:
         import json as encoder
 
-        typer.echo(encoder.dumps(described, indent=2))
+        echo(encoder.dumps(described, indent=2))
         return
     layout = "{:<17} {:>7} {:>7}  {:<8} {:<31} {}"
-    typer.echo(layout.format("name", "train", "test", "pixels", "what", "files"))
+    echo(layout.format("name", "train", "test", "pixels", "what", "files"))
     for entry, row in zip(ENTRIES.values(), described, strict=True):
         pixels = "{} x {}".format(*entry.image_shape)
         sizes = f"{entry.n_train:,}", f"{entry.n_test:,}"
-        typer.echo(layout.format(entry.name, *sizes, pixels, entry.about, _whereabouts(row["files"])))
+        echo(layout.format(entry.name, *sizes, pixels, entry.about, _whereabouts(row["files"])))
 
 
 @app.command()
@@ -40,16 +41,16 @@ def fetch(name: Name) -> None:
     """Fetch the files of a data set, unless they are here; their paths go to stdout."""
     from meltpoint.datasets.catalogue import entry_of, paths_of
 
-    with sentences():
+    with report_errors():
         entry = entry_of(name)
         with progress_bar() as progress:
             paths = paths_of(entry, progress)
             # Reading finds what no checksum can in a file that the user supplied.
             entry.read(*paths)
         if not paths:
-            say(f"{name} is made on the spot: there is nothing to fetch.")
+            echo_err(f"{name} is made on the spot: there is nothing to fetch.")
         for path in paths:
-            typer.echo(path)
+            echo(path)
 
 
 @app.command()
@@ -67,15 +68,15 @@ def show(
     from meltpoint.datasets.catalogue import load
     from meltpoint.datasets.picture import mosaic, write_png
 
-    with sentences():
+    with report_errors():
         with progress_bar() as progress:
             dataset = load(name, seed=seed, progress=progress)
         shown = min(count, len(dataset.train))
         chosen = np.sort(np.random.default_rng(seed).choice(len(dataset.train), shown, replace=False))
         path = Path(f"{name}.png") if out is None else out
         write_png(mosaic(dataset.train[chosen], dataset.image_shape), path)
-        say(str(dataset))
-        typer.echo(path)
+        echo_err(str(dataset))
+        echo(path)
 
 
 def _described(entry: "Entry") -> dict[str, Any]:

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+from meltpoint.cli.ending import report_errors
 from meltpoint.cli.inputs import SEED_HELP
-from meltpoint.cli.screen import progress_bar, say, sentences
+from meltpoint.cli.screen import echo, echo_err, progress_bar
 from meltpoint.errors import Progress
 
 _HIDDEN = 20
@@ -19,19 +20,23 @@ def demo(
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = 0,
 ) -> None:
     """Train a small RBM on handwritten digits and bracket its likelihood between AIS and RAISE."""
-    with sentences():
+    with report_errors():
         import meltpoint as mp
-        from meltpoint.files.folder import make_folder
+        from meltpoint.files.atomic import make_folder
         from meltpoint.report.figures import plot_closing_in, save_figure
 
         make_folder(out)
         model_file, figure_file = out / "model.npz", out / "closing-in.png"
         digits = mp.datasets.load("digits", seed=seed)
         with progress_bar() as progress:
-            say(f"Training an RBM with {_HIDDEN} hidden units on {len(digits.train):,} handwritten digits …")
+            echo_err(
+                f"Training an RBM with {_HIDDEN} hidden units on {len(digits.train):,} handwritten digits …"
+            )
             model = mp.train_rbm(digits.train, hidden=_HIDDEN, epochs=_EPOCHS, seed=seed, progress=progress)
             mp.save(model, model_file)
-            say(f"Evaluating it on {len(digits.test)} others, with {_STEPS[0]} to {_STEPS[-1]:,} steps …")
+            echo_err(
+                f"Evaluating it on {len(digits.test)} others, with {_STEPS[0]} to {_STEPS[-1]:,} steps …"
+            )
             reports = []
             for steps in _STEPS:
                 report = mp.evaluate(
@@ -50,11 +55,11 @@ def demo(
                     raise KeyboardInterrupt
                 reports.append(report)
         save_figure(plot_closing_in(reports), figure_file)
-        say("")
-        typer.echo(reports[-1])
-        say("")
-        say(f"Both estimates closing in on the exact value: {figure_file}")
-        say(f"Next: meltpoint evaluate {model_file} digits")
+        echo_err("")
+        echo(reports[-1])
+        echo_err("")
+        echo_err(f"Both estimates closing in on the exact value: {figure_file}")
+        echo_err(f"Next: meltpoint evaluate {model_file} digits")
 
 
 def _part(progress: Progress, steps: int) -> Progress:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.inputs import (
     BINARIZE_HELP,
     DATA_HELP,
@@ -17,13 +18,14 @@ from meltpoint.cli.inputs import (
     check_output,
     read_test_and_train,
 )
-from meltpoint.cli.screen import NOT_TO_BE_TRUSTED, progress_bar, say, sentences
+from meltpoint.cli.screen import echo, echo_err, progress_bar
 from meltpoint.errors import InputError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from meltpoint.report.stages import StageSummary
+    from meltpoint.workers.dask import TLS
 
 
 def evaluate(
@@ -92,23 +94,34 @@ def evaluate(
     cluster: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Use the Dask cluster with this scheduler.")
     ] = None,
+    patience: Annotated[
+        float, typer.Option(help="Seconds to wait for a worker of the cluster when there is none.")
+    ] = 60.0,
+    tls_ca_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TLS: the authority's certificate, for tls:// clusters."),
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: our certificate.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: its private key.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")] = None,
 ) -> None:
     """Bracket a model's mean test log-probability between RAISE and AIS.
 
     Exit code 0: the two agree. 1: they do not, and the verdict says why, or Ctrl-C made the report partial.
-    2: wrong input. 130: Ctrl-C before there was a report.
+    2: wrong input. 3: a failure that is not the input's, such as a full disk or dead workers. 130: Ctrl-C before
+    there was a report.
     """
     to_continue = _to_continue(run)
-    with sentences(to_continue):
+    with report_errors(to_continue):
         if plot is not None:
             check_output(plot, ".png", ".pdf", ".svg")
         import meltpoint as mp
         from meltpoint.report.figures import save_figure
 
         loaded = mp.load(model)
-        with _executor(workers, cluster) as executor, progress_bar() as progress:
+        tls = _tls(tls_ca_file, tls_cert, tls_key)
+        with _executor(workers, cluster, patience, tls) as executor, progress_bar() as progress:
             test_examples, train_examples = read_test_and_train(data, train, binarize, seed, progress)
             report = mp.evaluate(
                 loaded,
@@ -135,12 +148,12 @@ def evaluate(
         if json:
             from json import dumps
 
-            typer.echo(dumps(report.to_dict(), indent=2, allow_nan=False))
+            echo(dumps(report.to_dict(), indent=2, allow_nan=False))
         else:
-            typer.echo(report)
+            echo(report)
         if plot is not None:
             save_figure(report.plot(), plot)
-            say(f"figure: {plot}")
+            echo_err(f"figure: {plot}")
         if report.interrupted:
             done, asked = len(report.per_example.log_prob), report.settings.examples
             what = (
@@ -148,15 +161,15 @@ def evaluate(
                 if done < asked
                 else f"the report of the best of {len(report.stages):,} finished stages"
             )
-            say(f"meltpoint: interrupted: {what}")
-            say(to_continue)
+            echo_err(f"meltpoint: interrupted: {what}")
+            echo_err(to_continue)
     if report.interrupted or not report.verdict.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
 
 
 def _show(stage: "StageSummary") -> None:
     """A line for every stage: the two numbers closing in."""
-    say(
+    echo_err(
         f"{stage.steps:>9,} steps   RAISE {stage.conservative:.2f}   AIS {stage.optimistic:.2f}   within ± "
         f"{stage.half_width:.2f}   effective {stage.ess:,.0f} of {stage.ais_chains:,} chains"
     )
@@ -170,7 +183,9 @@ def _to_continue(run: Path | None) -> str:
 
 
 @contextmanager
-def _executor(workers: int | None, address: str | None) -> "Iterator[Executor | None]":
+def _executor(
+    workers: int | None, address: str | None, patience: float, tls: "TLS | None"
+) -> "Iterator[Executor | None]":
     """Processes, the workers of a cluster, or nothing: threads."""
     if workers is not None and address is not None:
         raise InputError(
@@ -181,10 +196,31 @@ def _executor(workers: int | None, address: str | None) -> "Iterator[Executor | 
     if workers is None and address is None:
         yield None
         return
-    import logging
+    if workers is not None:
+        from meltpoint.workers.processes import processes
 
-    from meltpoint.evaluation.workers import cluster, processes
+        with processes(workers) as executor:
+            yield executor
+        return
+    from meltpoint.workers.dask import dask_cluster
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is said in a sentence here
-    with processes(workers) if workers is not None else cluster(str(address)) as executor:
+    def notify(text: str) -> None:
+        echo_err(f"meltpoint: {text}")
+
+    with dask_cluster(str(address), patience=patience, tls=tls, notify=notify) as executor:
         yield executor
+
+
+def _tls(ca_file: Path | None, cert: Path | None, key: Path | None) -> "TLS | None":
+    """The files of an encrypted connection, None without any."""
+    if ca_file is None and cert is None and key is None:
+        return None
+    if ca_file is None or cert is None or key is None:
+        raise InputError(
+            found="some of --tls-ca-file, --tls-cert and --tls-key",
+            expected="all three of them, or none",
+            remedy="add the others: both sides of a connection show a certificate",
+        )
+    from meltpoint.workers.dask import TLS
+
+    return TLS(ca_file, cert, key)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meltpoint.cli.screen import progress_bar, say, sentences
+from meltpoint.cli.ending import report_errors
+from meltpoint.cli.screen import echo, echo_err, progress_bar
 from meltpoint.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def paper(
     it; their paths go to stdout. `page` computes nothing: it writes the page of the documentation from what is
     there.
     """
-    with sentences():
+    with report_errors():
         from meltpoint.paper.cells import Plan
         from meltpoint.paper.profiles import profile_of
         from meltpoint.paper.shelf import Shelf
@@ -70,7 +71,7 @@ def paper(
         if what != "page":
             _compute(groups, shelf, store, threads)
         for path in _publish(plan, what, name, store, docs):
-            typer.echo(path)
+            echo(path)
 
 
 def _groups(plan: "Plan", what: str, name: str | None) -> "list[list[Cell]]":
@@ -128,8 +129,8 @@ def _list(groups: "Sequence[Sequence[Cell]]", shelf: "Shelf", store: "Store") ->
     cells = missing(groups, shelf, store)
     costs = [work(cell, shelf[cell.model]) for cell in cells]
     for cell, cost in zip(cells, costs, strict=True):
-        typer.echo(f"{cell.name}  about {duration(cost)}")
-    say(f"{len(cells)} of {_count(groups)} cells are missing: about {duration(sum(costs))} on two cores")
+        echo(f"{cell.name}  about {duration(cost)}")
+    echo_err(f"{len(cells)} of {_count(groups)} cells are missing: about {duration(sum(costs))} on two cores")
 
 
 def _compute(groups: "Sequence[Sequence[Cell]]", shelf: "Shelf", store: "Store", threads: int | None) -> None:
@@ -140,12 +141,14 @@ def _compute(groups: "Sequence[Sequence[Cell]]", shelf: "Shelf", store: "Store",
     cells = missing(groups, shelf, store)
     whole, left = _count(groups), len(cells)
     expected = duration(sum(work(cell, shelf[cell.model]) for cell in cells))
-    say(f"{whole} cells, {whole - left} of them are there; the others take about {expected} on two cores")
+    echo_err(
+        f"{whole} cells, {whole - left} of them are there; the others take about {expected} on two cores"
+    )
 
     def finished(cell: "Cell", record: "Record") -> None:
         nonlocal left
         left -= 1
-        say(f"{cell.name}: {_shown(record)}, {duration(record['seconds']['total'])}; {left} remain")
+        echo_err(f"{cell.name}: {_shown(record)}, {duration(record['seconds']['total'])}; {left} remain")
 
     try:
         with progress_bar() as progress:

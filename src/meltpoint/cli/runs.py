@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from meltpoint.cli.screen import NOT_TO_BE_TRUSTED, say, sentences
+from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
+from meltpoint.cli.screen import echo, echo_err
 
 if TYPE_CHECKING:
     from meltpoint.evaluation.stored import StoredRun
@@ -24,22 +25,24 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
 ) -> None:
     """Say how far a run is, and what is known by now, with its error. It may be running."""
-    with sentences():
+    with report_errors():
         from meltpoint.evaluation.stored import read_run
         from meltpoint.runs.lock import is_locked
+        from meltpoint.runs.store import reading_run
 
-        run = read_run(folder)
-        running = is_locked(folder)
-        report, known = _known(run)
-        if json:
-            from json import dumps
+        with reading_run(folder):
+            run = read_run(folder)
+            running = is_locked(folder)
+            report, known = _known(run)
+            if json:
+                from json import dumps
 
-            content = {**_as_dict(run, running), "report": report.to_dict() if report else None}
-            typer.echo(dumps(content, indent=2, allow_nan=False))
-            return
-        typer.echo(
-            "\n".join([*_lines(run, running), "", str(report) if report else "\n".join(_wrapped(known))])
-        )
+                content = {**_as_dict(run, running), "report": report.to_dict() if report else None}
+                text = dumps(content, indent=2, allow_nan=False)
+            else:
+                so_far = str(report) if report else "\n".join(_wrapped(known))
+                text = "\n".join([*_lines(run, running), "", so_far])
+        echo(text)
 
 
 @app.command()
@@ -51,18 +54,21 @@ def merge(
     json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
 ) -> None:
     """Join runs of the same specification and different --part: the chains of all of them count."""
-    with sentences():
+    with report_errors():
         from meltpoint.evaluation.stored import merge_runs
+        from meltpoint.runs.store import reading_run
 
-        report = merge_runs(folders, out)
-        if json:
-            from json import dumps
+        with reading_run(folders[0]):
+            report = merge_runs(folders, out)
+            if json:
+                from json import dumps
 
-            typer.echo(dumps(report.to_dict(), indent=2, allow_nan=False))
-        else:
-            typer.echo(report)
+                text = dumps(report.to_dict(), indent=2, allow_nan=False)
+            else:
+                text = str(report)
+        echo(text)
         if out is not None:
-            say(f"joint run: {out}")
+            echo_err(f"joint run: {out}")
     if not report.verdict.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
 

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from meltpoint.cli.ending import report_errors
 from meltpoint.cli.inputs import BINARIZE_HELP, MODEL_HELP, SEED_HELP, check_output, read_train
-from meltpoint.cli.screen import progress_bar, sentences
+from meltpoint.cli.screen import echo, progress_bar
 from meltpoint.errors import InputError
 
 
@@ -31,7 +32,7 @@ def sample(
     ] = None,
 ) -> None:
     """Draw samples; the path of the file goes to stdout."""
-    with sentences():
+    with report_errors():
         check_output(out, ".png", ".npy")
         if train is not None and not annealing_model:
             raise InputError(
@@ -64,7 +65,7 @@ def sample(
         else:
             with atomic_write(out) as file:
                 np.save(file, drawn, allow_pickle=False)
-        typer.echo(out)
+        echo(out)
 
 
 def _image_shape(pixels: int, width: int | None) -> tuple[int, int]:

@@ -1,71 +1,49 @@
-"""What a person sees: progress with remaining time and talk on stderr, errors as sentences."""
+"""What a person sees: results on stdout, progress with remaining time and talk on stderr."""
 
-import signal
-import threading
+import sys
 import time
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import typer
 
-from meltpoint.errors import InputError, Progress, RunWarning
+from meltpoint.cli.signals import interrupts_are_ignored
+from meltpoint.errors import Progress, SystemFailure, printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
-NOT_TO_BE_TRUSTED = 1
-WRONG_INPUT = 2
-INTERRUPTED = 130
 _LINE_SECONDS = 30.0  # between lines where there is no terminal
 _WARM_SECONDS = 3.0  # before which a task's remaining time is a guess
 
 
-def say(text: str) -> None:
-    """Talk, on stderr."""
-    typer.echo(text, err=True)
-
-
-@contextmanager
-def sentences(after_interruption: str = "") -> Iterator[None]:
-    """Turn wrong input into one sentence and exit code 2, and Ctrl-C into one and exit code 130.
-
-    What schedulers send at the end of a job's time counts as Ctrl-C: what is finished is not lost.
-    """
+def echo(text: object) -> None:
+    """Write a result to stdout; texts that come from files are made safe to print."""
     try:
-        with _terminated_like_interrupted(), _warnings_as_sentences():
-            yield
-    except InputError as problem:
-        say(f"meltpoint: {problem}")
-        raise typer.Exit(WRONG_INPUT) from None
-    except KeyboardInterrupt as stop:
-        say(f"meltpoint: interrupted: {str(stop) or 'nothing was finished by then'}")
-        if after_interruption:
-            say(after_interruption)
-        raise typer.Exit(INTERRUPTED) from None
+        _write(f"{printable(str(text), keep=chr(10))}\n")
+    except OSError as problem:
+        raise SystemFailure(
+            found=f"an output that cannot be written ({problem.strerror})",
+            expected="a file with room, or somebody who reads",
+            remedy="send it elsewhere; with --run FOLDER the report is kept there too",
+        ) from problem
 
 
-@contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    # Python lets the main thread alone set what a signal does.
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def _write(text: str) -> None:
+    """Write text to stdout, all of it: an unbuffered one (python -u) takes what it can and tells nobody."""
+    sys.stdout.flush()
+    left = text.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
+    while left:
+        left = left[sys.stdout.buffer.write(left) :]
+    sys.stdout.buffer.flush()
 
 
-@contextmanager
-def _warnings_as_sentences() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", RunWarning)
-        warnings.showwarning = lambda message, *_, **__: say(f"meltpoint: {message}")
-        yield
+def echo_err(text: str) -> None:
+    """Talk, on stderr. What cannot be said is not worth the result."""
+    with suppress(OSError):
+        typer.echo(printable(text, keep="\n"), err=True)
 
 
 @contextmanager
@@ -73,6 +51,10 @@ def progress_bar() -> Iterator[Progress]:
     """A progress callback: a bar with the remaining time on a terminal, a line now and then elsewhere."""
     from rich.console import Console
 
+    if interrupts_are_ignored():
+        echo_err(
+            "meltpoint: started in the background, where Ctrl-C does nothing: to end it in order, kill -TERM it"
+        )
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _Lines()
@@ -115,4 +97,4 @@ class _Lines:
 
         self._last = now
         remaining = (now - begun) * (total - done) / (done - done_then)
-        say(f"{task}: {done / total:.0%}, {duration(remaining)} remain")
+        echo_err(f"{task}: {done / total:.0%}, {duration(remaining)} remain")

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from meltpoint.cli.screen import INTERRUPTED, progress_bar, say, sentences
+from meltpoint.cli.ending import INTERRUPTED, report_errors
+from meltpoint.cli.screen import echo, echo_err, progress_bar
 from meltpoint.errors import InputError, Progress
 from meltpoint.training.settings import (
     SEED,
@@ -66,7 +67,7 @@ def train(
     Progress is saved beside the model. After Ctrl-C or a crash the same command goes on where it
     was, and ends with the same model.
     """
-    with sentences():
+    with report_errors():
         options = {
             "hidden": hidden,
             "method": method,
@@ -131,7 +132,7 @@ def _run(recipe: Recipe, path: Path, precision: str, json: bool, progress: Progr
     train, validation = examples[: len(examples) - held_out], examples[len(examples) - held_out :]
     checkpoint = path.with_suffix(".checkpoint.npz")
     if checkpoint.exists():
-        say(f"Going on from {checkpoint}")
+        echo_err(f"Going on from {checkpoint}")
     trainers = {"rbm": mp.train_rbm, "dbn": mp.train_dbn, "dbm": mp.train_dbm}
     last: list[Epoch] = []
     begun = monotonic()
@@ -146,7 +147,7 @@ def _run(recipe: Recipe, path: Path, precision: str, json: bool, progress: Progr
         )
     except KeyboardInterrupt:
         saved = f"saved in {checkpoint}: the same command goes on from there"
-        say(f"meltpoint: interrupted; {saved if checkpoint.exists() else 'nothing was saved'}")
+        echo_err(f"meltpoint: interrupted; {saved if checkpoint.exists() else 'nothing was saved'}")
         raise typer.Exit(INTERRUPTED) from None
     mp.save(model, path, dtype=precision, note=str(recipe))
     checkpoint.unlink(missing_ok=True)
@@ -156,10 +157,10 @@ def _run(recipe: Recipe, path: Path, precision: str, json: bool, progress: Progr
         from json import dumps
 
         described = {"model": repr(model), "path": str(path), "seconds": seconds, "recipe": str(recipe)}
-        typer.echo(dumps(described | {"last_epoch": asdict(last[-1]) if last else None}, indent=2))
+        echo(dumps(described | {"last_epoch": asdict(last[-1]) if last else None}, indent=2))
         return
-    say(f"{model!r} in {seconds:.0f} s. Next: meltpoint evaluate {path} {recipe.data}")
-    typer.echo(path)
+    echo_err(f"{model!r} in {seconds:.0f} s. Next: meltpoint evaluate {path} {recipe.data}")
+    echo(path)
 
 
 def _read(data: str, progress: Progress) -> "NDArray[np.generic]":
@@ -182,7 +183,7 @@ def _tell(epoch: "Epoch") -> None:
         return
     gap = "" if epoch.gap is None else f", free-energy gap {epoch.gap:+.2f}"
     between = f"between {epoch.bracket.conservative:.2f} and {epoch.bracket.optimistic:.2f} nats"
-    say(f"{epoch.stage}, epoch {epoch.number} of {epoch.of}, {epoch.seconds:.0f} s: {between}{gap}")
+    echo_err(f"{epoch.stage}, epoch {epoch.number} of {epoch.of}, {epoch.seconds:.0f} s: {between}{gap}")
 
 
 def _values(text: str) -> Any:  # noqa: ANN401

@@ -106,7 +106,7 @@ def close_gap(context: Context, execution: Execution, clock: Clock, watch: Watch
     for index in range(_MOST_STAGES):
         reached = planner.known <= planner.target
         name = f"part-{context.part}/decision-{index}"
-        kept = execution.store.read(name)
+        kept = execution.store.read(name, {"size": ((4,), "i")})
         size = Size(*kept["size"].tolist()) if kept else None if reached else planner.decide(index)
         if size is None:
             break
@@ -216,7 +216,7 @@ class _Budget:
 
     def __init__(self, seconds: float, store: Store, name: str, clock: Clock) -> None:
         self._store, self._name, self._clock = store, name, clock
-        kept = store.read(name)
+        kept = store.read(name, {"seconds": ((), "f")})
         self._before = float(kept["seconds"]) if kept else 0.0
         self._seconds = seconds
 

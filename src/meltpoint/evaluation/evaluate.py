@@ -26,9 +26,8 @@ from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
 from meltpoint.report.settings import Settings
 from meltpoint.runs.fingerprint import fingerprint
-from meltpoint.runs.folder import RunFolder, open_run
 from meltpoint.runs.specification import Specification
-from meltpoint.runs.store import Nowhere, Store
+from meltpoint.runs.store import NullStore, RunFolder, Store, open_run
 
 _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles")
 """Settings that change what is made of the weights and how many there are, and not the weights."""
@@ -193,7 +192,7 @@ def _open_store(
 ) -> Iterator[Store]:
     """The folder `run`, or a store that keeps nothing; `base` and `betas` are those that were given."""
     if run is None:
-        yield Nowhere()
+        yield NullStore()
         return
     kind, parameters = to_arrays(model)
     fingerprints = {"model": fingerprint(parameters, kind), "test set": fingerprint({"bits": test})}
@@ -209,7 +208,7 @@ def _open_store(
         test_examples=len(test),
         fingerprints=fingerprints,
         settings={name: value for name, value in chosen.items() if name not in _REPORTING},
-        judgement={name: chosen[name] for name in _REPORTING},
+        reporting_settings={name: chosen[name] for name in _REPORTING},
         versions=versions(),
         parts=(part,),
     )

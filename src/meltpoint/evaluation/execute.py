@@ -1,7 +1,6 @@
 """A stage computed: its tasks are given to threads, processes or a cluster, and their results kept as they come in."""
 
 import platform
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
@@ -30,10 +29,13 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.ais import run_ais
 from meltpoint.estimators.raise_ import run_raise
 from meltpoint.evaluation.stage import Stage, StageWeights, Task, stage_from_arrays, stage_to_arrays, tasks_of
-from meltpoint.evaluation.workers import heed
+from meltpoint.files.temporary import temporary_folder
+from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.fingerprint import Arrays, fingerprint
-from meltpoint.runs.pieces import read_piece, write_piece
-from meltpoint.runs.store import Nowhere, Store
+from meltpoint.runs.store import NullStore, Store
+from meltpoint.workers.dask import is_dask, send, without_profiler
+from meltpoint.workers.executor import explain_dead_workers
+from meltpoint.workers.processes import stop_if_asked
 
 ANNEALING = "AIS and RAISE"
 """What progress calls a stage, unless it is told otherwise."""
@@ -51,7 +53,7 @@ class Execution:
     threads: int
     progress: Progress | None = None
     executor: Executor | None = None
-    store: Store = field(default_factory=Nowhere)
+    store: Store = field(default_factory=NullStore)
     task: str = ANNEALING
 
 
@@ -177,15 +179,13 @@ def _workers(stage: Stage, execution: Execution, n_tasks: int) -> Iterator[_Work
             compile_kernels(prepared.path, execution.progress)
         with _threads(prepared, n_tasks, execution.threads) as workers:
             yield workers
-    elif type(executor).__module__.partition(".")[0] == "distributed":
-        from meltpoint.evaluation import dask  # which need not be installed
-
+    elif is_dask(executor):
         payload = payload_of(stage)
-        sent = dask.send(executor, payload, payload.fingerprint)
+        sent = send(executor, payload, f"stage-{payload.fingerprint}")
         yield _Workers(lambda task: executor.submit(_compute_on_dask, sent, task))
     else:
-        with tempfile.TemporaryDirectory(prefix="meltpoint-") as folder:
-            payload = payload_of(stage, Path(folder) / "stage.npz")
+        with temporary_folder() as folder:
+            payload = payload_of(stage, folder / "stage.npz")
             yield _Workers(lambda task: executor.submit(_compute_in_worker, payload, task))
 
 
@@ -230,7 +230,7 @@ def payload_of(stage: Stage, path: Path | None = None) -> Payload:
     """A stage to be carried along, or written to a file that the workers read."""
     arrays = stage_to_arrays(stage)
     if path is not None:
-        write_piece(path, arrays)
+        write_sealed(path, arrays)
     return Payload(fingerprint(arrays), arrays if path is None else path)
 
 
@@ -253,7 +253,7 @@ def _load(payload: Payload) -> PreparedStage:
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        return read_piece(path)
+        return read_sealed(path)
     except InputError as problem:
         raise InputError(
             found=f"{problem.found} on a worker ({platform.node()})",
@@ -263,13 +263,11 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _compute_in_worker(payload: Payload, task: Task) -> Result:
-    return load_payload(payload).compute(task, progress=heed)
+    return load_payload(payload).compute(task, progress=stop_if_asked)
 
 
 def _compute_on_dask(payload: Payload, task: Task) -> Result:
-    from meltpoint.evaluation import dask
-
-    with dask.unwatched():
+    with without_profiler():
         return load_payload(payload).compute(task)
 
 
@@ -288,12 +286,7 @@ def _completed(
                 yield futures[future], future.result()
             look({futures[future] for future in pending})
     except (BrokenExecutor, CancelledError) as problem:
-        raise InputError(
-            found=f"workers that ended before their work was done ({str(problem) or type(problem).__name__})",
-            expected="workers that live on",
-            remedy="was one killed, or the memory full? Start fewer, and call again; a run with a folder "
-            "(run=, --run) continues where it was",
-        ) from problem
+        raise explain_dead_workers(problem) from problem
     finally:
         for future in futures:
             future.cancel()

@@ -14,11 +14,14 @@ from meltpoint.estimators.pilot import FrictionSchedule, Pilot
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits
 from meltpoint.models.log_f import LogF
+from meltpoint.runs.chunks import Layout
 from meltpoint.runs.fingerprint import Arrays
-from meltpoint.runs.store import Store, remember
+from meltpoint.runs.store import Store, get_or_compute
 
 LOG_F, EXACT = "log_f", "exact"
 """Names of chunks in a run's folder; those of bases and schedules are `base-NAME` and `schedule-NAME`."""
+
+EXACT_LAYOUT: Layout = {"log_z": ((), "f")}
 
 _PILOT = tuple(field.name for field in fields(Pilot))
 _EXACT_UNITS = 20  # on the smaller side: enumeration then takes less than a second
@@ -38,7 +41,12 @@ def log_f_of(model: Model, bits: Bits, seed: int, store: Store, progress: Progre
     def compute() -> Arrays:
         return vars(model.log_f_estimate(model.decode(bits), seed=seed, progress=progress))
 
-    return LogF(**remember(store, LOG_F, compute))
+    return LogF(**get_or_compute(store, LOG_F, compute, log_f_layout(len(bits))))
+
+
+def log_f_layout(examples: int) -> Layout:
+    """What the chunk with log f must hold."""
+    return dict.fromkeys(("values", "stderrs", "bound"), ((examples,), "f"))
 
 
 def exact_log_z_of(
@@ -52,7 +60,7 @@ def exact_log_z_of(
     def compute() -> Arrays:
         return {"log_z": np.array(exact_log_z(model, threads=threads, progress=progress))}
 
-    return float(remember(store, EXACT, compute)["log_z"])
+    return float(get_or_compute(store, EXACT, compute, EXACT_LAYOUT)["log_z"])
 
 
 def make_base(
@@ -83,7 +91,7 @@ def find_origin(
     tried = []
     for name in names:
         base = _base(name, make, store)
-        kept = remember(store, f"schedule-{name}", lambda base=base: schedule_to_arrays(pilot(base)))
+        kept = get_or_compute(store, f"schedule-{name}", lambda base=base: schedule_to_arrays(pilot(base)))
         tried.append(Origin(base, schedule_from_arrays(kept)))
     pilots = [origin.friction.pilot for origin in tried if origin.friction]
     best = int(np.argmax(np.nan_to_num([pilot.kept for pilot in pilots], nan=-np.inf)))
@@ -109,4 +117,4 @@ def _base(name: str, make: Callable[[str], Base], store: Store) -> Base:
     def compute() -> Arrays:
         return {f"layer_{k}": bias for k, bias in enumerate(make(name).biases)}
 
-    return Base(name, tuple(remember(store, f"base-{name}", compute).values()))
+    return Base(name, tuple(get_or_compute(store, f"base-{name}", compute).values()))

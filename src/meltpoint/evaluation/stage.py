@@ -18,10 +18,12 @@ from meltpoint.files.parameters import from_arrays, to_arrays
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.randomness import Purpose, generator
+from meltpoint.runs.chunks import Layout
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.specification import METHOD
 from meltpoint.runs.store import Store
 
+_MOST_CHAINS = 20_000_000
 _CHAINS = 64  # of a task: the kernels gain nothing from more, and lose with half as many
 
 
@@ -99,6 +101,13 @@ class Task:
         """Name of the chunk with its results, in the stage's folder."""
         return f"{self.estimator}-{self.first:07d}"
 
+    def layout(self, chains: int) -> Layout:
+        """What the chunk with its results must hold, with so many chains per example."""
+        if self.estimator == "ais":
+            return {"log_weights": ((self.count,), "f"), "seconds": ((), "f")}
+        weights = ((self.count, chains), "f")
+        return {"log_weights": weights, "log_reverse_weights": weights, "seconds": ((), "f")}
+
     def work(self, stage: Stage) -> int:
         """Its chain-steps."""
         chains = 1 if self.estimator == "ais" else stage.chains * stage.model.raise_passes
@@ -155,7 +164,8 @@ class StageWeights:
 
     def recall(self, store: Store, folder: str, task: Task) -> bool:
         """Take in what a store has of a task, if it has it."""
-        kept = store.read(f"{folder}/{task.name}")
+        chains = self._melted.log_weights.shape[1]
+        kept = store.read(f"{folder}/{task.name}", task.layout(chains))
         if kept is None:
             return False
         self.put(task, kept)
@@ -241,6 +251,7 @@ def stage_from_arrays(arrays: Arrays) -> Stage:
             remedy="install the same meltpoint on all machines",
         )
     kind, base, seed, precision = (str(arrays[name]) for name in _TEXTS)
+    _check_counts(arrays)
     parameters = [array for name, array in arrays.items() if name.startswith(_MODEL)]
     biases = [array for name, array in arrays.items() if name.startswith(_BASE)]
     return Stage(
@@ -253,3 +264,14 @@ def stage_from_arrays(arrays: Arrays) -> Stage:
         precision=precision,  # pyright: ignore[reportArgumentType]
         **{name: int(arrays[name]) for name in _NUMBERS},
     )
+
+
+def _check_counts(arrays: Arrays) -> None:
+    """Refuse numbers of chains that no run has, before memory is allocated for them."""
+    chains, ais_chains, examples = int(arrays["chains"]), int(arrays["ais_chains"]), len(arrays["examples"])
+    if not (chains > 0 and ais_chains > 0 and max(examples * chains, ais_chains) <= _MOST_CHAINS):
+        raise InputError(
+            found=f"a stage of {examples:,} examples with {chains:,} chains each and {ais_chains:,} AIS chains",
+            expected=f"from 1 to {_MOST_CHAINS:,} chains",
+            remedy="restore the run's folder from a copy, or begin the run anew in another folder",
+        )

@@ -12,7 +12,14 @@ from pathlib import Path
 from meltpoint.errors import InputError
 from meltpoint.evaluation.adaptive import best_of, report_of, summary_of, with_stages
 from meltpoint.evaluation.execute import recall_weights
-from meltpoint.evaluation.prerequisites import EXACT, LOG_F, Origin, schedule_from_arrays
+from meltpoint.evaluation.prerequisites import (
+    EXACT,
+    EXACT_LAYOUT,
+    LOG_F,
+    Origin,
+    log_f_layout,
+    schedule_from_arrays,
+)
 from meltpoint.evaluation.stage import (
     Stage,
     StageWeights,
@@ -25,8 +32,8 @@ from meltpoint.models.log_f import LogF
 from meltpoint.report.report import Report
 from meltpoint.report.settings import Settings
 from meltpoint.runs.fingerprint import fingerprint
-from meltpoint.runs.folder import RunFolder, open_run
 from meltpoint.runs.specification import Specification, read_specification
+from meltpoint.runs.store import RunFolder, open_run
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +62,7 @@ class StoredRun:
     @property
     def settings(self) -> Settings:
         """What was asked for when the run was begun."""
-        return Settings(**self.specification.settings, **self.specification.judgement)
+        return Settings(**self.specification.settings, **self.specification.reporting_settings)
 
     @property
     def complete(self) -> bool:
@@ -112,7 +119,8 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
     path = Path(folder)
     specification = read_specification(path)
     store = RunFolder(path, specification.fingerprint)
-    log_f, exact = (store.read(name) for name in (LOG_F, EXACT))
+    log_f = store.read(LOG_F, log_f_layout(specification.test_examples))
+    exact = store.read(EXACT, EXACT_LAYOUT)
     stages = tuple(stored for part in specification.parts for stored in _read_stages(store, part))
     return StoredRun(
         path,

@@ -1,20 +1,71 @@
-"""Reading no more than a header promises, and believing the header no further than the bytes there are."""
+"""Reading regular files only, no more than a header promises, and no more than a file of that size can hold."""
 
+import errno
 import math
+import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.errors import InputError
+from meltpoint.errors import InputError, SystemFailure
 
 DEFLATE_RATIO = 1032
 """No deflate stream unpacks to more than this many bytes for each of its own."""
 
+EXPANSION = 200
+"""How many times its size in the file an array may have in memory: binary images as float64 reach 100."""
+
+SMALL = 1 << 26
+"""Bytes (64 MB) that the arrays of any file may take together, however well it is compressed."""
+
 _CHUNK = 1 << 20
+
+
+@dataclass
+class Allowance:
+    """Bytes that the arrays of one file may still take in memory."""
+
+    path: Path
+    left: int
+
+    def take(self, n_bytes: int) -> None:
+        """Count an array that is about to be made; one too many is an InputError."""
+        self.left -= n_bytes
+        if self.left < 0:
+            raise InputError(
+                found=f"{self.path}, a small file whose arrays take {n_bytes:,} bytes and more",
+                expected=f"arrays at most {EXPANSION} times as large as their file",
+                remedy="if they are what they should be, save them uncompressed, as uint8 where they are 0 and 1 "
+                "(numpy.savez)",
+            )
+
+
+def allowance_of(path: Path, file_size: int, small: int = SMALL, expansion: int = EXPANSION) -> Allowance:
+    """What the arrays of a file of this size may take: `small` bytes in any case."""
+    return Allowance(path, max(small, expansion * file_size))
+
+
+def open_regular(path: Path, *, follow_links: bool = True) -> BinaryIO:
+    """A regular file, open for reading; OSError for a pipe, which could wait for ever, a device or a folder."""
+    flags = (
+        os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    )
+    descriptor = os.open(path, flags | (0 if follow_links else getattr(os, "O_NOFOLLOW", 0)))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def size_of(file: BinaryIO) -> int:
+    """Size of an open file in bytes."""
+    return os.fstat(file.fileno()).st_size
 
 
 class Readable(Protocol):
@@ -30,7 +81,7 @@ def reading(path: Path, what: str) -> Iterator[None]:
     """Turn whatever a parser raises on a damaged file into an InputError that names the file."""
     try:
         yield
-    except InputError:
+    except (InputError, SystemFailure):
         raise
     except MemoryError as problem:
         raise InputError(
@@ -48,11 +99,12 @@ def reading(path: Path, what: str) -> Iterator[None]:
 
 
 def read_promised(
-    stream: Readable, dtype: np.dtype[Any], shape: tuple[int, ...], available: int
+    stream: Readable, dtype: np.dtype[Any], shape: tuple[int, ...], available: int, allowance: Allowance
 ) -> NDArray[Any]:
     """An array of the promised shape, the rest of `stream`, in the machine's byte order.
 
-    There can be at most `available` bytes: a larger promise is refused before any memory is taken.
+    There can be at most `available` bytes, and the file's arrays may take no more than its allowance: a larger
+    promise is refused before any memory is taken.
     """
     # Python's integers do not overflow; NumPy's product would.
     promised = math.prod(shape) * dtype.itemsize
@@ -60,6 +112,7 @@ def read_promised(
         raise ValueError(
             f"its header promises an array {shape} of {dtype}, there are at most {available} bytes"
         )
+    allowance.take(promised)
     buffer = np.empty(promised, np.uint8)
     filled = 0
     while filled < promised:

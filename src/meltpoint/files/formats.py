@@ -6,6 +6,7 @@ from enum import Enum
 from pathlib import Path
 
 from meltpoint.errors import InputError
+from meltpoint.files.bounded import open_regular
 
 
 class Format(Enum):
@@ -92,7 +93,6 @@ def is_idx(head: bytes) -> bool:
 def _head(path: Path) -> bytes:
     shown = os.fspath(path)
     try:
-        # Opening a pipe could wait for ever, reading a device could never end.
         is_special = path.exists() and not path.is_file()
         head = b"" if is_special else _first_bytes(path)
     except FileNotFoundError as problem:
@@ -116,7 +116,7 @@ def _head(path: Path) -> bytes:
 
 
 def _first_bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(_HEAD)
 
 

@@ -10,23 +10,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.files.bounded import DEFLATE_RATIO, Readable, read_promised, reading
+from meltpoint.files.bounded import (
+    DEFLATE_RATIO,
+    Allowance,
+    Readable,
+    allowance_of,
+    open_regular,
+    read_promised,
+    reading,
+    size_of,
+)
 from meltpoint.files.formats import IDX_TYPES, Format, is_idx
 
 
 def read_idx(path: Path) -> NDArray[Any]:
     """The numbers of an idx file: labels (example,), or images flattened to (example, pixel)."""
-    with reading(path, Format.IDX.value), path.open("rb") as file:
-        return _read(file, path.stat().st_size, path)
+    with reading(path, Format.IDX.value), open_regular(path) as file:
+        return _read(file, size_of(file), path, allowance_of(path, size_of(file)))
 
 
 def read_gzip(path: Path) -> NDArray[Any]:
     """The numbers of a gzipped idx file, unpacking no more than its header promises."""
-    with reading(path, Format.GZIP.value), gzip.open(path, "rb") as file:
-        return _read(file, path.stat().st_size * DEFLATE_RATIO, path)
+    with reading(path, Format.GZIP.value), open_regular(path) as packed, gzip.open(packed, "rb") as file:
+        size = size_of(packed)
+        return _read(file, size * DEFLATE_RATIO, path, allowance_of(path, size))
 
 
-def _read(file: Readable, available: int, path: Path) -> NDArray[Any]:
+def _read(file: Readable, available: int, path: Path, allowance: Allowance) -> NDArray[Any]:
     magic = file.read(4)
     if not is_idx(magic):
         raise InputError(
@@ -38,4 +48,4 @@ def _read(file: Readable, available: int, path: Path) -> NDArray[Any]:
     if len(shape) > 2:
         # Each example is one row, however many axes it has.
         shape = (shape[0], math.prod(shape[1:]))
-    return read_promised(file, np.dtype(IDX_TYPES[magic[2]]), shape, available)
+    return read_promised(file, np.dtype(IDX_TYPES[magic[2]]), shape, available, allowance)

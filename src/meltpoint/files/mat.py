@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.files.bounded import reading
+from meltpoint.files.bounded import Allowance, allowance_of, open_regular, reading
 from meltpoint.files.formats import Format
 
 _FILE_HEADER = 128
@@ -33,8 +33,11 @@ _COMPLEX = 0x0800
 # Enough for the flags, axes and name of any variable MATLAB can make.
 _VARIABLE_HEADER = 4096
 
-_DENSE_LIMIT = 1 << 32
-"""Bytes a sparse matrix may take when written out: its size on the disk says nothing about that."""
+_SPARSE_SMALL, _SPARSE_EXPANSION = 1 << 22, 1000
+"""Bytes that sparse matrices may take when written out, in any case and for each byte of their file.
+
+Their size in the file says nothing about that: a few hundred bytes could be millions of units.
+"""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,10 @@ def read_variables(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]
     """The named numeric variables of a .mat file in the type they are stored in, sparse ones written out."""
     with reading(path, Format.MAT.value):
         found = {variable.name: variable for variable in _variables(path) if variable.name in names}
-        return {name: _array(found[name], path) for name in names}
+        size = path.stat().st_size
+        dense = allowance_of(path, size)
+        sparse = allowance_of(path, size, _SPARSE_SMALL, _SPARSE_EXPANSION)
+        return {name: _array(found[name], path, dense, sparse) for name in names}
 
 
 def unroll(array: NDArray[Any]) -> NDArray[Any]:
@@ -74,7 +80,8 @@ def unroll(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _variables(path: Path) -> Iterator[_Variable]:
-    data = memoryview(path.read_bytes())
+    with open_regular(path) as file:
+        data = memoryview(file.read())
     order = "<" if data[126:128] == b"IM" else ">"
     seen: set[str] = set()
     for element in _elements(data[_FILE_HEADER:], order):
@@ -93,18 +100,26 @@ def _variables(path: Path) -> Iterator[_Variable]:
         yield _Variable(name, shape, kind == _SPARSE, bool(flags & _COMPLEX), order, element)
 
 
-def _array(variable: _Variable, path: Path) -> NDArray[Any]:
+def _array(variable: _Variable, path: Path, dense: Allowance, sparse: Allowance) -> NDArray[Any]:
     where, order = f"{path}:{variable.name}", variable.order
     if variable.is_complex:
         raise InputError(
             found=f"complex numbers in {where}", expected="real numbers", remedy="save its real part"
         )
-    parts = _elements(_content(variable.element, order), order)
+    parts = _elements(_content(variable.element, order, allowance=dense), order)
     for _ in ("flags", "shape", "name"):
         _next(parts)
     if variable.is_sparse:
         indices, starts, values = (_numbers(_next(parts), order) for _ in range(3))
-        return _written_out(variable.shape, indices.astype(np.int64), starts.astype(np.int64), values, where)
+        rows, columns = variable.shape
+        if rows * columns * values.itemsize > sparse.left:
+            raise InputError(
+                found=f"a sparse matrix of shape {variable.shape} in {where}, a small file",
+                expected=f"at most {sparse.left:,} bytes when written out",
+                remedy="save it in MATLAB with full(...), or a part of it",
+            )
+        sparse.take(rows * columns * values.itemsize)
+        return _written_out(variable.shape, indices.astype(np.int64), starts.astype(np.int64), values)
     values = _numbers(_next(parts), order)
     # Not left to reshape, to which -1 is no error.
     if math.prod(variable.shape) != values.size:
@@ -117,16 +132,9 @@ def _written_out(
     indices: NDArray[np.int64],
     starts: NDArray[np.int64],
     values: NDArray[Any],
-    where: str,
 ) -> NDArray[Any]:
     """A sparse matrix as a dense one; column j has the rows indices[starts[j]:starts[j+1]]."""
     rows, columns = shape
-    if rows * columns * values.itemsize > _DENSE_LIMIT:
-        raise InputError(
-            found=f"a sparse matrix of shape {shape} in {where}",
-            expected=f"at most {_DENSE_LIMIT >> 30} GB when written out",
-            remedy="save a part of it",
-        )
     counts = np.diff(starts)
     if rows < 0 or starts.size != columns + 1 or starts[0] != 0 or (counts < 0).any():
         raise ValueError("the columns of a sparse matrix are not in order")
@@ -162,7 +170,12 @@ def _next(parts: Iterator[tuple[int, memoryview]]) -> tuple[int, memoryview]:
     return part
 
 
-def _content(element: tuple[int, memoryview], order: str, limit: int | None = None) -> memoryview:
+def _content(
+    element: tuple[int, memoryview],
+    order: str,
+    limit: int | None = None,
+    allowance: Allowance | None = None,
+) -> memoryview:
     """What a variable's element holds, at most `limit` bytes of it if that is compressed."""
     kind, packed = element
     if kind == _MATRIX:
@@ -175,6 +188,8 @@ def _content(element: tuple[int, memoryview], order: str, limit: int | None = No
     if kind != _MATRIX or size == 0:
         raise ValueError(f"a compressed element of type {kind} that promises {size} bytes")
     wanted = size if limit is None else min(size, limit)
+    if allowance is not None:
+        allowance.take(wanted)
     content = stream.decompress(stream.unconsumed_tail, wanted)
     if len(content) < wanted:
         raise ValueError(f"a compressed variable promises {size} bytes, it ends after {len(content)}")

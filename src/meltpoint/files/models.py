@@ -28,6 +28,7 @@ VERSION = 2
 """Version of the format; a file with a larger one was written by a later meltpoint. Version 1 has no kinds of units."""
 
 _KIND, _VERSION, _NOTE = "meltpoint_kind", "meltpoint_version", "meltpoint_note"
+_UNITS = 100_000  # of a layer that any file may have, however small
 _SALAKHUTDINOV = ("vishid", "visbiases", "hidbiases")
 
 
@@ -105,12 +106,17 @@ def read_note(path: str | os.PathLike[str]) -> str:
 
 def _build(kind: str, arrays: Arrays, path: Path) -> Model:
     """The model, or what its own checks say, with the file's name added."""
+    longest = max(max(array.shape, default=0) for array in arrays.values())
+    if longest > max(_UNITS, path.stat().st_size):
+        raise InputError(
+            found=f"{path}, a small file with a layer of {longest:,} units",
+            expected="at least a byte for each unit, as in every trained model",
+            remedy="check how it was made",
+        )
     try:
         return from_arrays(kind, list(arrays.values()))
     except InputError as problem:
-        raise InputError(
-            found=f"{problem.found} in {path}", expected=problem.expected, remedy=problem.remedy
-        ) from problem
+        raise problem.with_found(f"{problem.found} in {path}") from problem
 
 
 def _rounded(arrays: Arrays, dtype: DTypeLike) -> Arrays:

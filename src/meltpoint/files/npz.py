@@ -4,13 +4,21 @@ import warnings
 import zipfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.files.bounded import DEFLATE_RATIO, read_promised, reading
+from meltpoint.files.bounded import (
+    DEFLATE_RATIO,
+    Allowance,
+    allowance_of,
+    open_regular,
+    read_promised,
+    reading,
+    size_of,
+)
 from meltpoint.files.formats import Format
 
 NUMBERS = "biuf"
@@ -23,20 +31,27 @@ _UNIX = 3
 
 def read_npy(path: Path) -> NDArray[Any]:
     """The array of a .npy file."""
-    with reading(path, Format.NPY.value), path.open("rb") as file:
-        return _read_array(file, path.stat().st_size, str(path), NUMBERS)
+    with reading(path, Format.NPY.value), open_regular(path) as file:
+        size = size_of(file)
+        return _read_array(file, size, str(path), NUMBERS, allowance_of(path, size))
 
 
 def entry_names(path: Path) -> list[str]:
     """Names of the arrays in a .npz file, in the order of the file."""
-    with reading(path, Format.NPZ.value), zipfile.ZipFile(path) as archive:
-        return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+    with reading(path, Format.NPZ.value), open_regular(path) as file, zipfile.ZipFile(file) as archive:
+        return _names(archive)
 
 
 def read_entries(path: Path, names: Collection[str], kinds: str = NUMBERS) -> dict[str, NDArray[Any]]:
     """The named arrays of a .npz file; `kinds` are NumPy's kinds of type that are allowed."""
-    with reading(path, Format.NPZ.value), zipfile.ZipFile(path) as archive:
-        return {name: _read_entry(archive, name, path, kinds) for name in names}
+    with reading(path, Format.NPZ.value), open_regular(path) as file:
+        return _read_entries(file, names, path, kinds)
+
+
+def read_npz(file: BinaryIO, path: Path, kinds: str = NUMBERS) -> dict[str, NDArray[Any]]:
+    """All arrays of a .npz file that is open; `path` is its name in messages."""
+    with reading(path, Format.NPZ.value):
+        return _read_entries(file, None, path, kinds)
 
 
 def write_npz(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -50,16 +65,34 @@ def write_npz(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
                 npy.write_array(entry, array, version=(1, 0), allow_pickle=False)
 
 
-def _read_entry(archive: zipfile.ZipFile, name: str, path: Path, kinds: str) -> NDArray[Any]:
+def _names(archive: zipfile.ZipFile) -> list[str]:
+    return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+
+
+def _read_entries(
+    file: BinaryIO, names: Collection[str] | None, path: Path, kinds: str
+) -> dict[str, NDArray[Any]]:
+    size = size_of(file)
+    allowance = allowance_of(path, size)
+    with zipfile.ZipFile(file) as archive:
+        wanted = _names(archive) if names is None else names
+        return {name: _read_entry(archive, name, path, kinds, size, allowance) for name in wanted}
+
+
+def _read_entry(
+    archive: zipfile.ZipFile, name: str, path: Path, kinds: str, file_size: int, allowance: Allowance
+) -> NDArray[Any]:
     info = archive.getinfo(f"{name}.npy")
     # bzip2 and lzma, which numpy.savez never uses, unpack without a bound.
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"{name} is compressed neither by numpy.savez nor by numpy.savez_compressed")
     with archive.open(info) as entry:
-        return _read_array(entry, path.stat().st_size * DEFLATE_RATIO, f"{path}:{name}", kinds)
+        return _read_array(entry, file_size * DEFLATE_RATIO, f"{path}:{name}", kinds, allowance)
 
 
-def _read_array(stream: IO[bytes], available: int, where: str, kinds: str) -> NDArray[Any]:
+def _read_array(
+    stream: IO[bytes], available: int, where: str, kinds: str, allowance: Allowance
+) -> NDArray[Any]:
     # Plain numbers are always version 1.0, whose header is at most 64 kB; that of 2.0 could claim 4 GB.
     if npy.read_magic(stream) != (1, 0):
         raise _wrong_type(where, "a structured array")
@@ -70,8 +103,8 @@ def _read_array(stream: IO[bytes], available: int, where: str, kinds: str) -> ND
     if dtype.kind not in kinds:
         raise _wrong_type(where, f"values of type {dtype}")
     if fortran_order:
-        return read_promised(stream, dtype, shape[::-1], available).T
-    return read_promised(stream, dtype, shape, available)
+        return read_promised(stream, dtype, shape[::-1], available, allowance).T
+    return read_promised(stream, dtype, shape, available, allowance)
 
 
 def _wrong_type(where: str, found: str) -> InputError:

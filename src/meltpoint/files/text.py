@@ -1,5 +1,6 @@
 """Tables of numbers as text: one example per line, separated by commas, semicolons or blanks."""
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.files.bounded import reading
+from meltpoint.files.bounded import open_regular, reading
 from meltpoint.files.formats import Format
 
 _SHOWN = 40
@@ -26,7 +27,7 @@ def read_text(path: Path) -> NDArray[np.float64]:
 
 
 def _open(path: Path) -> TextIO:
-    return path.open(encoding="utf-8-sig")
+    return io.TextIOWrapper(open_regular(path), encoding="utf-8-sig")
 
 
 def _layout(file: TextIO, path: Path) -> tuple[int, str | None]:

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from meltpoint.files.atomic import atomic_write
-from meltpoint.files.folder import make_folder
+from meltpoint.files.atomic import atomic_write, make_folder
 from meltpoint.paper.cells import Plan
 from meltpoint.paper.curves import curves_csv, curves_json, curves_of
 from meltpoint.paper.figures import draw

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from meltpoint.files.atomic import atomic_write
-from meltpoint.files.folder import make_folder
+from meltpoint.files.atomic import atomic_write, make_folder
 from meltpoint.files.npz import read_entries, write_npz
 from meltpoint.models.log_f import LogF
 from meltpoint.paper.cells import Cell, Method

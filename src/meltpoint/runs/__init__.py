@@ -1,1 +1,1 @@
-"""Runs on disk: a folder with what a run is, and the pieces of it that are finished."""
+"""The one store: chunks of finished work on disk, sealed and locked. Evaluations, training and paper cells use it."""

@@ -1,50 +1,94 @@
 """One writer at a time. A lock ends with its holder, also when that is killed."""
 
+import os
+import stat
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from meltpoint.errors import InputError
+from meltpoint.files.atomic import write_error
+from meltpoint.files.temporary import is_at, try_lock
 
 LOCK = "lock"
 
 _PATIENCE = 0.5  # seconds: whoever only looks whether there is a writer holds the lock for an instant
+_PAUSE = 0.02
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a run's folder, or say soon that somebody else does."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(folder / LOCK)
-    try:
-        lock.acquire(timeout=_PATIENCE)
-    except Timeout as problem:
-        raise InputError(
-            found=f"another process at work in {folder}",
-            expected="one at a time",
-            remedy="wait for it to end, or choose another folder (for other chains of the same run: part=1, --part 1)",
-        ) from problem
-    except OSError as problem:
-        raise InputError(
-            found=f"{folder}, where no lock can be taken ({problem.strerror})",
-            expected="a folder to write to",
-            remedy="choose another folder, or change the permissions",
-        ) from problem
-    try:
+    with _held(
+        folder / LOCK,
+        str(folder),
+        "wait for it to end, or choose another folder (for other chains of the same run: part=1, --part 1)",
+    ):
         yield
-    finally:
-        lock.release()
+
+
+@contextmanager
+def locked_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold the lock of a single file, such as a training checkpoint: a file beside it while it lasts."""
+    lock = Path(f"{os.fspath(path)}.lock")
+    with _held(lock, os.fspath(path), "wait for it to end, or choose another file", remove=True):
+        yield
 
 
 def is_locked(folder: Path) -> bool:
     """Whether somebody is known to write to a run's folder now."""
-    from filelock import FileLock, Timeout
-
     try:
-        with FileLock(folder / LOCK).acquire(timeout=0):
-            return False
-    except Timeout:
-        return True
-    except OSError:  # a folder one may only read
+        descriptor = os.open(folder / LOCK, os.O_RDONLY | _SAFE)
+    except OSError:  # nobody ever wrote there, or one may not look
         return False
+    try:
+        return stat.S_ISREG(os.fstat(descriptor).st_mode) and not try_lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# Links are not followed, a pipe is not waited for, and nothing is cut off that should lie there.
+_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+@contextmanager
+def _held(path: Path, what: str, remedy: str, *, remove: bool = False) -> Iterator[None]:
+    until = time.monotonic() + _PATIENCE
+    while (descriptor := _try(path)) is None:
+        if time.monotonic() > until:
+            raise InputError(
+                found=f"another process at work in {what}", expected="one at a time", remedy=remedy
+            )
+        time.sleep(_PAUSE)
+    try:
+        yield
+    finally:
+        # Whatever fails here, what the holder has found must not be lost; the lock goes with the process.
+        with suppress(OSError):
+            if remove:
+                path.unlink()
+        with suppress(OSError):
+            os.close(descriptor)
+
+
+def _try(path: Path) -> int | None:
+    """An open file that we have locked, None if somebody else has."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _SAFE, 0o666)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError("not a regular file")
+    except (OSError, ValueError) as problem:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise InputError(
+                found=f"{path}, which is not a regular file",
+                expected="a lock",
+                remedy="remove it, or choose another folder",
+            ) from problem
+        raise write_error(path, problem) from problem
+    # Somebody who removed the lock may have done so between the two.
+    if try_lock(descriptor) and is_at(path, descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None

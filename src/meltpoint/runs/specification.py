@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from meltpoint.errors import InputError
-from meltpoint.files.atomic import atomic_write
+from meltpoint.errors import InputError, shortened
+from meltpoint.files.atomic import atomic_write, write_error
+from meltpoint.files.bounded import open_regular
 from meltpoint.runs.fingerprint import fingerprint
 
 FORMAT = 1
@@ -18,19 +19,22 @@ METHOD = 2
 
 FILE = "specification.json"
 
+_LARGEST = 1 << 20  # bytes
+_REPORTING_IN_FILE = "judgement"  # the name in the folders of version 1
+
 
 @dataclass(frozen=True)
 class Specification:
     """A model, data and settings, by their fingerprints and values, and the parts of the chains a run has.
 
-    `judgement` (tolerance and confidence) and `versions` are for the reader: they change no weight.
+    `reporting_settings` (such as tolerance and confidence) and `versions` change no weight.
     """
 
     model: str
     test_examples: int
     fingerprints: Mapping[str, str]
     settings: Mapping[str, Any]
-    judgement: Mapping[str, Any]
+    reporting_settings: Mapping[str, Any]
     versions: Mapping[str, str]
     parts: tuple[int, ...]
     method: int = METHOD
@@ -70,27 +74,29 @@ class Specification:
 def write_specification(specification: Specification, folder: Path) -> None:
     """Write a run's specification into its folder."""
     content = {"format": FORMAT, **vars(specification), "parts": list(specification.parts)}
-    with atomic_write(folder / FILE) as file:
+    content[_REPORTING_IN_FILE] = content.pop("reporting_settings")
+    with atomic_write(folder / FILE, follow_links=False) as file:
         file.write(json.dumps(content, indent=2, default=dict).encode() + b"\n")
 
 
 def read_specification(folder: Path) -> Specification:
     """The specification in a run's folder."""
     path = folder / FILE
-    if not path.is_file():
+    if not has_specification(folder):
         raise InputError(
             found=f"{folder}, which is not a run's folder",
             expected=f"a folder with a {FILE}",
             remedy="begin a run with evaluate(…, run=folder), or meltpoint evaluate … --run FOLDER",
         )
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        version = content.pop("format")
-        specification = Specification(**{**content, "parts": tuple(content["parts"])})
-        specification.fingerprint  # noqa: B018  a damaged file fails here, not later
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        with open_regular(path, follow_links=False) as file:
+            text = file.read(_LARGEST + 1)
+        content = json.loads(text) if len(text) <= _LARGEST else None
+        version, specification = _checked(content)
+    # RecursionError: a thousand brackets
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise InputError(
-            found=f"{path}, damaged ({problem})",
+            found=f"{path}, damaged ({shortened(str(problem) or type(problem).__name__, 100)})",
             expected="a specification as it was written",
             remedy="restore it from a copy, or begin the run anew in another folder",
         ) from problem
@@ -101,6 +107,39 @@ def read_specification(folder: Path) -> Specification:
             remedy="open it with the meltpoint that began it",
         )
     return specification
+
+
+def has_specification(folder: Path) -> bool:
+    """Whether a folder is one of a run's: it has something of the specification's name."""
+    try:
+        (folder / FILE).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as problem:
+        raise write_error(folder, problem) from problem
+    return True
+
+
+def _checked(content: Any) -> tuple[int, Specification]:  # noqa: ANN401
+    """Version of the layout and the specification, or an error if anything is not of its type."""
+    if not isinstance(content, dict):
+        raise TypeError("not an object of JSON")
+    version = content.pop("format")
+    content["reporting_settings"] = content.pop(_REPORTING_IN_FILE)
+    specification = Specification(**{**content, "parts": tuple(content["parts"])})
+    numbers = (version, specification.method, specification.test_examples, *specification.parts)
+    if not specification.parts or not all(type(number) is int and number >= 0 for number in numbers):
+        raise TypeError("format, method, test_examples and parts must be whole numbers")
+    if not isinstance(specification.model, str):
+        raise TypeError("model must be text")
+    for name in ("fingerprints", "settings", "reporting_settings", "versions"):
+        if not isinstance(getattr(specification, name), dict):
+            raise TypeError(f"{name} must be an object")
+    for name in ("fingerprints", "versions"):
+        if not all(isinstance(text, str) for text in getattr(specification, name).values()):
+            raise TypeError(f"{name} must be texts")
+    specification.fingerprint  # noqa: B018  what JSON cannot write fails here, not later
+    return version, specification
 
 
 def _other(

@@ -1,29 +1,59 @@
-"""Where the pieces of a run are kept: nowhere, or in a run's folder."""
+"""Where chunks of finished work are kept: not at all, or in a run's folder.
 
-from collections.abc import Callable
+specification.json              what the run computes
+base.npz, log_f.npz, …          what all parts share
+part-0/stage-0/stage.npz        everything the stage's weights depend on
+part-0/stage-0/ais-0000000.npz  log weights of the AIS chains from number 0 on
+part-0/stage-0/raise-0000000.npz    … of the RAISE examples from number 0 on
+report.json                     the report, when the run is finished
+lock                            held by the process that writes
+
+Nothing outside the folder is read or written: links in it are neither followed nor written through.
+"""
+
+import json
+import os
+import stat
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from meltpoint.errors import InputError, RunWarning, SystemFailure
+from meltpoint.files.atomic import atomic_write, make_folder, write_error
+from meltpoint.files.temporary import is_temporary, remove_abandoned
+from meltpoint.runs.chunks import Layout, read_sealed, write_sealed
 from meltpoint.runs.fingerprint import Arrays
+from meltpoint.runs.lock import LOCK, locked
+from meltpoint.runs.specification import (
+    Specification,
+    has_specification,
+    read_specification,
+    write_specification,
+)
+
+REPORT = "report.json"
 
 
 class Store(Protocol):
-    """Keeps pieces, that is named arrays, by names such as "log_f" or "part-0/stage-0/ais-0000000"."""
+    """Keeps chunks, that is named arrays, by names such as "log_f" or "part-0/stage-0/ais-0000000"."""
 
-    def read(self, name: str) -> dict[str, NDArray[Any]] | None:
-        """The piece of this name, None if it has to be computed."""
+    def read(self, name: str, layout: Layout | None = None) -> dict[str, NDArray[Any]] | None:
+        """The chunk of this name, None if it has to be computed."""
         ...
 
     def write(self, name: str, arrays: Arrays) -> None:
-        """Keep a piece."""
+        """Keep a chunk."""
         ...
 
 
-class Nowhere:
-    """A store for those who want none."""
+class NullStore:
+    """Keeps nothing."""
 
-    def read(self, name: str) -> dict[str, NDArray[Any]] | None:
+    def read(self, name: str, layout: Layout | None = None) -> dict[str, NDArray[Any]] | None:
         """Nothing was kept."""
         return None
 
@@ -31,15 +61,199 @@ class Nowhere:
         """Nothing is kept."""
 
 
-def remember(store: Store, name: str, compute: Callable[[], Arrays]) -> Arrays:
-    """The piece of this name, computed unless it is there.
+def get_or_compute(
+    store: Store, name: str, compute: Callable[[], Arrays], layout: Layout | None = None
+) -> Arrays:
+    """The chunk of this name, computed unless it is there with this layout.
 
-    >>> int(remember(Nowhere(), "answer", lambda: {"value": __import__("numpy").array(42)})["value"])
+    >>> import numpy as np
+    >>> int(get_or_compute(NullStore(), "answer", lambda: {"value": np.array(42)}, {"value": ((), "i")})["value"])
     42
     """
-    kept = store.read(name)
+    kept = store.read(name, layout)
     if kept is not None:
         return kept
     arrays = compute()
     store.write(name, arrays)
     return arrays
+
+
+class RunFolder:
+    """The chunks of one run. What the disk does not take is kept in memory and tried again.
+
+    `read` warns of a chunk that is damaged, or not what the reader expects, and counts it as missing, so that it is
+    computed again.
+    """
+
+    def __init__(self, folder: Path, fingerprint: str) -> None:
+        self.folder = folder
+        self._fingerprint = fingerprint
+        self._waiting: dict[str, Arrays] = {}
+
+    def read(self, name: str, layout: Layout | None = None) -> dict[str, NDArray[Any]] | None:
+        """The chunk of this name, None if it has to be computed."""
+        if name in self._waiting:
+            return dict(self._waiting[name])
+        path = self._path(name)
+        try:
+            path.lstat()
+        except OSError:
+            return None
+        try:
+            self._check_no_links(path)
+            return read_sealed(path, self._fingerprint, name, layout=layout)
+        except InputError as problem:
+            _warn(f"{problem.found}: this chunk of the run counts as missing, and is computed again")
+            return None
+
+    def write(self, name: str, arrays: Arrays) -> None:
+        """Write a chunk, and then those that could not be written before, as far as it goes."""
+        known = bool(self._waiting)
+        self._waiting[name] = arrays
+        # The new one first: there may be room for it though there is none for a larger one before it.
+        in_turn = [name, *(other for other in self._waiting if other != name)]
+        # The first that fails is the last that is tried.
+        problem = next(filter(None, map(self._try, in_turn)), None)
+        if problem and not known:
+            _warn(
+                f"{problem.found}: {problem.remedy}. Nothing is lost so far: the run goes on, and what is "
+                "finished is written as soon as that is possible"
+            )
+
+    @property
+    def finished(self) -> bool:
+        """Whether the report was written."""
+        path = self.folder / REPORT
+        return path.is_file() and not path.is_symlink()
+
+    def finish(self, report: dict[str, Any]) -> None:
+        """Write the report."""
+        try:
+            with atomic_write(self.folder / REPORT, follow_links=False) as file:
+                file.write(json.dumps(report, indent=2, allow_nan=False).encode() + b"\n")
+        except (InputError, SystemFailure) as problem:
+            _warn(f"{problem.found}: {problem.remedy}, and call again: the report is made again")
+
+    def close(self) -> None:
+        """Try once more to write what could not be written."""
+        problems = [problem for name in list(self._waiting) if (problem := self._try(name))]
+        if problems:
+            n, first = len(problems), problems[0]
+            _warn(
+                f"{first.found}: {first.remedy}. {n:,} finished chunk{'s' if n > 1 else ''} of the run could not "
+                "be written; calling again computes them again, and no others"
+            )
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.npz"
+
+    def _try(self, name: str) -> InputError | SystemFailure | None:
+        """Write a chunk that waits; if that is not possible it waits on."""
+        path = self._path(name)
+        try:
+            self._check_no_links(path)
+            make_folder(path.parent)
+            write_sealed(path, self._waiting[name], self._fingerprint, name)
+        except (InputError, SystemFailure) as problem:
+            return problem
+        del self._waiting[name]
+        return None
+
+    def _check_no_links(self, path: Path) -> None:
+        """Refuse a path that leaves the run's folder by a link in place of one of its folders."""
+        for parent in path.parents:
+            if parent == self.folder:
+                return
+            if parent.is_symlink():
+                raise InputError(
+                    found=f"{parent}, a link out of the run's folder",
+                    expected="a folder",
+                    remedy="remove the link",
+                )
+
+
+@contextmanager
+def open_run(path: str | os.PathLike[str], specification: Specification) -> Iterator[RunFolder]:
+    """A run's folder to write to: a new one, or that of a run with this very specification, to continue it."""
+    folder = Path(path)
+    is_run = has_specification(folder)
+    _check_usable(folder, is_run)
+    make_folder(folder)
+    with locked(folder):
+        _remove_abandoned_below(folder)
+        if has_specification(folder):
+            found = read_specification(folder)
+            _check_continued(specification, found, folder)
+            if specification.reporting_settings != found.reporting_settings:  # what is asked for now
+                write_specification(specification, folder)
+        else:
+            write_specification(specification, folder)
+        run = RunFolder(folder, specification.fingerprint)
+        try:
+            yield run
+        finally:
+            run.close()
+
+
+@contextmanager
+def reading_run(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn what fails inside, where all input comes from a run's folder, into an InputError that names it.
+
+    Chunks with a right seal may still hold numbers that make no run: the seal is no secret.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError) as problem:
+        if isinstance(problem, InputError):
+            raise
+        raise InputError(
+            found=f"{os.fspath(folder)}, whose chunks make no run ({str(problem) or type(problem).__name__})",
+            expected="a folder as it was written",
+            remedy="restore it from a copy, or begin the run anew in another folder",
+        ) from problem
+
+
+def _check_usable(folder: Path, is_run: bool) -> None:
+    try:
+        mode = folder.stat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as problem:
+        raise write_error(folder, problem) from problem
+    if not stat.S_ISDIR(mode):
+        raise InputError(
+            found=f"{folder}, which is a file", expected="a folder for the run", remedy="choose another name"
+        )
+    if is_run:
+        return
+    try:
+        names = sorted(entry.name for entry in folder.iterdir())
+    except OSError as problem:
+        raise write_error(folder, problem) from problem
+    strangers = [name for name in names if name != LOCK and not is_temporary(name)]
+    if strangers:
+        raise InputError(
+            found=f"{strangers[0]} in {folder}, which is not a run's folder",
+            expected="a new or empty folder, or a run to continue",
+            remedy="choose another folder",
+        )
+
+
+def _check_continued(asked: Specification, found: Specification, folder: Path) -> None:
+    asked.check_same(found, str(folder))
+    if asked.parts != found.parts:
+        raise InputError(
+            found=f"a run of part {', '.join(map(str, found.parts))} in {folder}",
+            expected=f"one of part {', '.join(map(str, asked.parts))}",
+            remedy="choose another folder, and join the two with meltpoint runs merge",
+        )
+
+
+def _remove_abandoned_below(folder: Path) -> None:
+    """Remove what a killed writer left half written, in the folder and those in it; links are not followed."""
+    for below, _, _ in os.walk(folder):
+        remove_abandoned(Path(below))
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, RunWarning, stacklevel=3)

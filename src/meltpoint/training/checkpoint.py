@@ -29,11 +29,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.errors import InputError, RunWarning
+from meltpoint.errors import InputError, RunWarning, SystemFailure
 from meltpoint.files.npz import entry_names
+from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.lock import is_locked, locked
-from meltpoint.runs.pieces import read_piece, write_piece
 from meltpoint.training.optimiser import OptimiserState, TrainingState, n_averaged_before
 from meltpoint.training.phases import Architecture, trainable_dbm
 from meltpoint.training.settings import TrainingSettings
@@ -108,7 +108,7 @@ class Checkpoint:
             arrays |= {f"stage{i}_{name}": array for name, array in _to_arrays(one).items()}
         try:
             _replace(self.path, self.folder, arrays)
-        except InputError as problem:
+        except (InputError, SystemFailure) as problem:
             if not self.failing:
                 warnings.warn(
                     f"{problem.found}: {problem.remedy}. The training goes on, and its checkpoint is written "
@@ -178,7 +178,7 @@ def _make_lock_folder(folder: Path, target: Path) -> None:
 def _replace(path: Path, folder: Path, arrays: dict[str, NDArray[Any]]) -> None:
     # What a killed process leaves half written lies in the folder that only the holder of the lock uses.
     written = folder / "checkpoint.npz"
-    write_piece(written, arrays, _CONTEXT)
+    write_sealed(written, arrays, _CONTEXT)
     try:
         written.replace(path)
     except OSError as problem:
@@ -200,7 +200,7 @@ def _read(path: Path, run: str, plans: Sequence[StagePlan]) -> list[TrainingStat
         n_bytes = sum(entry.file_size for entry in archive.infolist())
     if n_bytes > sum(plan.most_bytes for plan in plans) + 1024:
         raise _damaged(path, f"{n_bytes:,} bytes, more than this run can have,")
-    arrays = read_piece(path, _CONTEXT)
+    arrays = read_sealed(path, _CONTEXT)
     if str(arrays.pop(_RUN)) != run:
         raise InputError(
             found=f"a checkpoint of another run in {path}",

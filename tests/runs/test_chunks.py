@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from meltpoint.errors import InputError
+from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.fingerprint import fingerprint
-from meltpoint.runs.pieces import read_piece, write_piece
 
 ARRAYS = {"log_weights": np.linspace(-3, 2, 20), "seconds": np.array(0.25), "kind": np.array("RBM")}
 
@@ -20,8 +20,8 @@ any_array = hnp.arrays(
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.from_regex("[a-e_]{1,4}", fullmatch=True), any_array, max_size=3))
 def test_what_was_written_comes_back(tmp_path, arrays):
-    write_piece(tmp_path / "piece.npz", arrays, "run", "name")
-    read = read_piece(tmp_path / "piece.npz", "run", "name")
+    write_sealed(tmp_path / "piece.npz", arrays, "run", "name")
+    read = read_sealed(tmp_path / "piece.npz", "run", "name")
     assert list(read) == list(arrays)
     for name, array in arrays.items():
         np.testing.assert_array_equal(read[name], array)
@@ -30,22 +30,22 @@ def test_what_was_written_comes_back(tmp_path, arrays):
 
 @pytest.mark.parametrize("context", [("another run", "name"), ("run", "another name"), ("runname",), ()])
 def test_a_piece_from_elsewhere_is_refused(tmp_path, context):
-    write_piece(tmp_path / "piece.npz", ARRAYS, "run", "name")
+    write_sealed(tmp_path / "piece.npz", ARRAYS, "run", "name")
     with pytest.raises(InputError, match="belongs elsewhere"):
-        read_piece(tmp_path / "piece.npz", *context)
+        read_sealed(tmp_path / "piece.npz", *context)
 
 
 def test_no_cut_and_no_changed_byte_goes_unnoticed(tmp_path):
     path = tmp_path / "piece.npz"
-    write_piece(path, ARRAYS, "run")
+    write_sealed(path, ARRAYS, "run")
     whole = path.read_bytes()
     for at in range(len(whole)):
         path.write_bytes(whole[:at])
         with pytest.raises(InputError):
-            read_piece(path, "run")
+            read_sealed(path, "run")
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x11]) + whole[at + 1 :])
         try:
-            read = read_piece(path, "run")
+            read = read_sealed(path, "run")
         except InputError:
             continue
         # A byte that no reader looks at, such as a time stamp: the arrays are still those that were written.

@@ -10,18 +10,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from meltpoint.errors import InputError, RunWarning
-from meltpoint.runs.folder import open_run
+from meltpoint.errors import InputError, RunWarning, SystemFailure
+from meltpoint.runs.chunks import write_sealed
 from meltpoint.runs.lock import is_locked
-from meltpoint.runs.pieces import write_piece
 from meltpoint.runs.specification import METHOD, Specification, read_specification
+from meltpoint.runs.store import open_run
 
 SPECIFICATION = Specification(
     model="RBM 4-3",
     test_examples=10,
     fingerprints={"model": "m", "test set": "t"},
     settings={"steps": 100, "base": "data"},
-    judgement={"tolerance": 1.0},
+    reporting_settings={"tolerance": 1.0},
     versions={"meltpoint": "0"},
     parts=(0,),
 )
@@ -79,7 +79,7 @@ def test_other_runs_are_refused(tmp_path, changes, message):
 def test_what_changes_no_number_may_change(tmp_path):
     with open_run(tmp_path, SPECIFICATION) as run:
         run.write("a", PIECE)
-    other = replace(SPECIFICATION, judgement={"tolerance": 0.1}, versions={"meltpoint": "1"})
+    other = replace(SPECIFICATION, reporting_settings={"tolerance": 0.1}, versions={"meltpoint": "1"})
     with open_run(tmp_path, other) as run:
         assert run.read("a") is not None
 
@@ -187,16 +187,16 @@ def test_what_a_full_disk_does_not_take_is_written_later(tmp_path, monkeypatch):
 def test_a_piece_that_is_too_large_does_not_keep_the_others_out(tmp_path, monkeypatch):
     def write(path, arrays, *context):
         if path.stem == "large":
-            raise InputError(found="no space", expected="some", remedy="free some")
-        write_piece(path, arrays, *context)
+            raise SystemFailure(found="no space", expected="some", remedy="free some")
+        write_sealed(path, arrays, *context)
 
-    monkeypatch.setattr("meltpoint.runs.folder.write_piece", write)
+    monkeypatch.setattr("meltpoint.runs.store.write_sealed", write)
     with warnings.catch_warnings(record=True, action="always") as told:
         with open_run(tmp_path, SPECIFICATION) as run:
             write_all(run, "a", "large", "b")
         assert sorted(path.stem for path in tmp_path.glob("*.npz")) == ["a", "b"]
     assert "Nothing is lost so far" in str(told[0].message)
-    assert "1 finished piece of the run could not be written" in str(told[-1].message)
+    assert "1 finished chunk of the run could not be written" in str(told[-1].message)
     assert len(told) == 2
 
 
@@ -209,14 +209,14 @@ def test_what_could_not_be_written_to_the_end_is_told(tmp_path, monkeypatch):
         write_all(run, "a", "b")
     with pytest.warns(RunWarning, match="the report is made again"):
         run.finish({"gap": 1.0})
-    with pytest.warns(RunWarning, match="2 finished pieces of the run could not be written"):
+    with pytest.warns(RunWarning, match="2 finished chunks of the run could not be written"):
         opened.__exit__(None, None, None)
 
 
 def test_a_full_disk_at_the_beginning_is_an_error(tmp_path, monkeypatch):
     Disk(monkeypatch).full = True
     with (
-        pytest.raises(InputError, match="no space left on the disk"),
+        pytest.raises(SystemFailure, match="no space left on the disk"),
         open_run(tmp_path / "run", SPECIFICATION),
     ):
         pass

@@ -1,0 +1,177 @@
+"""Mutated files through every reader: they load, or are refused in a sentence, quickly and with little memory."""
+
+import gzip
+import io
+import os
+import random
+import resource
+import struct
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import scipy.io
+import scipy.sparse
+from meltpoint.training.recipe import read_recipe
+
+import meltpoint as mp
+from attack.campaign import Campaign
+from attack.command import LARGEST, run
+from meltpoint.errors import SystemFailure
+from meltpoint.files.arrays import read_array
+from meltpoint.files.models import read_note
+from meltpoint.runs.chunks import read_sealed, write_sealed
+
+READERS: tuple[Callable[[Path], object], ...] = (
+    read_array,
+    lambda path: read_array(path, "a"),
+    mp.load,
+    read_note,
+    lambda path: read_sealed(path, "run", "name", layout={"a": ((None, None), "f")}),
+    read_recipe,
+)
+_BATCH = 40
+_SLOWEST = 5.0
+_LONGEST_MESSAGE = 600
+
+
+def seeds(folder: Path) -> dict[str, bytes]:
+    """A valid file of every kind."""
+    array = np.arange(12.0).reshape(3, 4)
+
+    def written(write: Callable[..., object], *arguments: object, **options: object) -> bytes:
+        file = io.BytesIO()
+        write(file, *arguments, **options)
+        return file.getvalue()
+
+    idx = bytes([0, 0, 8, 3]) + struct.pack(">3I", 2, 2, 3) + bytes(range(12))
+    found = {
+        "npy": written(np.save, array),
+        "npz": written(np.savez, a=array, b=array),
+        "npz compressed": written(np.savez_compressed, a=array),
+        "mat": written(scipy.io.savemat, {"a": array}),
+        "mat compressed": written(scipy.io.savemat, {"a": array}, do_compression=True),
+        "mat sparse": written(scipy.io.savemat, {"a": scipy.sparse.csc_array(array)}),
+        "mat model": written(
+            scipy.io.savemat, {"vishid": array, "visbiases": array[:1, :3], "hidbiases": array[:1]}
+        ),
+        "idx": idx,
+        "idx.gz": gzip.compress(idx),
+        "csv": b"a,b,c\n1,2,3\n4,5.5,-6e3\n",
+        "recipe": b'model = "rbm"\ndata = "digits"\nhidden = 20\nepochs = 3\n',
+    }
+    for kind in ("rbm", "dbm", "dbn"):
+        found[kind] = (folder / f"{kind}.npz").read_bytes()
+    write_sealed(folder / "sealed.npz", {"a": array}, "run", "name")
+    found["sealed"] = (folder / "sealed.npz").read_bytes()
+    (folder / "sealed.npz").unlink()
+    return found
+
+
+def mutated(content: bytes, rng: random.Random, others: list[bytes]) -> bytes:
+    """Content with a few changes: bytes, numbers, pieces left out, doubled or taken from another file."""
+    if content[:2] == b"PK" and rng.random() < 0.5:
+        return _mutated_below_checksums(content, rng)
+    data = bytearray(content)
+    for _ in range(rng.randint(1, 5)):
+        at, n = rng.randrange(len(data) + 1), rng.choice((1, 2, 4, 8, 40))
+        kind = rng.choice(("flip", "set", "number", "insert", "remove", "double", "cut", "splice"))
+        if kind == "flip" and at < len(data):
+            data[at] ^= 1 << rng.randrange(8)
+        elif kind == "set":
+            data[at : at + n] = bytes([rng.choice((0, 1, 0x7F, 0x80, 0xFF, 0x1B))]) * n
+        elif kind == "number":
+            extreme = rng.choice((0, 1, 2**31 - 1, 2**31, 2**32 - 1, 10**9, rng.randrange(2**32)))
+            data[at : at + 4] = struct.pack(rng.choice(("<I", ">I")), extreme)
+        elif kind == "insert":
+            data[at:at] = rng.randbytes(n)
+        elif kind == "remove":
+            del data[at : at + n]
+        elif kind == "double":
+            data[at:at] = data[at : at + n] * rng.choice((1, 2, 1000))
+        elif kind == "cut" and rng.random() < 0.3:
+            del data[at:]
+        elif kind == "splice":
+            other = rng.choice(others)
+            start = rng.randrange(len(other))
+            data[at : at + n] = other[start : start + n]
+        if not data:
+            return b"\0"
+    return bytes(data)
+
+
+def _mutated_below_checksums(content: bytes, rng: random.Random) -> bytes:
+    """A zip file with changed entries, names and sizes, whose own sums are right."""
+    file = io.BytesIO()
+    compression = rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA))
+    with zipfile.ZipFile(io.BytesIO(content)) as source, zipfile.ZipFile(file, "w", compression) as archive:
+        for name in source.namelist():
+            entry = source.read(name)
+            change = rng.random()
+            if change < 0.1:
+                continue
+            if change < 0.4:
+                entry = bytes(_with_shape(entry, rng))
+            elif change < 0.6:
+                entry = mutated(entry, rng, [entry])
+            if rng.random() < 0.1:
+                name = rng.choice(("\x1b]0;owned\x07", "n" * 3000, "../../escaped", "", "a\nb")) + name
+            archive.writestr(name, entry)
+    return file.getvalue()
+
+
+def _with_shape(entry: bytes, rng: random.Random) -> bytes:
+    """A .npy file whose header promises something else, in the same number of bytes."""
+    shape = rng.choice(
+        ("(10**9,)", "(1000000000,)", "(-1, 4)", "(0, 99999999)", "(3, 4, 1)", "()", "(2**62, 4)")
+    )
+    descr = rng.choice(("<f8", "|u1", "|O", "<U9", "<c16", ">i8", "<f2"))
+    header = f"{{'descr': {descr!r}, 'fortran_order': {rng.random() < 0.5}, 'shape': {shape}, }}".encode()
+    data = entry[128:] * rng.choice((1, 1, 1000))
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header.ljust(117) + b"\n" + data
+
+
+def attack(campaign: Campaign) -> None:
+    """Read mutated files until the time is over."""
+    valid = seeds(campaign.files)
+    baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    number = 0
+    while campaign.going_on:
+        with campaign.folder() as folder:
+            before = sorted(path.name for path in folder.iterdir())
+            ended = run(lambda: _read_batch(campaign.seed, number, valid), folder)  # noqa: B023
+            what = f"batch {number}"
+            if campaign.check(ended.complaint(0), what):
+                for line in ended.out.splitlines():
+                    campaign.check(line, "a reader")
+            if ended.memory > baseline + LARGEST:
+                campaign.check(f"{ended.memory >> 20} MB", what)
+            left = {path.name for path in folder.iterdir()} - {*before, "mutated.bin", "tmp"}
+            campaign.check(f"wrote {left}" if left else "", what)
+        campaign.counts["files"] += _BATCH
+        campaign.counts["reads"] += _BATCH * len(READERS)
+        number += 1
+
+
+def _read_batch(seed: int, number: int, valid: dict[str, bytes]) -> None:
+    rng = random.Random(f"{seed} {number}")
+    path = Path("mutated.bin")
+    for k in range(_BATCH):
+        name = rng.choice(sorted(valid))
+        path.write_bytes(mutated(valid[name], rng, list(valid.values())))
+        for position, reader in enumerate(READERS):
+            begun = time.monotonic()
+            complaint = ""
+            try:
+                reader(path)
+            except (mp.InputError, SystemFailure) as problem:
+                if not str(problem).isprintable() or len(str(problem)) > _LONGEST_MESSAGE:
+                    complaint = f"message {str(problem)[:80]!r}"
+            except Exception as problem:
+                complaint = f"{type(problem).__name__}: {str(problem)[:80]!r}"
+            if time.monotonic() - begun > _SLOWEST:
+                complaint = "too slow"
+            if complaint:
+                os.write(1, f"{name}, reader {position}, file {k} of batch {number}: {complaint}\n".encode())

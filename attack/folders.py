@@ -1,0 +1,223 @@
+"""Run folders and checkpoints made by an enemy: sentences only, nothing outside touched, little memory, no waiting."""
+
+import io
+import json
+import os
+import random
+import resource
+import shutil
+import socket
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attack.campaign import Campaign
+from attack.command import LARGEST, Ended, Process, run
+from attack.scenarios import EVALUATIONS, TRAININGS
+
+_PRECIOUS = b"precious"
+_CODES = (0, 1, 2, 3)
+_SLOWEST = 20.0
+_KINDS = (
+    "link",
+    "pipe",
+    "folder",
+    "socket",
+    "cut",
+    "flip",
+    "folder link",
+    "extra",
+    *["json"] * 3,
+    *["sealed"] * 6,
+)
+
+
+def attack(campaign: Campaign) -> None:
+    """Damage a run's folder, and show, merge and continue it, until the time is over."""
+    baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    with campaign.folder() as origin:
+        scenario = EVALUATIONS[0]
+        if not campaign.check(run(scenario.arguments, origin).complaint(0, 1), "undisturbed"):
+            return
+        while campaign.going_on:
+            with campaign.folder() as folder:
+                shutil.copytree(origin / "kept", folder / "kept")
+                outside = folder / "outside"
+                outside.mkdir()
+                (outside / "precious").write_bytes(_PRECIOUS)
+                what = _damage(folder / "kept", outside, campaign.random)
+                for arguments in (
+                    ("runs", "show", "kept"),
+                    ("runs", "merge", "kept", "--out", "joint"),
+                    scenario.arguments,
+                ):
+                    ended = run(arguments, folder)
+                    campaign.counts["calls"] += 1
+                    campaign.check(_complaint(ended, baseline), f"{' '.join(arguments[:2])}, {what}")
+                changed = [path.name for path in outside.iterdir()] != ["precious"]
+                changed = changed or (outside / "precious").read_bytes() != _PRECIOUS
+                campaign.check("a file outside was touched" if changed else "", what)
+            campaign.counts["folders"] += 1
+
+
+def attack_checkpoints(campaign: Campaign) -> None:
+    """Change the arrays of a training's checkpoint, and continue it, until the time is over.
+
+    Seals are not checked in this process, as if the enemy had made the right one: the content must be checked too.
+    """
+    baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    made: dict[str, bytes] = {}
+    for scenario in TRAININGS:
+        with campaign.folder() as folder:
+            checkpoint = folder / "trained.checkpoint.npz"
+            process = Process(scenario.arguments, folder)
+            while not checkpoint.exists() and not process.has_ended:
+                time.sleep(0.001)
+            process.kill_after(0.0)
+            process.wait()
+            if campaign.check("" if checkpoint.exists() else "no checkpoint was left", scenario.name):
+                made[scenario.name] = checkpoint.read_bytes()
+    while campaign.going_on and made:
+        for scenario in TRAININGS:
+            if scenario.name not in made or not campaign.going_on:
+                continue
+            with campaign.folder() as folder:
+                content, what = _changed_arrays(made[scenario.name], campaign.random)
+                (folder / "trained.checkpoint.npz").write_bytes(content)
+                ended = run(scenario.arguments, folder, _without_seals)
+                campaign.check(_complaint(ended, baseline), f"{scenario.name}, {what}")
+            campaign.counts["checkpoints"] += 1
+
+
+def _complaint(ended: Ended, baseline: int) -> str:
+    if ended.memory > baseline + LARGEST:
+        return f"took {ended.memory >> 20} MB"
+    if ended.seconds > _SLOWEST:
+        return "too slow"
+    if any(len(line) > 700 for line in ended.err.splitlines()):
+        return "a message of more than 700 characters"
+    return ended.complaint(*_CODES)
+
+
+def _damage(run_folder: Path, outside: Path, rng: random.Random) -> str:
+    """Replace, change or add something in a run's folder; gives what."""
+    files = sorted(path for path in run_folder.rglob("*") if path.is_file())
+    folders = sorted(path for path in run_folder.rglob("*") if path.is_dir())
+    path = rng.choice(files)
+    kind = rng.choice(_KINDS)
+    if kind == "json":
+        path = run_folder / "specification.json"
+        path.write_text(_changed_json(path.read_text(), rng))
+    elif kind == "sealed":
+        path = rng.choice([file for file in files if file.suffix == ".npz"])
+        _reseal(run_folder, path, rng)
+    elif kind == "folder link":
+        path = rng.choice(folders)
+        shutil.rmtree(path)
+        path.symlink_to(outside)
+    elif kind == "extra":
+        path = run_folder / rng.choice(
+            (".meltpoint-x.tmp", "part-0/.meltpoint-y.tmp", "part-0/stage-1/stage.npz")
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rng.choice((path.mkdir, lambda: os.mkfifo(path), lambda: path.symlink_to(outside / "precious")))()
+    elif kind in ("cut", "flip"):
+        content = bytearray(path.read_bytes())
+        at = rng.randrange(len(content)) if content else 0
+        if kind == "cut":
+            del content[at:]
+        elif content:
+            content[at] ^= 1 << rng.randrange(8)
+        path.write_bytes(bytes(content))
+    else:
+        path.unlink()
+        if kind == "link":
+            path.symlink_to(rng.choice((outside / "precious", outside / "new", Path("/dev/zero"), path)))
+        elif kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "folder":
+            path.mkdir()
+        else:
+            with socket.socket(socket.AF_UNIX) as made:
+                made.bind(os.path.relpath(path))
+    return f"{kind} {path.relative_to(run_folder)}"
+
+
+def _changed_json(text: str, rng: random.Random) -> str:
+    content = json.loads(text)
+    if rng.random() < 0.2:
+        return rng.choice(
+            ("[" * 100_000, "{}", "null", text[: len(text) // 2], '{"format": ' + "9" * 5000 + "}")
+        )
+    inner = rng.choice((content, content["settings"], content["judgement"], content["fingerprints"]))
+    key = rng.choice(sorted(inner))
+    if rng.random() < 0.3:
+        del inner[key]
+    else:
+        inner[key] = rng.choice((None, -1, 10**9, 1e308, "\x1b[2J", [], {}, [[]], True, "x" * 5000))
+    return json.dumps(content)
+
+
+def _reseal(run_folder: Path, path: Path, rng: random.Random) -> None:
+    """Change arrays of a chunk and seal it again, as anybody with the library can."""
+    from meltpoint.runs.chunks import read_sealed, write_sealed
+    from meltpoint.runs.specification import read_specification
+
+    context = read_specification(run_folder).fingerprint, str(path.relative_to(run_folder).with_suffix(""))
+    arrays = read_sealed(path, *context)
+    name = rng.choice(sorted(arrays))
+    write_sealed(path, _changed(arrays, name, rng), *context)
+
+
+def _changed(arrays: dict[str, Any], name: str, rng: random.Random) -> dict[str, Any]:
+    array = arrays[name]
+    changes = {
+        "left out": None,
+        "flat": array.reshape(-1)[: array.size // 2],
+        "deeper": array[None],
+        "longer": np.concatenate([array.reshape(-1)] * 3) if array.size else np.zeros(3),
+        "text": np.array("\x1b[2J" + "x" * 100),
+        "huge": np.array(10**9) if array.dtype.kind in "iu" else np.full(array.shape, 1e308),
+        "negative": -np.ones(array.shape, np.int64),
+        "not a number": np.full(array.shape, np.nan),
+        "empty": np.zeros((0, 4)),
+        "bytes": np.full(array.shape, 200, np.uint8),
+    }
+    value = changes[rng.choice(sorted(changes))]
+    kept = {other: arrays[other] for other in arrays if other != name}
+    return kept if value is None else kept | {name: value}
+
+
+def _changed_arrays(content: bytes, rng: random.Random) -> tuple[bytes, str]:
+    """A checkpoint with one array changed, and what was changed. Its digest or seal is left as it is."""
+    with np.load(io.BytesIO(content)) as file:
+        arrays = {name: file[name] for name in file.files}
+    name = rng.choice([name for name in sorted(arrays) if name not in ("digest", "fingerprint")])
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for key, array in _changed(arrays, name, rng).items():
+            with archive.open(f"{key}.npy", "w") as entry:
+                np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
+    return file.getvalue(), f"changed {name}"
+
+
+def _without_seals() -> None:
+    """Take every seal for the right one, in this process."""
+    import meltpoint.runs.chunks as chunks
+
+    chunks.fingerprint = lambda arrays, *context: _Anything()  # pyright: ignore
+
+
+class _Anything(str):
+    """A text that is equal to every other."""
+
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False

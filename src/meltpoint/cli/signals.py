@@ -1,0 +1,67 @@
+"""Signals as an orderly end: SIGTERM counts as Ctrl-C, and neither gets lost.
+
+This is set up before anything that takes time is imported, so this file imports next to nothing.
+"""
+
+import _thread
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+_AGAIN_SECONDS = 0.05
+
+
+@contextmanager
+def orderly_signals() -> Iterator[None]:
+    """Within this, SIGTERM does what Ctrl-C does, and a KeyboardInterrupt that was swallowed is raised again.
+
+    Python swallows what is raised in a callback from C, in a compiler say, or in a finaliser. SIGINT that was ignored
+    when the command was started, as in the background of a shell, stays ignored; SIGTERM is not.
+    """
+    # Python lets the main thread alone set what a signal does.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler, hook = signal.signal(signal.SIGTERM, _like_interrupt), sys.unraisablehook
+
+    def again_or_hook(lost: Any) -> None:  # noqa: ANN401
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            hook(lost)
+            return
+        # Not at once: we are still inside the call that swallows.
+        timer = threading.Timer(_AGAIN_SECONDS, _thread.interrupt_main, (signal.SIGTERM,))
+        timer.daemon = True
+        with suppress(RuntimeError):  # too late: the process is ending
+            timer.start()
+
+    sys.unraisablehook = again_or_hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+        signal.signal(signal.SIGTERM, handler)
+
+
+def interrupts_are_ignored() -> bool:
+    """Whether Ctrl-C does nothing here."""
+    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def plain_signals() -> None:
+    """From here on a signal ends the process at once: all is done and said."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _like_interrupt(_number: int, frame: FrameType | None) -> None:
+    on_interrupt = signal.getsignal(
+        signal.SIGINT
+    )  # training has one of its own, which waits for the end of a step
+    if not callable(on_interrupt):
+        raise KeyboardInterrupt
+    on_interrupt(signal.SIGINT, frame)

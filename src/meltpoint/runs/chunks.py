@@ -1,0 +1,95 @@
+"""A chunk: a few arrays in a .npz file that knows where it belongs and whether it is whole.
+
+Besides its arrays the file has a seal: a fingerprint of them and of some texts, the context (a run and the chunk's
+name, or what a training checkpoint belongs to). A file that was cut off, changed, renamed or copied from elsewhere does
+not pass. A seal is no secret: whoever has this library can seal anything. So a reader states the layout it expects.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.errors import InputError
+from meltpoint.files.atomic import atomic_write
+from meltpoint.files.bounded import open_regular
+from meltpoint.files.npz import NUMBERS, read_npz, write_npz
+from meltpoint.runs.fingerprint import Arrays, fingerprint
+
+Axis: TypeAlias = int | str | None
+"""A length, None for any, or a name: axes of one name have one length."""
+
+Layout: TypeAlias = Mapping[str, tuple[tuple[Axis, ...], str]]
+"""What a reader expects: for every array its axes and the kinds of its type, such as (("chain",), "f")."""
+
+_SEAL = "fingerprint"
+_KINDS = NUMBERS + "U"
+
+
+def write_sealed(path: str | os.PathLike[str], arrays: Arrays, *context: str) -> None:
+    """Write a chunk, whole or not at all; `context` says where it belongs. A link at `path` is replaced."""
+    sealed = {**arrays, _SEAL: np.array(fingerprint(arrays, *context))}
+    with atomic_write(path, follow_links=False) as file:
+        write_npz(file, sealed)
+
+
+def read_sealed(
+    path: str | os.PathLike[str], *context: str, layout: Layout | None = None
+) -> dict[str, NDArray[Any]]:
+    """The arrays of a chunk, or an InputError if it is not whole, belongs elsewhere or has another layout.
+
+    Nothing but a regular file is opened: no link, pipe, device or folder.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_sealed(f"{folder}/a.npz", {"log_weights": np.zeros(3)}, "run 1", "a")
+    ...     read_sealed(f"{folder}/a.npz", "run 1", "a", layout={"log_weights": (("chain",), "f")})
+    {'log_weights': array([0., 0., 0.])}
+    """
+    file = Path(path)
+    try:
+        with open_regular(file, follow_links=False) as stream:
+            arrays = read_npz(stream, file, _KINDS)
+    except OSError as problem:
+        raise InputError(
+            found=f"{file}, which cannot be read ({'a link' if file.is_symlink() else problem.strerror})",
+            expected="a regular file",
+            remedy="remove it, and it is computed again",
+        ) from problem
+    seal = arrays.pop(_SEAL, None)
+    if seal is None or str(seal) != fingerprint(arrays, *context):
+        raise InputError(
+            found=f"{file}, which was changed or belongs elsewhere",
+            expected="a chunk of this run",
+            remedy="remove it, and it is computed again",
+        )
+    if layout is not None:
+        check_layout(arrays, layout, str(file))
+    return arrays
+
+
+def check_layout(arrays: Arrays, layout: Layout, where: str) -> None:
+    """Refuse arrays that are not those of a layout: their names, numbers of axes, lengths and types."""
+    if set(arrays) != set(layout):
+        raise _wrong(where, f"the arrays {', '.join(arrays) or '(none)'}", ", ".join(layout))
+    lengths: dict[str, int] = {}
+    for name, (axes, kinds) in layout.items():
+        array = arrays[name]
+        if array.dtype.kind not in kinds:
+            raise _wrong(where, f"{name} of type {array.dtype}", f"type {' or '.join(kinds)}")
+        expected = tuple(
+            lengths.setdefault(axis, length) if isinstance(axis, str) else length if axis is None else axis
+            for axis, length in zip(axes, array.shape, strict=False)
+        )
+        if array.shape != expected or array.ndim != len(axes):
+            shown = expected if array.ndim == len(axes) else f"{len(axes)} axes"
+            raise _wrong(where, f"{name} of shape {array.shape}", f"{shown}")
+
+
+def _wrong(where: str, found: str, expected: str) -> InputError:
+    return InputError(
+        found=f"{where} with {found}", expected=expected, remedy="remove it, and it is computed again"
+    )

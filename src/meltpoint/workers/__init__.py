@@ -1,0 +1,1 @@
+"""Who computes besides the threads of this process: local processes, and the workers of a Dask cluster."""

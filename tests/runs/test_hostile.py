@@ -1,0 +1,259 @@
+"""Run folders made by somebody else: nothing outside them is touched, nothing hangs, every error is a sentence."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from meltpoint.errors import InputError, RunWarning
+from meltpoint.runs import lock
+from meltpoint.runs.chunks import check_layout, read_sealed, write_sealed
+from meltpoint.runs.lock import is_locked, locked, locked_file
+from meltpoint.runs.specification import FILE, read_specification
+from meltpoint.runs.store import NullStore, RunFolder, get_or_compute, open_run
+from runs.test_store import SPECIFICATION
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and pipes as POSIX has them")
+CHUNK = {"values": np.arange(3.0)}
+LAYOUT = {"values": (("example",), "f")}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A run with one chunk, and a file outside it."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "precious").write_bytes(b"precious")
+    with open_run(tmp_path / "run", SPECIFICATION) as run:
+        run.write("part-0/a", CHUNK)
+    return tmp_path / "run"
+
+
+def reopened(folder):
+    return open_run(folder, SPECIFICATION)
+
+
+def outside(folder):
+    return {
+        path.name: path.read_bytes() if path.is_file() else None
+        for path in (folder.parent / "outside").iterdir()
+    }
+
+
+PRECIOUS = {"precious": b"precious"}
+
+
+def test_a_linked_report_is_replaced_and_its_target_left_alone(folder):
+    (folder / "report.json").symlink_to("../outside/precious")
+    with reopened(folder) as run:
+        run.finish({"gap": 1.0})
+    assert outside(folder) == PRECIOUS
+    assert json.loads((folder / "report.json").read_text()) == {"gap": 1.0}
+
+
+def test_a_linked_chunk_is_neither_read_nor_written_through(folder):
+    target = folder.parent / "outside" / "precious"
+    write_sealed(target, CHUNK, SPECIFICATION.fingerprint, "part-0/b")
+    before = target.read_bytes()
+    (folder / "part-0" / "b.npz").symlink_to(target)
+    with reopened(folder) as run:
+        with pytest.warns(RunWarning, match=r"\(a link\).* counts as missing"):
+            assert run.read("part-0/b") is None
+        run.write("part-0/b", {"values": np.zeros(2)})
+    assert outside(folder) == {"precious": before}
+    assert not (folder / "part-0" / "b.npz").is_symlink()
+
+
+def test_a_linked_folder_is_not_left_by(folder):
+    (folder / "part-1").symlink_to("../outside")
+    with reopened(folder) as run:
+        with pytest.warns(RunWarning, match="a link out of the run's folder"):
+            run.write("part-1/a", CHUNK)
+        np.testing.assert_array_equal(run.read("part-1/a")["values"], CHUNK["values"])
+        run._waiting.clear()
+    assert outside(folder) == PRECIOUS
+
+
+def test_a_linked_lock_is_refused_and_its_target_left_alone(folder):
+    (folder / "lock").unlink()
+    (folder / "lock").symlink_to("../outside/precious")
+    assert not is_locked(folder)
+    with pytest.raises(InputError, match="lock, which is not a regular file"), reopened(folder):
+        pass
+    assert outside(folder) == PRECIOUS
+
+
+def test_a_linked_specification_is_refused(folder):
+    (folder / FILE).rename(folder.parent / "outside" / FILE)
+    (folder / FILE).symlink_to(folder.parent / "outside" / FILE)
+    with pytest.raises(InputError, match=r"specification.json, damaged"):
+        read_specification(folder)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["part-0/a.npz", "lock", FILE])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.mknod(path, 0o140600)])
+def test_what_is_not_a_regular_file_is_told_and_never_waited_for(folder, name, make):
+    (folder / name).unlink()
+    make(folder / name)
+    if name == "part-0/a.npz":
+        with reopened(folder) as run, pytest.warns(RunWarning, match="counts as missing"):
+            assert run.read("part-0/a") is None
+        return
+    assert not is_locked(folder)
+    with pytest.raises(InputError), reopened(folder):
+        pass
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_in_place_of_a_chunk_is_replaced(folder):
+    (folder / "part-0" / "a.npz").unlink()
+    os.mkfifo(folder / "part-0" / "a.npz")
+    with reopened(folder) as run:
+        run.write("part-0/a", CHUNK)
+    assert (folder / "part-0" / "a.npz").is_file()
+
+
+def test_a_folder_named_like_a_temporary_file_is_left_alone(folder):
+    (folder / ".meltpoint-x.tmp").mkdir()
+    with reopened(folder) as run:
+        assert run.read("part-0/a") is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: "[" * 100_000,
+        lambda content: json.dumps(content)[:-1] + ', "extra": ' + "[" * 50_000 + "]" * 50_000 + "}",
+        lambda content: " " * 2_000_000 + json.dumps(content),
+        lambda content: json.dumps({**content, "parts": []}),
+        lambda content: json.dumps({**content, "parts": 3}),
+        lambda content: json.dumps({**content, "parts": ["0"]}),
+        lambda content: json.dumps({**content, "parts": [-1]}),
+        lambda content: json.dumps({**content, "parts": [True]}),
+        lambda content: json.dumps({**content, "fingerprints": []}),
+        lambda content: json.dumps({**content, "fingerprints": {"model": 1}}),
+        lambda content: json.dumps({**content, "settings": None}),
+        lambda content: json.dumps({**content, "judgement": "x"}),
+        lambda content: json.dumps({**content, "versions": [1]}),
+        lambda content: json.dumps({**content, "method": "1"}),
+        lambda content: json.dumps({**content, "model": 5}),
+        lambda content: json.dumps({**content, "test_examples": None}),
+        lambda content: json.dumps({**content, "format": [1]}),
+        lambda content: json.dumps([content]),
+        lambda content: json.dumps({key: value for key, value in content.items() if key != "judgement"}),
+        lambda content: "\x00\xff",
+    ],
+)
+def test_a_changed_specification_is_an_error_in_a_sentence(folder, change):
+    path = folder / FILE
+    path.write_text(change(json.loads(path.read_text())), encoding="latin-1")
+    with pytest.raises(InputError, match="damaged") as caught:
+        read_specification(folder)
+    assert len(str(caught.value)) <= 500
+    with pytest.raises(InputError, match="damaged"), reopened(folder):
+        pass
+
+
+def test_texts_of_a_specification_are_escaped(folder):
+    path = folder / FILE
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "settings": {"steps": "\x1b[2J" * 1000}}))
+    with pytest.raises(InputError) as caught, reopened(folder):
+        pass
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) <= 500
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {},
+        {"other": np.zeros(3)},
+        {"values": np.zeros(3), "other": np.zeros(3)},
+        {"values": np.zeros((3, 1))},
+        {"values": np.array(1.0)},
+        {"values": np.zeros(3, np.int64)},
+        {"values": np.array(["a"])},
+    ],
+)
+def test_a_sealed_chunk_of_another_layout_is_computed_again(folder, arrays):
+    write_sealed(folder / "part-0" / "a.npz", arrays, SPECIFICATION.fingerprint, "part-0/a")
+    with reopened(folder) as run:
+        assert run.read("part-0/a") is not None  # the seal is right
+        with pytest.warns(RunWarning, match="counts as missing"):
+            found = get_or_compute(run, "part-0/a", lambda: CHUNK, LAYOUT)
+        assert found is CHUNK
+        assert run.read("part-0/a", LAYOUT) is not None
+
+
+def test_axes_of_one_name_have_one_length():
+    layout = {"a": (("n", 2), "f"), "b": (("n",), "fi"), "c": ((None,), "U")}
+    good = {"a": np.zeros((3, 2)), "b": np.zeros(3, np.int8), "c": np.array(["x", "y"])}
+    check_layout(good, layout, "here")
+    for change in (
+        {"a": np.zeros((2, 2))},
+        {"b": np.zeros(4)},
+        {"a": np.zeros((3, 3))},
+        {"c": np.array("x")},
+    ):
+        with pytest.raises(InputError, match="found here with"):
+            check_layout(good | change, layout, "here")
+
+
+def test_nothing_kept_is_computed():
+    assert get_or_compute(NullStore(), "a", lambda: CHUNK, LAYOUT) is CHUNK
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "a\0b"])
+def test_a_name_no_disk_can_have(tmp_path, name):
+    with pytest.raises(InputError), open_run(tmp_path / name, SPECIFICATION):
+        pass
+
+
+def test_what_cannot_be_unlocked_loses_nothing(folder, monkeypatch):
+    def fail(_descriptor):
+        raise OSError(5, "Input/output error")
+
+    with reopened(folder) as run:
+        run.finish({"gap": 1.0})
+        monkeypatch.setattr(lock.os, "close", fail)
+    monkeypatch.undo()
+    assert (folder / "report.json").exists()
+
+
+def test_the_lock_of_one_file_leaves_nothing_and_keeps_others_out(tmp_path):
+    path = tmp_path / "model.checkpoint.npz"
+    with locked_file(path):
+        with pytest.raises(InputError, match=r"another process at work in .*checkpoint"), locked_file(path):
+            pass
+        assert [entry.name for entry in tmp_path.iterdir()] == ["model.checkpoint.npz.lock"]
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "model.checkpoint.npz.lock").symlink_to("/nowhere")
+    with pytest.raises(InputError, match="not a regular file"), locked_file(path):
+        pass
+
+
+def test_a_lock_that_was_cut_off_by_nobody(folder):
+    (folder / "lock").write_bytes(b"content of somebody's")
+    with locked(folder):
+        assert is_locked(folder)
+    assert (folder / "lock").read_bytes() == b"content of somebody's"
+
+
+def test_a_single_sealed_file(tmp_path):
+    write_sealed(tmp_path / "c.npz", CHUNK, "digest")
+    assert set(read_sealed(tmp_path / "c.npz", "digest", layout=LAYOUT)) == {"values"}
+    for context, layout in ((("other",), LAYOUT), (("digest",), {"values": ((4,), "f")})):
+        with pytest.raises(InputError):
+            read_sealed(tmp_path / "c.npz", *context, layout=layout)
+
+
+def test_reading_only_creates_nothing(folder):
+    (folder / "lock").unlink()
+    before = sorted(folder.rglob("*"))
+    assert not is_locked(folder)
+    RunFolder(folder, SPECIFICATION.fingerprint).read("part-0/a")
+    assert sorted(folder.rglob("*")) == before
+    assert read_specification(folder) == replace(SPECIFICATION)
