@@ -17,11 +17,12 @@ from meltpoint.annealing.base import Base, family_of
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.annealing.streams import chain_generators
 from meltpoint.estimators.ais import ais_log_z
+from meltpoint.estimators.particles import certify_mean_log_prob
 from meltpoint.estimators.reverse import raise_log_prob
 from meltpoint.models.checks import Bits
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose
-from meltpoint.statistics.certificate import certify_log_z, certify_mean_log_prob
+from meltpoint.statistics.certificate import certify_log_z
 from meltpoint.statistics.log_space import log_mean_exp
 from oracle import chains, zoo
 from oracle.concentration import FALSE_ALARM
@@ -132,8 +133,8 @@ def wrong_mean(estimate: Callable[[Case, Bits], Table]) -> int:
     wrong = 0
     for case in cases():
         which = case.samples(EXAMPLES)
-        values = estimate(case, all_states(N_VISIBLE)[which])
-        certificate = certify_mean_log_prob(float(np.mean(values)), EXAMPLES, CONFIDENCE)
+        values = estimate(case, all_states(N_VISIBLE)[which])[:, np.newaxis]
+        certificate, _ = certify_mean_log_prob(values, np.zeros_like(values), np.zeros(0), CONFIDENCE)
         wrong += certificate.bound >= np.log(p_ann(case.model, case.base, case.betas)[which]).mean()
     return wrong
 

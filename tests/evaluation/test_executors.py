@@ -18,11 +18,9 @@ from hypothesis import strategies as st
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, evaluate, plain
 from meltpoint.annealing.precision import prepare
-from meltpoint.evaluation import parcel
-from meltpoint.evaluation.compute import Workshop, compute
-from meltpoint.evaluation.parcel import parcel_of, stage_from_arrays, stage_to_arrays
-from meltpoint.evaluation.plan import Stage, Task, cut
-from meltpoint.evaluation.stage import Work, run_stage
+from meltpoint.evaluation import execute
+from meltpoint.evaluation.execute import Execution, PreparedStage, load_payload, payload_of, run_stage
+from meltpoint.evaluation.stage import Size, Stage, Task, stage_from_arrays, stage_to_arrays, tasks_of
 from meltpoint.evaluation.stored import read_run
 from meltpoint.evaluation.workers import cluster, processes
 from meltpoint.runs.fingerprint import fingerprint
@@ -53,7 +51,7 @@ def whole():
 @settings(max_examples=200)
 @given(st.integers(1, 3000), st.integers(1, 200), st.integers(1, 3000))
 def test_tasks_cover_everything_once_in_ranges_of_a_sensible_size(examples, chains, ais_chains):
-    tasks = cut(examples, chains, ais_chains)
+    tasks = tasks_of(Size(1, examples, chains, ais_chains))
     for estimator, n, largest in (("ais", ais_chains, 64), ("raise", examples, max(1, 64 // chains))):
         own = [task for task in tasks if task.estimator == estimator]
         covered = np.concatenate([np.arange(n)[task.part] for task in own])
@@ -67,31 +65,38 @@ def test_tasks_cover_everything_once_in_ranges_of_a_sensible_size(examples, chai
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_any_range_has_the_weights_of_the_whole(model):
     stage = stage_of(model, seed=3)
-    shop = Workshop(stage)
+    prepared = PreparedStage(stage)
     log_z = mp.ais_log_z(model, base=stage.base, steps=20, chains=300, seed=3)
     prob = mp.raise_log_prob(model, stage.examples, base=stage.base, steps=20, chains=5, seed=3)
     for task in (Task("ais", 0, 1), Task("ais", 63, 100), Task("ais", 299, 1)):
-        np.testing.assert_array_equal(compute(shop, task).log_weights, log_z.log_weights[task.part])
+        found = prepared.compute(task)["log_weights"]
+        np.testing.assert_array_equal(found, log_z.log_weights[task.part])
     for task in (Task("raise", 0, 1), Task("raise", 7, 33), Task("raise", 49, 1)):
-        np.testing.assert_array_equal(compute(shop, task).log_weights, prob.log_weights[task.part])
+        found = prepared.compute(task)
+        np.testing.assert_array_equal(found["log_weights"], prob.log_weights[task.part])
+        assert found["log_reverse_weights"].shape == found["log_weights"].shape
+        if isinstance(model, mp.RBM):
+            log_f = model.log_f(stage.examples[task.part])[:, np.newaxis]
+            np.testing.assert_allclose(found["log_reverse_weights"], log_f - found["log_weights"], atol=1e-9)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_the_parts_are_the_chains_of_a_larger_run(model):
-    larger = run_stage(stage_of(model, chains=10, ais_chains=600), Work(threads=2))
+    larger = run_stage(stage_of(model, chains=10, ais_chains=600), Execution(threads=2)).weights
     for part in (0, 1):
-        found = run_stage(stage_of(model, part=part), Work(threads=2))
-        own = found.log_z.log_weights
-        np.testing.assert_array_equal(own, larger.log_z.log_weights[300 * part : 300 * part + 300])
-        own = found.prob.log_weights
-        np.testing.assert_array_equal(own, larger.prob.log_weights[:, 5 * part : 5 * part + 5])
+        found = run_stage(stage_of(model, part=part), Execution(threads=2))
+        assert found.complete
+        own = found.weights.log_z().log_weights
+        np.testing.assert_array_equal(own, larger.log_z().log_weights[300 * part : 300 * part + 300])
+        for mine, all_of_them in zip(found.weights.melted(), larger.melted(), strict=True):
+            np.testing.assert_array_equal(mine, all_of_them[:, 5 * part : 5 * part + 5])
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_a_stage_survives_its_journey(model, tmp_path):
     stage = stage_of(model, index=3, part=2)
-    for sent in (parcel_of(stage), parcel_of(stage, tmp_path / "stage.npz")):
-        arrived = parcel.opened(pickle.loads(pickle.dumps(sent))).stage
+    for sent in (payload_of(stage), payload_of(stage, tmp_path / "stage.npz")):
+        arrived = load_payload(pickle.loads(pickle.dumps(sent))).stage
         assert (
             fingerprint(stage_to_arrays(arrived)) == fingerprint(stage_to_arrays(stage)) == sent.fingerprint
         )
@@ -108,10 +113,10 @@ def test_workers_with_another_method_refuse():
 
 
 def test_a_worker_that_does_not_see_the_file_says_so(tmp_path):
-    sent = parcel_of(stage_of(MODEL, seed=11), tmp_path / "stage.npz")
+    sent = payload_of(stage_of(MODEL, seed=11), tmp_path / "stage.npz")
     (tmp_path / "stage.npz").unlink()
     with pytest.raises(mp.InputError, match=r"on a worker .*, expected workers that see the disk") as stop:
-        parcel.opened(sent)
+        load_payload(sent)
     assert str(pickle.loads(pickle.dumps(stop.value))) == str(stop.value)
 
 
@@ -131,10 +136,10 @@ def test_threads_of_a_worker_share_what_one_of_them_lays_out(monkeypatch):
 
     def open_it(_):
         together.wait()
-        return parcel.opened(sent).walk
+        return load_payload(sent).walk
 
-    monkeypatch.setattr("meltpoint.evaluation.compute.prepare", counting)
-    sent = parcel_of(stage_of(MODEL, seed=12))
+    monkeypatch.setattr("meltpoint.evaluation.execute.prepare", counting)
+    sent = payload_of(stage_of(MODEL, seed=12))
     with ThreadPoolExecutor(4) as threads:
         assert len(set(map(id, threads.map(open_it, range(4))))) == 1
     assert len(laid_out) == 1
@@ -152,7 +157,7 @@ class Backwards(Executor):
         message = pickle.dumps((function, arguments))
         self.sizes.append(len(message))
         self.calls.append((message, future))
-        if len(self.calls) == len(cut(50, 5, 300)):
+        if len(self.calls) == len(tasks_of(Size(1, 50, 5, 300))):
             for sent, waiting in reversed(self.calls):
                 call, given = pickle.loads(sent)
                 waiting.set_result(pickle.loads(pickle.dumps(call(*given))))
@@ -166,8 +171,8 @@ def test_the_order_does_not_matter_and_the_model_travels_once(whole, monkeypatch
         opened.append(1)
         return stage_from_arrays(arrays)
 
-    monkeypatch.setattr(parcel, "stage_from_arrays", counting)
-    parcel._open.cache_clear()
+    monkeypatch.setattr(execute, "stage_from_arrays", counting)
+    execute._load.cache_clear()
     executor = Backwards()
     assert plain(evaluate(executor=executor)) == whole[MODEL]
     assert len(opened) == 1
@@ -233,7 +238,7 @@ def test_a_worker_is_not_profiled_while_it_computes(dask):
 
         from distributed import get_worker
 
-        from meltpoint.evaluation.dask import _unwatched
+        from meltpoint.evaluation.dask import unwatched
 
         worker, seen = get_worker(), []
 
@@ -246,9 +251,9 @@ def test_a_worker_is_not_profiled_while_it_computes(dask):
             seen.append(worker.periodic_callbacks["profile"].is_running())
 
         look(True)
-        with _unwatched(worker):
+        with unwatched():
             look(False)
-            with _unwatched(worker):
+            with unwatched():
                 look(False)
             look(False)
         look(True)
@@ -258,11 +263,12 @@ def test_a_worker_is_not_profiled_while_it_computes(dask):
         assert client.submit(states, pure=False).result() == [True, False, False, False, True]
 
 
-def test_a_worker_without_a_profiler():
+def test_a_worker_without_a_profiler(monkeypatch):
     pytest.importorskip("distributed")
-    from meltpoint.evaluation.dask import _unwatched
+    from meltpoint.evaluation import dask
 
-    with _unwatched(SimpleNamespace(periodic_callbacks={})) as nothing:
+    monkeypatch.setattr(dask, "get_worker", lambda: SimpleNamespace(periodic_callbacks={}))
+    with dask.unwatched() as nothing:
         assert nothing is None
 
 

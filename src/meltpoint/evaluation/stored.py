@@ -4,6 +4,7 @@ Neither model nor data are needed. Reports are made by the same code as those of
 """
 
 import itertools
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from meltpoint.models.log_f import LogF
 from meltpoint.report.report import Report
 from meltpoint.report.settings import Settings
 from meltpoint.runs.fingerprint import fingerprint
-from meltpoint.runs.folder import RunFolder, open_run
+from meltpoint.runs.folder import REPORT, RunFolder, open_run
 from meltpoint.runs.specification import Specification, read_specification
 
 
@@ -121,7 +122,7 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
         LogF(**log_f) if log_f else None,
         float(exact["log_z"]) if exact else None,
         _read_origin(store, stages[0].stage) if stages else None,
-        store.finished,
+        _answered(path, specification),
     )
 
 
@@ -183,6 +184,15 @@ def _read_origin(store: RunFolder, stage: Stage) -> Origin:
     spent = sum(schedule.pilot.chain_steps for schedule in schedules.values())
     friction = schedules[stage.base.name]
     return Origin(stage.base, replace(friction, pilot=replace(friction.pilot, chain_steps=spent)))
+
+
+def _answered(folder: Path, specification: Specification) -> bool:
+    """Whether there is a report of what was asked for last, and not only of what was asked for before."""
+    try:
+        settings = json.loads((folder / REPORT).read_text(encoding="utf-8"))["settings"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return {name: settings.get(name) for name in specification.judgement} == specification.judgement
 
 
 def _check_finished(run: StoredRun) -> None:

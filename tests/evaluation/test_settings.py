@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.errors import InputError
-from meltpoint.evaluation.budget import seconds_of
+from meltpoint.evaluation.settings import seconds_of
 
 
 @pytest.mark.parametrize(
