@@ -154,7 +154,9 @@ def test_no_smaller_price_would_do(confidence) -> None:
 @given(st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=50), confidences)
 def test_the_price_of_one_particle(values, confidence) -> None:
     log_weights = np.array(values)[:, np.newaxis]
-    certificate, estimate = certify_mean_log_prob(log_weights, np.zeros_like(log_weights), NO_CHAINS, confidence)
+    certificate, estimate = certify_mean_log_prob(
+        log_weights, np.zeros_like(log_weights), NO_CHAINS, confidence
+    )
     assert estimate == pytest.approx(np.mean(values), rel=1e-12, abs=1e-12)
     cost = math.log(1 / (1 - confidence))
     assert certificate.bound == pytest.approx(estimate - cost / len(values), rel=1e-12, abs=1e-9)

@@ -109,7 +109,8 @@ def test_few_steps_from_afar_leave_a_gap_around_the_exact_value():
 def test_more_particles_are_a_better_model():
     how = {"base": "uniform", "steps": 2, "chains": 2}
     found = [
-        mp.evaluate(rbm(12, 8, scale=4), bits(50, 12), particles=particles, **how) for particles in (1, 6, None)
+        mp.evaluate(rbm(12, 8, scale=4), bits(50, 12), particles=particles, **how)
+        for particles in (1, 6, None)
     ]
     assert [report.particles for report in found] == [1, 6, 101]
     # Two nats and more, where the errors are a few tenths.

@@ -40,7 +40,9 @@ measurements = st.builds(
 
 
 @settings(max_examples=15)
-@given(measurements, st.floats(0.01, 2), st.integers(2, 20_000), st.sampled_from([1, 2]), st.floats(1e5, 1e10))
+@given(
+    measurements, st.floats(0.01, 2), st.integers(2, 20_000), st.sampled_from([1, 2]), st.floats(1e5, 1e10)
+)
 def test_a_stage_is_affordable_and_of_what_there_is(measured, target, available, segments, affordable):
     size = next_size(measured, target, SIGMAS, 100.0, available, segments, affordable)
     if size is not None:

@@ -47,7 +47,15 @@ def test_defaults():
 sizes = st.none() | st.integers(1, 400)
 
 
-@given(sizes, sizes, sizes, sizes, st.none() | st.floats(1e-6, 1e6), st.floats(0.01, 0.999), st.integers(0, 2**70))
+@given(
+    sizes,
+    sizes,
+    sizes,
+    sizes,
+    st.none() | st.floats(1e-6, 1e6),
+    st.floats(0.01, 0.999),
+    st.integers(0, 2**70),
+)
 def test_what_is_given_is_kept_and_the_rest_has_its_default(
     steps, chains, examples, ais_chains, tolerance, confidence, seed
 ):

@@ -160,7 +160,10 @@ def test_an_interval_is_never_reversed_nor_nan(data, examples, chains, ais_chain
 
 
 estimates = st.builds(
-    lambda value, error, df: Estimate(value, abs(error), "difference", "", df=df), st.floats(), st.floats(), st.floats()
+    lambda value, error, df: Estimate(value, abs(error), "difference", "", df=df),
+    st.floats(),
+    st.floats(),
+    st.floats(),
 )
 
 
@@ -178,6 +181,8 @@ def test_each_end_is_moved_outwards_by_its_own_noise():
     ends = Estimate(-90.0, 1.0, "conservative", ""), Estimate(-80.0, 0.5, "optimistic", "")
     low, high = _between(*ends, 0.05)
     assert (low, high) == pytest.approx((-90 - 1.959964, -80 + 0.979982), abs=1e-5)
-    low, high = _between(Estimate(-80.0, 0.1, "conservative", ""), Estimate(-90.0, 0.1, "optimistic", ""), 0.05)
+    low, high = _between(
+        Estimate(-80.0, 0.1, "conservative", ""), Estimate(-90.0, 0.1, "optimistic", ""), 0.05
+    )
     assert low < -90
     assert high > -80.2

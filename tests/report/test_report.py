@@ -37,7 +37,17 @@ def test_to_dict_is_json_with_every_number():
         "stderr": [0.2] * 4,
         "log_f": [363.1] * 4,
     }
-    assert {"certificate", "certified_estimate", "log_z_certificate", "particles", "between", "ess", "seconds", "versions", "log_z"} <= set(read)
+    assert {
+        "certificate",
+        "certified_estimate",
+        "log_z_certificate",
+        "particles",
+        "between",
+        "ess",
+        "seconds",
+        "versions",
+        "log_z",
+    } <= set(read)
 
 
 @given(numbers, numbers.map(abs), numbers)

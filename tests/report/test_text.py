@@ -64,7 +64,10 @@ def test_one_particle_is_the_paper_s_annealing_model():
     ("between", "text"),
     [
         ((-86.55, -86.306), "-86.55 and -86.31 with 99% confidence, provided that the chains missed no mode"),
-        ((-np.inf, -86.306), "below -86.31 with 99% confidence, provided that the chains missed no mode; no lower "),
+        (
+            (-np.inf, -86.306),
+            "below -86.31 with 99% confidence, provided that the chains missed no mode; no lower ",
+        ),
         ((-np.inf, np.inf), "no interval: two chains and two examples are the least that has an error"),
         ((-86.55, np.inf), "no interval: two chains and two examples are the least that has an error"),
     ],

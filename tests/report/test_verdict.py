@@ -9,7 +9,9 @@ from meltpoint.statistics.estimate import Estimate
 
 
 def verdict(gap, error, *, ess=100.0, chains=400, k=math.nan, apart=math.nan, tolerance=1.0, base="data"):
-    return judge(Estimate(gap, error, "difference", ""), WeightDiagnostics(ess, chains, k, apart), tolerance, base)
+    return judge(
+        Estimate(gap, error, "difference", ""), WeightDiagnostics(ess, chains, k, apart), tolerance, base
+    )
 
 
 @pytest.mark.parametrize(
