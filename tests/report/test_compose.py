@@ -67,7 +67,7 @@ def spreads(particles, repeats=REPEATS, **changes):
 
 
 @pytest.mark.usefixtures("uncertified")
-@pytest.mark.parametrize("particles", [None, 41, 5, 1])
+@pytest.mark.parametrize("particles", [None, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in (41, 5))])
 def test_errors_are_as_large_as_they_say(particles):
     for side, (actual, claimed) in spreads(particles).items():
         # A standard deviation from 500 draws is known to 3.2%: 15% are more than four and a half of those (1e-5).
@@ -76,6 +76,7 @@ def test_errors_are_as_large_as_they_say(particles):
         assert claimed / actual < (1.4 if side == "gap" and particles in (41, 5) else 1.15)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("uncertified")
 @pytest.mark.parametrize("particles", [None, 1])
 def test_with_an_error_of_log_f_too(particles):
