@@ -45,6 +45,7 @@ def test_json(run, folder):
         "precision": "mixed",
         "tolerance": 2.5,
         "confidence": 0.99,
+        "particles": None,
         "gap": None,
         "budget": None,
     }

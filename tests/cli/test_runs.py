@@ -1,8 +1,11 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from meltpoint.evaluation import adaptive
+from meltpoint.evaluation.stage import Size
 from meltpoint.runs.lock import locked
 
 ARGUMENTS = ["model.npz", "test.npy", "--train", "train.npy", "--steps", "50"]
@@ -54,7 +57,7 @@ def test_a_run_for_machines(run, kept):
         {"part": 0, "stage": 0, "steps": 50, "ais_chains": [80, 80], "examples": [20, 20]}
     ]
     kept_report = json.loads((kept / "a/report.json").read_text())
-    assert shown["report"]["gap"] == kept_report["gap"]
+    assert {**shown["report"], "seconds": None} == {**kept_report, "seconds": None}
     (kept / "a/log_f.npz").unlink()
     assert json.loads(run("runs", "show", "a", "--json").stdout)["report"] is None
 
@@ -73,7 +76,11 @@ def test_runs_are_merged(run, kept):
     merged = run("runs", "merge", "a", "b", "--out", "both", "--json")
     assert (merged.exit_code, merged.stderr) == (0, "joint run: both\n")
     whole = run("evaluate", *ARGUMENTS, "--chains", "8", "--ais-chains", "160", "--json")
-    assert json.loads(merged.stdout)["conservative"] == json.loads(whole.stdout)["conservative"]
+    together, alone = json.loads(merged.stdout), json.loads(whole.stdout)
+    assert together["particles"] == 161
+    assert {**together, "seconds": None} == {**alone, "seconds": None}
+    stored = json.loads(run("runs", "show", "both", "--json").stdout)["report"]
+    assert {**stored, "seconds": None} == {**alone, "seconds": None}
     shown = run("runs", "show", "both").stdout
     assert "run                   both, parts 0, 1\n" in shown
     assert "part 1, stage 0       80 of 80 AIS chains, 20 of 20 examples\n" in shown
@@ -110,6 +117,92 @@ def test_a_merge_that_is_not_to_be_trusted(run, kept):
         run("evaluate", *options, "--run", f"c{part}", "--part", part)
     merged = run("runs", "merge", "c0", "c1")
     assert merged.exit_code == 1
+
+
+STAGES = (30, 90, 60)
+TO_A_GAP = [
+    "model.npz",
+    "test.npy",
+    "--train",
+    "train.npy",
+    "--gap",
+    "0.0001",
+    "--budget",
+    "1h",
+    "--run",
+    "g",
+]
+
+
+@pytest.fixture
+def staged(monkeypatch):
+    """Stages of these steps, whatever the planner likes."""
+
+    def following(measured, *_):
+        after = STAGES[STAGES.index(measured.steps) + 1 :]
+        return Size(after[0], 20, 2, 64) if after else None
+
+    monkeypatch.setattr(adaptive, "first_size", lambda *_: Size(STAGES[0], 20, 2, 64))
+    monkeypatch.setattr(adaptive, "next_size", following)
+
+
+def stop_in_stage(monkeypatch, number):
+    """Ctrl-C when that stage is begun."""
+    run_stage = adaptive.run_stage
+
+    def stopped(stage, execution):
+        if stage.index + 1 < number:
+            return run_stage(stage, execution)
+
+        def press(*_):
+            raise KeyboardInterrupt
+
+        return run_stage(stage, replace(execution, progress=press))
+
+    monkeypatch.setattr(adaptive, "run_stage", stopped)
+
+
+@pytest.mark.usefixtures("staged")
+def test_a_run_to_a_gap_is_shown_as_it_was_reported(run, folder):
+    reported = run("evaluate", *TO_A_GAP, "--json")
+    assert reported.exit_code == 1  # that gap is out of reach
+    shown = json.loads(run("runs", "show", "g", "--json").stdout)
+    assert (shown["finished"], len(shown["stages"])) == (True, 3)
+    assert {**shown["report"], "seconds": None} == {**json.loads(reported.stdout), "seconds": None}
+    assert "state                 finished\n" in run("runs", "show", "g").stdout
+
+
+@pytest.mark.usefixtures("staged")
+def test_ctrl_c_in_a_later_stage_is_no_finished_run(run, folder, monkeypatch):
+    with pytest.MonkeyPatch.context() as patch:
+        stop_in_stage(patch, 3)
+        reported = run("evaluate", *TO_A_GAP, "--tolerance", "50", "--json")
+    assert reported.exit_code == 1
+    assert "meltpoint: interrupted: the report of the best of 2 finished stages\n" in reported.stderr
+    assert "to continue: " in reported.stderr
+    report = json.loads(reported.stdout)
+    assert report["interrupted"] is True
+    assert len(report["stages"]) == 2
+    assert not (folder / "g/report.json").exists()
+    shown = json.loads(run("runs", "show", "g", "--json").stdout)
+    assert shown["finished"] is False
+    assert {**shown["report"], "seconds": None} == {**report, "seconds": None}
+    text = run("runs", "show", "g").stdout
+    assert "state                 stopped; to continue, repeat the call that began it\n" in text
+    assert "conservative unknown" not in text
+
+
+@pytest.mark.usefixtures("staged")
+def test_an_interruption_alone_is_exit_code_1(run, folder, monkeypatch):
+    arguments = ["model.npz", "test.npy", "--gap", "5", "--budget", "1h"]
+    assert run("evaluate", *arguments).exit_code == 0
+    # The first stage is good enough; the target is made smaller only for the run to go on.
+    monkeypatch.setattr(adaptive._Planner, "known", property(lambda _: float("inf")))
+    stop_in_stage(monkeypatch, 2)
+    stopped = run("evaluate", *arguments, "--json")
+    report = json.loads(stopped.stdout)
+    assert report["verdict"]["trusted"] is True
+    assert (stopped.exit_code, report["interrupted"]) == (1, True)
 
 
 @pytest.mark.slow

@@ -136,9 +136,8 @@ def wrong_mean(estimate: Callable[[Case, Bits], Table]) -> int:
     wrong = 0
     for case in cases():
         which = case.samples(EXAMPLES)
-        values = estimate(case, all_states(N_VISIBLE)[which])
-        weights = values[:, np.newaxis]
-        certificate, _ = certify_mean_log_prob(weights, np.zeros_like(weights), np.zeros(0), CONFIDENCE)
+        values = estimate(case, all_states(N_VISIBLE)[which])[:, np.newaxis]
+        certificate, _ = certify_mean_log_prob(values, np.zeros_like(values), np.zeros(0), CONFIDENCE)
         wrong += certificate.bound >= np.log(p_ann(case.model, case.base, case.betas)[which]).mean()
     return wrong
 

@@ -29,5 +29,6 @@ def plain(report):
     """Everything but the timing, to the last bit."""
     made = report.to_dict()
     del made["seconds"]
-    bits = [report.ais_log_weights.tobytes().hex(), report.per_example.log_weights.tobytes().hex()]
-    return json.dumps([made, bits], allow_nan=False)
+    per = report.per_example
+    arrays = (report.ais_log_weights, per.log_weights, per.log_reverse_weights)
+    return json.dumps([made, [array.tobytes().hex() for array in arrays]], allow_nan=False)

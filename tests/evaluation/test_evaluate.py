@@ -44,28 +44,37 @@ def plain(report):
     return json.dumps(made, allow_nan=False)
 
 
+@pytest.mark.parametrize("particles", [None, 8, 1])
 @pytest.mark.parametrize("model", [rbm(), dbm(), dbn()], ids=repr)
-def test_the_report_is_made_of_what_the_estimators_say(model):
+def test_the_report_is_made_of_what_the_estimators_say(model, particles):
     test, train = bits(), bits(50, seed=2)
-    report = mp.evaluate(model, test, train, examples=10, seed=3, **QUICK)
+    report = mp.evaluate(model, test, train, examples=10, seed=3, particles=particles, **QUICK)
     base = mp.data_rates(train, model)
     log_z = mp.ais_log_z(model, base=base, steps=20, chains=40, seed=3)
     positions = report.per_example.positions
-    prob = mp.raise_log_prob(model, test[positions], base=base, steps=20, chains=3, seed=3)
+    how = {"base": base, "steps": 20, "chains": 3, "seed": 3}
+    prob = mp.raise_log_prob(model, test[positions], forward=log_z, particles=particles, **how)
+    alone = mp.raise_log_prob(model, test[positions], **how)
     log_f = model.log_f(test) if isinstance(model, mp.RBM) else model.log_f(test, seed=3)
 
     assert len(set(positions.tolist())) == 10
     assert report.log_z.value == log_z.value
     assert report.ess == log_z.ess
     assert report.optimistic.value == log_f.mean() - log_z.value
+    assert report.particles == prob.particles == (particles or 41)
     np.testing.assert_array_equal(report.per_example.log_prob, prob.values)
+    np.testing.assert_array_equal(report.per_example.log_weights, alone.log_weights)
     assert report.conservative.value == pytest.approx(
         np.mean(prob.values - log_f[positions]) + log_f.mean(), abs=1e-12
     )
     assert report.gap.value == report.optimistic.value - report.conservative.value
-    assert report.gap.stderr == math.hypot(report.optimistic.stderr, report.conservative.stderr)
+    if particles == 1 and isinstance(model, mp.RBM):  # two ends with no chain in common
+        ends = math.hypot(report.optimistic.stderr, report.conservative.stderr)
+        assert report.gap.stderr == pytest.approx(ends, rel=1e-12)
     assert report.exact.value == pytest.approx(log_f.mean() - mp.exact_log_z(model), abs=1e-12)
-    assert report.certificate.bound == pytest.approx(prob.values.mean() - math.log(100) / 10, abs=1e-12)
+    if particles == 1:
+        assert report.certificate.bound == pytest.approx(prob.values.mean() - math.log(100) / 10, abs=1e-12)
+        assert report.certified_estimate == pytest.approx(prob.values.mean(), abs=1e-12)
     assert report.log_z_certificate.bound == certify_log_z(log_z.log_weights, 0.99).bound
     assert (report.model, report.test_examples) == (repr(model), 30)
 
@@ -90,11 +99,27 @@ def test_the_bracket_closes_on_the_exact_value():
 
 
 def test_few_steps_from_afar_leave_a_gap_around_the_exact_value():
-    report = mp.evaluate(rbm(12, 8, scale=4), bits(50, 12), base="uniform", steps=2, chains=2)
+    report = mp.evaluate(rbm(12, 8, scale=4), bits(50, 12), base="uniform", steps=2, chains=2, particles=1)
     assert report.conservative.value < report.exact.value - 1
     assert report.optimistic.value > report.exact.value + 1
     assert report.verdict.reason == "gap"
     assert "data base rates" in report.verdict.sentence
+
+
+def test_more_particles_are_a_better_model():
+    how = {"base": "uniform", "steps": 2, "chains": 2}
+    found = [
+        mp.evaluate(rbm(12, 8, scale=4), bits(50, 12), particles=particles, **how)
+        for particles in (1, 6, None)
+    ]
+    assert [report.particles for report in found] == [1, 6, 101]
+    # Two nats and more, where the errors are a few tenths.
+    assert found[0].conservative.value < found[1].conservative.value - 1
+    assert found[1].conservative.value < found[2].conservative.value - 1
+    assert len({report.optimistic for report in found}) == 1
+    assert len({report.per_example.log_weights.tobytes() for report in found}) == 1
+    for report in found:
+        assert report.between[0] <= report.exact.value <= report.between[1]
 
 
 def test_results_do_not_depend_on_threads_or_on_the_day():
@@ -137,6 +162,8 @@ def test_numpy_numbers_are_numbers():
         ({"examples": 7, "chains": 2}, {"examples": 7, "ais_chains": 14}),
         ({"schedule": "linear", "steps": 5}, {"steps": 5, "schedule": "linear"}),
         ({"steps": as_betas(5) ** 2}, {"steps": 5, "schedule": "given"}),
+        ({"particles": 5}, {"particles": 5}),
+        ({}, {"particles": None, "gap": None, "budget": None}),
         ({"tolerance": 0.5, "confidence": 0.9}, {"tolerance": 0.5, "confidence": 0.9}),
     ],
     ids=str,
@@ -164,7 +191,8 @@ def test_the_exact_value_is_there_where_it_is_cheap_or_wanted():
 @pytest.mark.parametrize(
     ("arguments", "unknown"),
     [
-        ({"ais_chains": 1}, ["optimistic", "gap"]),
+        ({"ais_chains": 1}, ["optimistic", "conservative", "gap"]),  # the one chain is in both
+        ({"ais_chains": 1, "particles": 1}, ["optimistic", "gap"]),
         ({"examples": 1}, ["conservative", "gap"]),
         ({"chains": 1}, []),  # the spread between examples takes the place of the spread between chains
         ({"chains": 1, "examples": 1, "ais_chains": 1}, ["optimistic", "conservative", "gap"]),
@@ -250,10 +278,11 @@ def evaluations(draw):
         "seed": seed,
         "precision": draw(st.sampled_from(["mixed", "float32", "float64"])),
     }
+    arguments["particles"] = draw(st.none() | st.integers(1, arguments["ais_chains"] + 1))
     return model, rng.integers(0, 2, (n, sizes[0])), arguments
 
 
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(evaluations())
 def test_any_evaluation_has_views_and_can_be_repeated(evaluation):
     model, test, arguments = evaluation
@@ -263,6 +292,9 @@ def test_any_evaluation_has_views_and_can_be_repeated(evaluation):
     assert read["examples"]["positions"] == report.per_example.positions.tolist()
     assert max(map(len, str(report).splitlines())) <= 79
     assert 1 <= report.ess * (1 + 1e-9) <= arguments["ais_chains"] * (1 + 2e-9)
-    assert report.certificate.bound < report.per_example.log_prob.mean()
+    assert report.certificate.bound < report.certified_estimate
+    low, high = report.between
+    assert low <= report.conservative.value
+    assert high >= report.optimistic.value
     assert not report.interrupted
     assert plain(report) == plain(mp.evaluate(model, test, threads=1, **arguments))

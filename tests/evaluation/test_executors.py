@@ -11,16 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from meltpoint.evaluation.compute import Workshop, compute
-from meltpoint.evaluation.parcel import parcel_of, stage_from_arrays, stage_to_arrays
 
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, evaluate, plain
-from meltpoint.annealing.precision import prepare
+from meltpoint.annealing.loop import prepare_path
 from meltpoint.errors import SystemFailure
-from meltpoint.evaluation import parcel
-from meltpoint.evaluation.plan import Stage, Task, cut
-from meltpoint.evaluation.stage import Work, run_stage
+from meltpoint.evaluation import execute
+from meltpoint.evaluation.execute import Execution, PreparedStage, load_payload, payload_of, run_stage
+from meltpoint.evaluation.stage import Size, Stage, Task, stage_from_arrays, stage_to_arrays, tasks_of
 from meltpoint.evaluation.stored import read_run
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.workers.dask import dask_cluster
@@ -52,7 +50,7 @@ def whole():
 @settings(max_examples=200)
 @given(st.integers(1, 3000), st.integers(1, 200), st.integers(1, 3000))
 def test_tasks_cover_everything_once_in_ranges_of_a_sensible_size(examples, chains, ais_chains):
-    tasks = cut(examples, chains, ais_chains)
+    tasks = tasks_of(Size(1, examples, chains, ais_chains))
     for estimator, n, largest in (("ais", ais_chains, 64), ("raise", examples, max(1, 64 // chains))):
         own = [task for task in tasks if task.estimator == estimator]
         covered = np.concatenate([np.arange(n)[task.part] for task in own])
@@ -66,31 +64,38 @@ def test_tasks_cover_everything_once_in_ranges_of_a_sensible_size(examples, chai
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_any_range_has_the_weights_of_the_whole(model):
     stage = stage_of(model, seed=3)
-    shop = Workshop(stage)
+    prepared = PreparedStage(stage)
     log_z = mp.ais_log_z(model, base=stage.base, steps=20, chains=300, seed=3)
     prob = mp.raise_log_prob(model, stage.examples, base=stage.base, steps=20, chains=5, seed=3)
     for task in (Task("ais", 0, 1), Task("ais", 63, 100), Task("ais", 299, 1)):
-        np.testing.assert_array_equal(compute(shop, task).log_weights, log_z.log_weights[task.part])
+        found = prepared.compute(task)["log_weights"]
+        np.testing.assert_array_equal(found, log_z.log_weights[task.part])
     for task in (Task("raise", 0, 1), Task("raise", 7, 33), Task("raise", 49, 1)):
-        np.testing.assert_array_equal(compute(shop, task).log_weights, prob.log_weights[task.part])
+        found = prepared.compute(task)
+        np.testing.assert_array_equal(found["log_weights"], prob.log_weights[task.part])
+        assert found["log_reverse_weights"].shape == found["log_weights"].shape
+        if isinstance(model, mp.RBM):
+            log_f = model.log_f(stage.examples[task.part])[:, np.newaxis]
+            np.testing.assert_allclose(found["log_reverse_weights"], log_f - found["log_weights"], atol=1e-9)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_the_parts_are_the_chains_of_a_larger_run(model):
-    larger = run_stage(stage_of(model, chains=10, ais_chains=600), Work(threads=2))
+    larger = run_stage(stage_of(model, chains=10, ais_chains=600), Execution(threads=2)).weights
     for part in (0, 1):
-        found = run_stage(stage_of(model, part=part), Work(threads=2))
-        own = found.log_z.log_weights
-        np.testing.assert_array_equal(own, larger.log_z.log_weights[300 * part : 300 * part + 300])
-        own = found.prob.log_weights
-        np.testing.assert_array_equal(own, larger.prob.log_weights[:, 5 * part : 5 * part + 5])
+        found = run_stage(stage_of(model, part=part), Execution(threads=2))
+        assert found.complete
+        own = found.weights.log_z().log_weights
+        np.testing.assert_array_equal(own, larger.log_z().log_weights[300 * part : 300 * part + 300])
+        for mine, all_of_them in zip(found.weights.melted(), larger.melted(), strict=True):
+            np.testing.assert_array_equal(mine, all_of_them[:, 5 * part : 5 * part + 5])
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_a_stage_survives_its_journey(model, tmp_path):
     stage = stage_of(model, index=3, part=2)
-    for sent in (parcel_of(stage), parcel_of(stage, tmp_path / "stage.npz")):
-        arrived = parcel.opened(pickle.loads(pickle.dumps(sent))).stage
+    for sent in (payload_of(stage), payload_of(stage, tmp_path / "stage.npz")):
+        arrived = load_payload(pickle.loads(pickle.dumps(sent))).stage
         assert (
             fingerprint(stage_to_arrays(arrived)) == fingerprint(stage_to_arrays(stage)) == sent.fingerprint
         )
@@ -107,10 +112,10 @@ def test_workers_with_another_method_refuse():
 
 
 def test_a_worker_that_does_not_see_the_file_says_so(tmp_path):
-    sent = parcel_of(stage_of(MODEL, seed=11), tmp_path / "stage.npz")
+    sent = payload_of(stage_of(MODEL, seed=11), tmp_path / "stage.npz")
     (tmp_path / "stage.npz").unlink()
     with pytest.raises(mp.InputError, match=r"on a worker .*, expected workers that see the disk") as stop:
-        parcel.opened(sent)
+        load_payload(sent)
     assert str(pickle.loads(pickle.dumps(stop.value))) == str(stop.value)
 
 
@@ -126,14 +131,14 @@ def test_threads_of_a_worker_share_what_one_of_them_lays_out(monkeypatch):
 
     def counting(*arguments):
         laid_out.append(1)
-        return prepare(*arguments)
+        return prepare_path(*arguments)
 
     def open_it(_):
         together.wait()
-        return parcel.opened(sent).walk
+        return load_payload(sent).walk
 
-    monkeypatch.setattr("meltpoint.evaluation.compute.prepare", counting)
-    sent = parcel_of(stage_of(MODEL, seed=12))
+    monkeypatch.setattr("meltpoint.evaluation.execute.prepare_path", counting)
+    sent = payload_of(stage_of(MODEL, seed=12))
     with ThreadPoolExecutor(4) as threads:
         assert len(set(map(id, threads.map(open_it, range(4))))) == 1
     assert len(laid_out) == 1
@@ -151,7 +156,7 @@ class Backwards(Executor):
         message = pickle.dumps((function, arguments))
         self.sizes.append(len(message))
         self.calls.append((message, future))
-        if len(self.calls) == len(cut(50, 5, 300)):
+        if len(self.calls) == len(tasks_of(Size(1, 50, 5, 300))):
             for sent, waiting in reversed(self.calls):
                 call, given = pickle.loads(sent)
                 waiting.set_result(pickle.loads(pickle.dumps(call(*given))))
@@ -165,8 +170,8 @@ def test_the_order_does_not_matter_and_the_model_travels_once(whole, monkeypatch
         opened.append(1)
         return stage_from_arrays(arrays)
 
-    monkeypatch.setattr(parcel, "stage_from_arrays", counting)
-    parcel._open.cache_clear()
+    monkeypatch.setattr(execute, "stage_from_arrays", counting)
+    execute._load.cache_clear()
     executor = Backwards()
     assert plain(evaluate(executor=executor)) == whole[MODEL]
     assert len(opened) == 1

@@ -115,7 +115,7 @@ def test_in_raise_the_finished_examples_are_reported(whole):
         np.testing.assert_array_equal(
             getattr(report.per_example, field), getattr(whole.per_example, field)[:done]
         )
-    assert report.conservative.stderr > whole.conservative.stderr
+    assert report.gap.stderr > whole.gap.stderr
     assert f"after {done} of {EXAMPLES} examples" in str(report)
     assert report.to_dict()["interrupted"] is True
 

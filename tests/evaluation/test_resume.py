@@ -13,8 +13,7 @@ import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain
 from meltpoint.errors import RunWarning
 from meltpoint.evaluation import evaluate as front
-from meltpoint.evaluation import stage as stages
-from meltpoint.evaluation import targets
+from meltpoint.evaluation import execute, prerequisites
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +25,14 @@ def whole():
 def computed(monkeypatch):
     """Names of the tasks that are computed from now on."""
     names = []
-    completed = stages._completed
+    completed = execute._completed
 
-    def noting(crew, tasks, look):
-        for task, result in completed(crew, tasks, look):
+    def noting(workers, tasks, look):
+        for task, result in completed(workers, tasks, look):
             names.append(task.name)
             yield task, result
 
-    monkeypatch.setattr(stages, "_completed", noting)
+    monkeypatch.setattr(execute, "_completed", noting)
     return names
 
 
@@ -47,9 +46,14 @@ def test_a_folder_changes_nothing_and_is_not_computed_twice(whole, tmp_path, mon
     def never(*arguments, **options):
         pytest.fail("it was computed again")
 
-    for owner, name in [(targets, "_log_f"), (targets, "exact_log_z"), (front, "make_base")]:
+    for owner, name in [
+        (prerequisites, "_log_f"),
+        (prerequisites, "exact_log_z"),
+        (front, "make_base"),
+        (front, "friction_schedule"),
+        (execute.PreparedStage, "compute"),
+    ]:
         monkeypatch.setattr(owner, name, never)
-    monkeypatch.setattr("meltpoint.evaluation.crew.compute", never)
     assert plain(evaluate(model, run=tmp_path)) == whole[model]
 
 
@@ -103,7 +107,7 @@ def test_a_damaged_piece_is_computed_again_with_a_warning(whole, tmp_path, compu
     assert plain(evaluate(run=tmp_path)) == whole[MODEL]
 
 
-@pytest.mark.parametrize("name", ["base", "log_f", "part-0/stage-0/stage"])
+@pytest.mark.parametrize("name", ["base-data", "schedule-data", "log_f", "part-0/stage-0/stage"])
 def test_so_is_what_all_tasks_share(whole, tmp_path, computed, name):
     evaluate(run=tmp_path)
     computed.clear()
@@ -157,7 +161,7 @@ def test_other_models_data_seeds_and_settings_are_refused(tmp_path, changes, mes
 
 def test_a_base_that_came_out_otherwise_is_not_mixed_with_the_first(tmp_path, monkeypatch):
     evaluate(run=tmp_path)
-    (tmp_path / "base.npz").unlink()
+    (tmp_path / "base-data.npz").unlink()
     monkeypatch.setattr(front, "make_base", lambda *_: mp.Base("data", (np.zeros(24),)))
     with pytest.raises(mp.InputError, match="another schedule, base or other chains in part-0/stage-0"):
         evaluate(run=tmp_path)

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from meltpoint.estimators.ais import LogZ
-from meltpoint.report.report import PerExample, Report, Settings
-from meltpoint.report.verdict import Signs, judge
-from meltpoint.statistics.certificate import certify_log_z, certify_mean_log_prob
+from meltpoint.report.report import PerExample, Report
+from meltpoint.report.settings import Settings
+from meltpoint.report.verdict import WeightDiagnostics, judge
+from meltpoint.statistics.certificate import Certificate, certify_log_z
 from meltpoint.statistics.estimate import Estimate
 
 SETTINGS = Settings(
@@ -25,6 +26,7 @@ SETTINGS = Settings(
 )
 
 
+# `particles` is a field of both: it is the report's, what was found.
 _SETTINGS = {field.name for field in fields(Settings)} - {field.name for field in fields(Report)}
 
 
@@ -38,6 +40,7 @@ def made(**changes: Any) -> Report:
         model="RBM 784-500",
         test_examples=10_000,
         settings=SETTINGS,
+        particles=51,
         pilot=None,
         conservative=Estimate(-86.473, 0.03, "conservative", "noise"),
         optimistic=Estimate(-86.35, 0.017, "optimistic", "noise"),
@@ -49,11 +52,17 @@ def made(**changes: Any) -> Report:
         pareto_k=0.31,
         log_f_error=0.0,
         control_variate_gain=7.94,
-        certificate=certify_mean_log_prob(-88.0, 4, 0.99),
+        certificate=Certificate(-89.16, 0.99, "mean log p_N, N = 13, of these 4 examples"),
+        certified_estimate=-88.0,
         log_z_certificate=certify_log_z(ais_log_weights, 0.99),
-        verdict=judge(gap, Signs(31.4, 50, 0.31), 1.0),
+        verdict=judge(gap, WeightDiagnostics(31.4, 50, 0.31), 1.0),
         per_example=PerExample(
-            np.array([5, 2, 8, 1]), np.full(4, -88.0), np.full(4, 0.2), np.full(4, 363.1), log_weights
+            np.array([5, 2, 8, 1]),
+            np.full(4, -88.0),
+            np.full(4, 0.2),
+            np.full(4, 363.1),
+            log_weights,
+            363.1 - log_weights,
         ),
         ais_log_weights=ais_log_weights,
         seconds={"AIS": 61.2, "RAISE": 71.0, "total": 132.9},

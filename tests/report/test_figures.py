@@ -52,7 +52,7 @@ def test_bins_are_shared_and_hold_every_weight():
 
 @pytest.mark.parametrize("chains", [1, 2])
 def test_weights_without_a_spread_are_not_drawn(chains):
-    per = PerExample(np.arange(1), np.zeros(1), np.full(1, np.nan), np.zeros(1), np.zeros((1, chains)))
+    per = PerExample(np.arange(1), np.zeros(1), np.full(1, np.nan), np.zeros(1), *np.zeros((2, 1, chains)))
     figure = made(per_example=per, ais_log_weights=np.zeros(chains)).plot()
     assert figure.axes[0].get_title(loc="left") == "1 test example"
     assert not figure.axes[1].patches

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.report.report import PerExample
+from meltpoint.report.stages import StageSummary, alpha_of
 from meltpoint.statistics.estimate import Estimate
 from report.made import made
 
@@ -36,14 +37,28 @@ def test_to_dict_is_json_with_every_number():
         "stderr": [0.2] * 4,
         "log_f": [363.1] * 4,
     }
-    assert {"certificate", "log_z_certificate", "ess", "seconds", "versions", "log_z"} <= set(read)
+    assert {
+        "certificate",
+        "certified_estimate",
+        "log_z_certificate",
+        "particles",
+        "between",
+        "ess",
+        "seconds",
+        "versions",
+        "log_z",
+    } <= set(read)
 
 
 @given(numbers, numbers.map(abs), numbers)
 def test_any_report_is_json(value, stderr, other):
     estimate = Estimate(value, stderr, "exact", "")
     per = PerExample(
-        np.arange(2), np.array([value, other]), np.array([stderr, 0]), np.array([other, 0]), np.zeros((2, 1))
+        np.arange(2),
+        np.array([value, other]),
+        np.array([stderr, 0]),
+        np.array([other, 0]),
+        *np.zeros((2, 2, 1)),
     )
     report = made(
         exact=estimate,
@@ -51,17 +66,29 @@ def test_any_report_is_json(value, stderr, other):
         ess=other,
         log_f_error=stderr,
         control_variate_gain=value,
+        certified_estimate=other,
+        between=(value, other),
+        stages=(StageSummary(1, 2, 3, 4, 5, value, other, value, stderr, other),),
         per_example=per,
     )
     read = back(report)
     assert read["exact"]["value"] == (value if np.isfinite(value) else None)
+    assert read["between"] == [v if np.isfinite(v) else None for v in (value, other)]
+    assert read["certified_estimate"] == (other if np.isfinite(other) else None)
+    assert read["stages"][0]["half_width"] == (stderr if np.isfinite(stderr) else None)
     assert read["examples"]["log_prob"] == [v if np.isfinite(v) else None for v in (value, other)]
 
 
-def test_interrupted_means_fewer_examples_than_asked_for():
-    assert not made().interrupted
-    assert made(examples=5).interrupted
-    assert back(made(examples=5))["interrupted"] is True
+def test_an_interruption_is_stored_whatever_the_number_of_examples():
+    assert back(made())["interrupted"] is False
+    assert back(made(interrupted=True))["interrupted"] is True  # all examples of an earlier stage
+    assert back(made(examples=5))["interrupted"] is False
+
+
+def test_the_number_of_particles_is_that_which_was_found():
+    read = back(made(particles=7))
+    assert read["particles"] == 7
+    assert read["settings"]["particles"] is None  # all that there are
 
 
 def test_the_short_form_is_one_line():
@@ -71,3 +98,11 @@ def test_the_short_form_is_one_line():
 def test_a_report_is_frozen():
     with pytest.raises(FrozenInstanceError):
         made().gap = None
+
+
+@given(st.floats(1e-6, 0.5))
+def test_stages_share_alpha(alpha):
+    parts = [alpha_of(stage, alpha) for stage in range(60)]
+    assert min(parts) > 0
+    assert sum(parts) == pytest.approx(alpha, rel=1e-9)
+    assert sum(parts) <= alpha * (1 + 1e-12)

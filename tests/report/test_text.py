@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meltpoint.report.verdict import Signs, judge
+from meltpoint.report.stages import StageSummary
+from meltpoint.report.verdict import WeightDiagnostics, judge
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
 from report.made import SETTINGS, made
@@ -30,17 +31,18 @@ def test_a_whole_report():
         [
             "RBM 784-500 on 10,000 test examples, nats per example",
             "─" * WIDTH,
-            "conservative (RAISE)      -86.47 ± 0.03",
-            "optimistic (AIS)          -86.35 ± 0.02",
-            "gap                         0.12 ± 0.03",
+            "conservative (RAISE, N = 51)        -86.47 ± 0.03",
+            "optimistic (AIS)                    -86.35 ± 0.02",
+            "gap                                   0.12 ± 0.03",
             "",
             "Agree: the two estimates are 0.12 nats apart (tolerance 1).",
             "",
-            "between               -86.55 and -86.31 with 99% confidence, as far as errors",
-            "                      are normal",
-            "certificate           mean log p_ann of these 4 examples > -89.16 with 99%",
-            "                      confidence (estimated: -88.00), whatever the number of",
-            "                      steps and chains; p_ann is the annealing model",
+            "between               -86.55 and -86.31 with 99% confidence, provided that the",
+            "                      chains missed no mode",
+            "certificate           mean log p_N, N = 13, of these 4 examples > -89.16 with",
+            "                      99% confidence (estimated: -88.00), whatever the number",
+            "                      of steps and chains; p_N is the annealing model with N",
+            "                      particles",
             "log Z                 451.28 ± 0.02 (> 451.01 with 99% confidence); effective",
             "                      sample size 31 of 50 chains, Pareto k 0.31",
             "path                  base data, 10,000 linear steps, mixed precision",
@@ -52,10 +54,48 @@ def test_a_whole_report():
     )
 
 
+def test_one_particle_is_the_paper_s_annealing_model():
+    report = made(particles=1, certificate=Certificate(-89.16, 0.99, "mean log p_ann of these 4 examples"))
+    assert str(report).splitlines()[2] == "conservative (RAISE)                -86.47 ± 0.03"
+    assert row(report, "certificate").endswith("; p_ann is the annealing model")
+
+
+@pytest.mark.parametrize(
+    ("between", "text"),
+    [
+        ((-86.55, -86.306), "-86.55 and -86.31 with 99% confidence, provided that the chains missed no mode"),
+        (
+            (-np.inf, -86.306),
+            "below -86.31 with 99% confidence, provided that the chains missed no mode; no lower ",
+        ),
+        ((-np.inf, np.inf), "no interval: two chains and two examples are the least that has an error"),
+        ((-86.55, np.inf), "no interval: two chains and two examples are the least that has an error"),
+    ],
+)
+def test_an_interval_without_an_end(between, text):
+    assert row(made(between=between), "between").startswith(text)
+
+
+def test_the_stages_and_what_was_asked_for():
+    stages = (
+        StageSummary(2000, 50, 2, 128, 456_000, -87.5, -86.25, 1.5, 0.8125, 20.0),
+        StageSummary(30_000, 100, 1, 1024, 33_720_000, -86.5, -86.375, 0.3, 0.15625, 900.0),
+    )
+    report = made(stages=stages, gap=Estimate(0.125, 0.03, "difference", ""))
+    report = replace(report, settings=replace(report.settings, gap=0.2, budget=600.0))
+    assert row(report, "asked") == "within 10 min 0 s, to ± 0.2 nats"
+    assert row(report, "stages") == (
+        "2,000 steps of 50 × 2 and 128 chains: gap 1.25, within ± 0.81; "
+        "30,000 steps of 100 × 1 and 1,024 chains: gap 0.12, within ± 0.16"
+    )
+    report = replace(report, settings=replace(report.settings, gap=None))
+    assert row(report, "asked") == "within 10 min 0 s"
+
+
 def test_the_exact_value_stands_between_the_two():
     lines = str(made(exact=Estimate(-86.4, 0.0, "exact", ""))).splitlines()
     assert [line.split()[0] for line in lines[2:6]] == ["conservative", "exact", "optimistic", "gap"]
-    assert lines[3] == "exact                     -86.40 (exact)"
+    assert lines[3] == "exact                               -86.40 (exact)"
 
 
 def test_all_numbers_of_the_bracket_have_the_decimals_of_the_gap():
@@ -64,8 +104,11 @@ def test_all_numbers_of_the_bracket_have_the_decimals_of_the_gap():
 
 
 def test_an_interrupted_report_says_how_far_it_came():
-    assert row(made(examples=100), "interrupted") == "after 4 of 100 examples"
-    assert row(made(examples=100), "RAISE").startswith("4 examples × 3 chains")
+    stopped = made(examples=100, interrupted=True)
+    assert row(stopped, "interrupted") == "after 4 of 100 examples"
+    assert row(stopped, "RAISE").startswith("4 examples × 3 chains")
+    stopped = made(examples=100, ais_chains=64, interrupted=True)
+    assert row(stopped, "interrupted") == "after 50 of 64 AIS chains and 4 of 100 examples"
     assert "interrupted" not in str(made())
 
 
@@ -121,9 +164,12 @@ def test_every_report_fits_a_terminal(bracket, layers, ess, seconds, asked):
         optimistic=optimistic,
         gap=gap,
         exact=exact,
-        verdict=judge(gap, Signs(ess, asked["ais_chains"]), 1.0),
+        verdict=judge(gap, WeightDiagnostics(ess, asked["ais_chains"]), 1.0),
         ess=ess,
-        certificate=Certificate(gap.value, 0.99, "mean log p_ann of these 4 examples"),
+        certificate=Certificate(gap.value, 0.99, "mean log p_N, N = 1,234, of these 4 examples"),
+        certified_estimate=gap.value,
+        between=(conservative.value, optimistic.value),
+        particles=asked["ais_chains"] + 1,
         seconds={"AIS": seconds, "RAISE": seconds, "total": 2 * seconds},
         **asked,
     )
@@ -135,8 +181,13 @@ def test_every_report_fits_a_terminal(bracket, layers, ess, seconds, asked):
 def test_every_setting_is_shown():
     values = {"base": "BASE", "schedule": "SCHEDULE", "precision": "PRECISION", "steps": 31415}
     values |= {"chains": 27182, "ais_chains": 16180, "seed": 57721, "tolerance": 0.6931, "examples": 14142}
-    assert {field.name for field in fields(SETTINGS)} - set(values) == {"confidence", "gap", "budget"}
-    report = made(**values)
-    report = replace(report, verdict=judge(report.gap, Signs(31.4, 50), values["tolerance"]))
+    assert {field.name for field in fields(SETTINGS)} - set(values) == {
+        "confidence",
+        "gap",
+        "budget",
+        "particles",
+    }
+    report = made(**values, interrupted=True)  # one that is not says what was done
+    report = replace(report, verdict=judge(report.gap, WeightDiagnostics(31.4, 50), values["tolerance"]))
     text = str(report).replace(",", "")
     assert [value for value in values.values() if str(value) not in text] == []

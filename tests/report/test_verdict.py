@@ -4,12 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meltpoint.report.verdict import Signs, judge
+from meltpoint.report.verdict import WeightDiagnostics, judge, judge_target
 from meltpoint.statistics.estimate import Estimate
 
 
 def verdict(gap, error, *, ess=100.0, chains=400, k=math.nan, apart=math.nan, tolerance=1.0, base="data"):
-    return judge(Estimate(gap, error, "difference", ""), Signs(ess, chains, k, apart), tolerance, base)
+    return judge(
+        Estimate(gap, error, "difference", ""), WeightDiagnostics(ess, chains, k, apart), tolerance, base
+    )
 
 
 @pytest.mark.parametrize(
@@ -140,3 +142,16 @@ def test_what_the_weights_say_of_themselves(gap, error, k, apart, reason):
 
 def test_a_few_chains_come_before_their_tail():
     assert verdict(0.1, 0.1, ess=1.5, k=2.0).reason == "degenerate"
+
+
+def test_agreement_is_not_enough_if_the_interval_is_wider_than_was_asked_for():
+    agreed = verdict(0.1, 0.01)
+    assert judge_target(agreed, 0.1, 0.1) is agreed
+    missed = judge_target(agreed, 0.25, 0.1)
+    assert (missed.reason, missed.trusted) == ("target", False)
+    assert missed.sentence.startswith(
+        "Target missed: the value is only known to ± 0.25 nats, and ± 0.1 were asked for."
+    )
+    worse = verdict(9.0, 0.1)
+    assert judge_target(worse, 4.6, 0.1) is worse  # what is wrong is said, not that it is not enough
+    assert judge_target(agreed, math.inf, 0.1).reason == "target"

@@ -1,4 +1,4 @@
-"""Certificates hold for every unbiased estimator: enumerated, with the extremal one beside them."""
+"""Certificates for log Z hold for every unbiased estimator: enumerated, with mutants beside them."""
 
 import itertools
 import math
@@ -12,68 +12,11 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from meltpoint.errors import InputError
-from meltpoint.statistics.certificate import Certificate, _best_product, certify_log_z, certify_mean_log_prob
+from meltpoint.statistics.certificate import Certificate, _best_product, certify_log_z
 from meltpoint.statistics.log_space import log_mean_exp
 
 confidences = st.floats(0.01, 0.999)
 two_points = st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 100), st.floats(0.01, 100))
-
-
-def violation(estimators: list[tuple[float, float, float]], confidence: float) -> float:
-    """Probability of claiming too much, for estimates that are x with probability q and y otherwise."""
-    log_p = np.log([q * x + (1 - q) * y for q, x, y in estimators])
-    total = 0.0
-    for outcome in itertools.product((0, 1), repeat=len(estimators)):
-        chosen = [((1 - q), y) if k else (q, x) for k, (q, x, y) in zip(outcome, estimators, strict=True)]
-        estimates = np.log([value for _, value in chosen])
-        certificate = certify_mean_log_prob(float(np.mean(estimates)), len(estimates), confidence)
-        if certificate.bound > log_p.mean() + 1e-12:
-            total += math.prod(p for p, _ in chosen)
-    return total
-
-
-@given(st.lists(two_points, min_size=1, max_size=5), confidences)
-def test_claims_too_much_no_more_often_than_said(estimators, confidence) -> None:
-    assert violation(estimators, confidence) <= 1 - confidence + 1e-12
-
-
-@given(confidences)
-def test_no_smaller_price_would_do(confidence) -> None:
-    """An estimate that is p / d with probability d and almost nothing otherwise is at the edge."""
-    d = 1 - confidence
-    extremal = (d * 0.999, 1 / d, 1e-9)
-    assert violation([extremal], confidence) <= d
-    assert violation([extremal], confidence - 0.009) >= d * 0.999
-
-
-def test_examples_that_share_their_chains_are_not_covered() -> None:
-    """One estimate counted five times: its price would be a fifth, and too small."""
-    q, x, y = 0.3, 2.0, 4 / 7  # unbiased for 1
-    certificate = certify_mean_log_prob(math.log(x), 5, 0.9)
-    assert certificate.bound > 0  # with probability 0.3 instead of at most 0.1
-    assert violation([(q, x, y)] * 5, 0.9) <= 0.1
-
-
-@given(st.floats(-1e4, 1e4), confidences)
-def test_one_example_costs_as_much_as_log_z(value, confidence) -> None:
-    assert (
-        certify_mean_log_prob(value, 1, confidence).bound
-        == certify_log_z(np.array([value]), confidence).bound
-    )
-
-
-@given(st.floats(-1e4, 1e4), st.integers(1, 10_000), confidences)
-def test_price(value, examples, confidence) -> None:
-    certificate = certify_mean_log_prob(value, examples, confidence)
-    assert certificate.bound == pytest.approx(
-        value - math.log(1 / (1 - confidence)) / examples, rel=1e-12, abs=1e-12
-    )
-    assert certificate.confidence == confidence
-    assert str(examples) in certificate.quantity
-
-
-def test_the_price_of_a_hundred_examples() -> None:
-    assert certify_mean_log_prob(0.0, 100, 0.99).bound == pytest.approx(-0.04605170185988091, rel=1e-12)
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0.5, 1 - 1e-9))
@@ -95,9 +38,8 @@ def test_confidence_in_words(confidence, shown) -> None:
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -0.1, 99, math.nan])
 def test_confidence_is_a_probability(confidence) -> None:
-    for certify in (lambda c: certify_log_z(np.zeros(1), c), lambda c: certify_mean_log_prob(0.0, 10, c)):
-        with pytest.raises(InputError, match="between 0 and 1"):
-            certify(confidence)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        certify_log_z(np.zeros(1), confidence)
 
 
 def log_z_violation(q: float, x: float, y: float, chains: int, confidence: float, certify) -> float:
@@ -130,7 +72,7 @@ def best_single_group(log_weights: np.ndarray, confidence: float) -> Certificate
 @pytest.mark.parametrize("mutant", [best_of_all_groupings, best_single_group])
 def test_a_choice_made_after_the_fact_is_rejected(mutant) -> None:
     worst = max(
-        log_z_violation(q, x, 0.001, 7, 0.5, mutant) for q in np.linspace(0.02, 0.98, 25) for x in (1.0, 50.0)
+        log_z_violation(q, x, 0.001, 7, 0.5, mutant) for q in (0.18, 0.26, 0.34, 0.42) for x in (1.0, 50.0)
     )
     assert worst > 0.5
     assert log_z_violation(0.07, 14.0, 0.001, 7, 0.5, certify_log_z) <= 0.5

@@ -7,8 +7,9 @@ import re
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy.stats import norm, t
 
-from meltpoint.statistics.estimate import Estimate
+from meltpoint.statistics.estimate import Estimate, combined_error
 
 values = st.floats(-1e6, 1e6)
 errors = st.floats(0, 1e6)
@@ -80,3 +81,56 @@ def test_dictionary_is_json(value, stderr) -> None:
 @given(st.floats(), st.floats())
 def test_any_number_prints_on_one_short_line(value, stderr) -> None:
     assert len(str(estimate(value, stderr))) < 50
+
+
+positive = st.floats(1e-6, 1e6)
+freedoms = st.floats(0.5, 1e6) | st.just(math.inf)
+parts = st.lists(st.tuples(positive, freedoms), min_size=1, max_size=5)
+
+
+@given(positive, st.floats(0.5, 1e6), st.floats(1e-6, 0.499))
+def test_a_margin_is_a_quantile_of_student_s_t(stderr, df, alpha) -> None:
+    margin = Estimate(-3.0, stderr, "optimistic", "", df=df).margin(alpha)
+    assert margin == pytest.approx(stderr * t.isf(alpha, df), rel=1e-6)
+    normal = Estimate(-3.0, stderr, "optimistic", "").margin(alpha)
+    assert normal == pytest.approx(stderr * norm.isf(alpha), rel=1e-6)
+    assert margin >= normal * (1 - 1e-9)
+
+
+@given(st.floats(), st.floats(), st.floats(), st.floats(1e-6, 0.499))
+def test_a_margin_is_never_negative_nor_nan(value, stderr, df, alpha) -> None:
+    margin = Estimate(value, abs(stderr), "optimistic", "", df=df).margin(alpha)
+    assert margin >= 0
+    if not math.isfinite(stderr) or not df > 0:
+        assert margin == math.inf
+
+
+@given(parts)
+def test_errors_of_independent_parts_combine(given_parts) -> None:
+    error, df = combined_error(*given_parts)
+    assert error == pytest.approx(math.sqrt(sum(e**2 for e, _ in given_parts)), rel=1e-9)
+    # Between the least sure of them and all of them together.
+    assert df >= min(d for _, d in given_parts) * (1 - 1e-9)
+    assert df <= sum(d for _, d in given_parts) * (1 + 1e-9)
+    turned = combined_error(*reversed(given_parts))
+    assert (error, df) == pytest.approx(turned, rel=1e-9)
+
+
+@given(parts, freedoms)
+def test_a_part_without_an_error_counts_for_nothing(given_parts, df) -> None:
+    assert combined_error(*given_parts, (0.0, df)) == combined_error(*given_parts)
+    assert combined_error((0.0, df)) == (0.0, math.inf)
+
+
+@given(parts, st.sampled_from([math.nan, math.inf]))
+def test_a_part_that_is_unknown_makes_the_sum_unknown(given_parts, unknown) -> None:
+    error, _ = combined_error(*given_parts, (unknown, 5.0))
+    assert math.isnan(error)
+    assert Estimate(0.0, error, "optimistic", "").margin(0.01) == math.inf
+
+
+def test_degrees_of_freedom_are_welch_s() -> None:
+    # Two samples of 10 and 16 with variances of their means of 4 and 1: 25 / (16/9 + 1/15).
+    error, df = combined_error((2.0, 9.0), (1.0, 15.0))
+    assert (error, df) == pytest.approx((math.sqrt(5), 25 / (16 / 9 + 1 / 15)))
+    assert combined_error((3.0, 0.0))[1] == 0.0  # an error from nothing

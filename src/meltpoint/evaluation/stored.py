@@ -129,7 +129,7 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
         LogF(**log_f) if log_f else None,
         float(exact["log_z"]) if exact else None,
         _read_origin(store, stages[0].stage) if stages else None,
-        store.finished,
+        _answered(store, specification),
     )
 
 
@@ -191,6 +191,13 @@ def _read_origin(store: RunFolder, stage: Stage) -> Origin:
     spent = sum(schedule.pilot.chain_steps for schedule in schedules.values())
     friction = schedules[stage.base.name]
     return Origin(stage.base, replace(friction, pilot=replace(friction.pilot, chain_steps=spent)))
+
+
+def _answered(store: RunFolder, specification: Specification) -> bool:
+    """Whether there is a report of what was asked for last, and not only of what was asked for before."""
+    settings = (store.read_report() or {}).get("settings")
+    asked = specification.reporting_settings
+    return isinstance(settings, dict) and {name: settings.get(name) for name in asked} == asked
 
 
 def _check_finished(run: StoredRun) -> None:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, RunWarning, SystemFailure
 from meltpoint.files.atomic import atomic_write, make_folder, write_error
+from meltpoint.files.bounded import open_regular
 from meltpoint.files.temporary import is_temporary, remove_abandoned
 from meltpoint.runs.chunks import Layout, read_sealed, write_sealed
 from meltpoint.runs.fingerprint import Arrays
@@ -36,6 +37,7 @@ from meltpoint.runs.specification import (
 )
 
 REPORT = "report.json"
+_LARGEST_REPORT = 1 << 28  # bytes; one with 100,000 examples has 10 MB
 
 
 class Store(Protocol):
@@ -120,11 +122,14 @@ class RunFolder:
                 "finished is written as soon as that is possible"
             )
 
-    @property
-    def finished(self) -> bool:
-        """Whether the report was written."""
-        path = self.folder / REPORT
-        return path.is_file() and not path.is_symlink()
+    def read_report(self) -> dict[str, Any] | None:
+        """The report that was written last, None if there is none that can be read."""
+        try:
+            with open_regular(self.folder / REPORT, follow_links=False) as file:
+                content = json.loads(file.read(_LARGEST_REPORT))
+        except (OSError, ValueError, RecursionError):
+            return None
+        return content if isinstance(content, dict) else None
 
     def finish(self, report: dict[str, Any]) -> None:
         """Write the report."""

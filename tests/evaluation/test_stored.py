@@ -1,15 +1,14 @@
-"""Parts of a run together are the run with all their chains."""
+"""Runs as they lie on the disk say what the run itself said; parts together are the run with all their chains."""
 
+import json
 import shutil
 
 import numpy as np
 import pytest
-from meltpoint.evaluation.interrupted import Interrupted
-from meltpoint.evaluation.merge import merge_runs
 
 import meltpoint as mp
-from evaluation.kept import DEEP, MODEL, evaluate, plain
-from meltpoint.evaluation.stored import read_run, report_so_far
+from evaluation.kept import DEEP, MODEL, SETTINGS, STACK, TRAIN, evaluate, plain
+from meltpoint.evaluation.stored import merge_runs, read_run
 from meltpoint.runs.chunks import read_sealed, write_sealed
 
 
@@ -19,6 +18,53 @@ def runs(tmp_path_factory):
     for part in range(3):
         evaluate(run=folder / str(part), part=part)
     return folder
+
+
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_a_stored_run_says_what_the_run_itself_said(runs, part):
+    assert plain(mp.read_run(runs / str(part)).report()) == plain(evaluate(part=part))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"particles": 1},
+        {"particles": 7},
+        {"particles": 7, "schedule": "linear"},
+        {"base": "uniform", "confidence": 0.9},
+        {"base": mp.data_rates(TRAIN), "steps": np.linspace(0, 1, 20) ** 2, "tolerance": 0.01},
+        {"model": DEEP},
+        {"model": STACK},
+        {"gap": 0.5, "budget": "1h", **dict.fromkeys(SETTINGS)},
+        {"model": DEEP, "gap": 1.0, "budget": "1h", **dict.fromkeys(SETTINGS)},
+    ],
+    ids=lambda changes: " ".join(changes),
+)
+def test_so_does_a_run_of_any_kind(tmp_path, changes):
+    report = evaluate(run=tmp_path, **changes)
+    stored = mp.read_run(tmp_path)
+    assert stored.complete
+    assert plain(stored.report()) == plain(report)
+    written = json.loads((tmp_path / "report.json").read_text())
+    again = stored.report().to_dict()
+    assert {**written, "seconds": None} == {**again, "seconds": None}
+
+
+def test_an_interrupted_run_says_what_the_interrupted_call_said(tmp_path):
+    def press(task, done, total):
+        if task == "AIS and RAISE" and done > 0.7 * total:
+            raise KeyboardInterrupt
+
+    report = evaluate(run=tmp_path, progress=press, threads=1, steps=2000)
+    assert report.interrupted
+    assert plain(mp.read_run(tmp_path).report()) == plain(report)
+    assert not (tmp_path / "report.json").exists()
+
+
+def test_particles_are_chosen_after_the_chains_were_run(runs, copies):
+    alone = evaluate(run=copies / "0", particles=1)
+    assert plain(alone) == plain(evaluate(particles=1))
+    assert plain(mp.read_run(copies / "0").report()) == plain(alone)
 
 
 @pytest.fixture
@@ -31,7 +77,8 @@ def copies(runs, tmp_path):
 def test_parts_together_are_one_larger_run(runs, tmp_path):
     merged = merge_runs([runs / "0", runs / "1"], tmp_path / "both")
     assert plain(merged) == plain(evaluate(chains=10, ais_chains=600))
-    assert plain(report_so_far(read_run(tmp_path / "both"))) == plain(merged)
+    assert merged.particles == 601
+    assert plain(read_run(tmp_path / "both").report()) == plain(merged)
     assert not {"part-2"} & {path.name for path in (tmp_path / "both").iterdir()}
 
 
@@ -98,20 +145,21 @@ def test_a_run_can_be_read_at_any_moment(copies):
     for path in sorted(stage.glob("raise-*"))[1:]:
         path.unlink()
     (stage / "ais-0000000.npz").unlink()
-    partial = report_so_far(read_run(copies / "0"))
+    partial = read_run(copies / "0").report()
     assert partial.interrupted
     assert len(partial.ais_log_weights) == 250
-    np.testing.assert_array_equal(partial.per_example.log_prob, report_so_far(whole).per_example.log_prob[:8])
+    np.testing.assert_array_equal(partial.per_example.log_weights, whole.report().per_example.log_weights[:8])
+    assert partial.particles == 251  # those that are there
     assert "interrupted           after 250 of 300 AIS chains and 8 of 50 examples" in str(partial)
     for path in stage.glob("raise-*"):
         path.unlink()
     with pytest.raises(
-        Interrupted, match="of 300 AIS chains, 250 were finished, RAISE had finished no example"
+        mp.Interrupted, match="of 300 AIS chains, 250 were finished, RAISE had finished no example"
     ):
-        report_so_far(read_run(copies / "0"))
+        read_run(copies / "0").report()
     shutil.rmtree(stage)
     with pytest.raises(mp.InputError, match="no finished chain"):
-        report_so_far(read_run(copies / "0"))
+        read_run(copies / "0").report()
 
 
 def test_parts_are_counted_from_zero():

@@ -1,0 +1,186 @@
+"""The size of the next stage: enough if it can be, as cheap as it can be, and never beyond the budget."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from meltpoint.estimators.ais import log_z_of
+from meltpoint.estimators.particles import Melted
+from meltpoint.evaluation.plan import Measured, first_size, measure, next_size
+from meltpoint.evaluation.stage import Size
+
+SIGMAS = 2.7
+
+
+def half_width(measured, size, sigmas=SIGMAS):
+    found = measured.half_widths(size.steps, size.chains, size.ais_chains, np.array([size.examples]), sigmas)
+    return float(found[0])
+
+
+def measurement(steps=2000, loss=1.0, chains=2, log_variance=1.0, seed=0, **changes):
+    """What a stage of fifty examples measures near equilibrium: a variance of twice the loss."""
+    rng = np.random.default_rng(seed)
+    log_ratios = rng.normal(loss, math.sqrt(2 * loss), (50, chains))
+    return Measured(steps, log_ratios, np.zeros_like(log_ratios), log_variance, **changes)
+
+
+measurements = st.builds(
+    measurement,
+    steps=st.integers(100, 50_000),
+    loss=st.floats(0.001, 20),
+    chains=st.integers(1, 3),
+    log_variance=st.floats(0.001, 10),
+    seed=st.integers(0, 99),
+    particles=st.none() | st.integers(1, 500),
+    power=st.floats(0.3, 1.0),
+)
+
+
+@settings(max_examples=15)
+@given(
+    measurements, st.floats(0.01, 2), st.integers(2, 20_000), st.sampled_from([1, 2]), st.floats(1e5, 1e10)
+)
+def test_a_stage_is_affordable_and_of_what_there_is(measured, target, available, segments, affordable):
+    size = next_size(measured, target, SIGMAS, 100.0, available, segments, affordable)
+    if size is not None:
+        assert size.work(segments) <= affordable
+        assert 1 <= size.examples <= available
+        assert 1 <= size.chains <= measured.log_ratios.shape[1]
+        assert min(size.steps, size.ais_chains) >= 1
+
+
+@settings(max_examples=10)
+@given(measurements, st.floats(0.05, 2))
+def test_with_time_enough_the_target_is_met_or_measured_for_with_more_steps(measured, target):
+    size = next_size(measured, target, SIGMAS, 1e9, 10_000, 1, 1e15)
+    assert half_width(measured, size) <= target or size.steps > measured.steps
+
+
+@pytest.mark.parametrize("target", [0.02, 0.1, 0.5])
+def test_a_smaller_target_takes_no_less_work(target):
+    measured = measurement()
+    small, large = (next_size(measured, goal, SIGMAS, 1e9, 10_000, 1, 1e15) for goal in (target, 2 * target))
+    # Where a target is too far for the prediction, a stage in between is measured first.
+    if half_width(measured, small) <= target:
+        assert small.work(1) >= large.work(1)
+    else:
+        assert small.steps > measured.steps
+
+
+def test_nothing_that_is_affordable_and_quicker_meets_the_target():
+    measured, target = measurement(loss=0.3), 0.3
+    size = next_size(measured, target, SIGMAS, 1e9, 10_000, 1, 1e12)
+    assert half_width(measured, size) <= target
+    rng = np.random.default_rng(0)
+    for _ in range(300):  # a third less work, and a fifth better than what was asked for: none such
+        other = Size(
+            int(10 ** rng.uniform(1.7, 5)), int(rng.integers(50, 2000)), 1, int(10 ** rng.uniform(1.9, 4))
+        )
+        if other.work(1) < 0.67 * size.work(1):
+            assert half_width(measured, other) > 0.8 * target
+
+
+def test_a_poor_budget_gives_the_best_it_can_buy_and_none_if_that_is_nothing():
+    measured = measurement()
+    size = next_size(measured, 0.01, SIGMAS, 9.0, 10_000, 1, 1e6)
+    assert size.work(1) <= 1e6
+    assert half_width(measured, size) < 9.0
+    # What is known already is not computed again.
+    assert next_size(measured, 0.01, SIGMAS, half_width(measured, size) / 2, 10_000, 1, 1e6) is None
+    for nothing in (0.0, -1e9):
+        assert next_size(measured, 0.01, SIGMAS, 9.0, 10_000, 1, nothing) is None
+
+
+@given(st.integers(1, 10_000), st.sampled_from([1, 2]), st.floats(-1e6, 1e9))
+def test_the_first_stage_is_small(available, segments, affordable):
+    size = first_size(available, segments, affordable)
+    assert 1 <= size.examples <= available
+    least = first_size(available, segments, -1.0)
+    assert size.steps == least.steps or size.work(segments) <= affordable
+    assert first_size(available, segments, 1e15).work(segments) < 1e7
+
+
+@settings(max_examples=40)
+@given(measurements, st.integers(50, 10**6), st.integers(1, 3), st.integers(1, 5000))
+def test_predictions_are_finite_and_no_worse_with_more_steps(measured, steps, chains, ais_chains):
+    chains = min(chains, measured.log_ratios.shape[1])
+    gap, spread, share = measured.predict(steps, chains, ais_chains)
+    assert math.isfinite(gap)
+    assert spread >= 0
+    assert 0 <= share <= 1
+    examples = np.array([50, 100, 1000])
+    widths = measured.half_widths(steps, chains, ais_chains, examples, SIGMAS)
+    assert (np.diff(widths[np.isfinite(widths)]) <= 1e-12).all()  # more examples
+    assert (widths > 0).all()
+
+
+def test_a_prediction_for_the_same_size_is_what_was_measured():
+    for particles, n in ((None, 65), (5, 5), (1, 1)):
+        measured = measurement(loss=0.8, particles=particles)
+        found, _, share = measured.predict(2000, 1, 64)
+        g = measured.log_ratios
+        by_hand = np.log((np.exp(g) + n - 1) / n)
+        assert found == pytest.approx(by_hand.mean(), rel=1e-9)
+        assert share == pytest.approx(1 - np.mean((n - 1) / (n - 1 + np.exp(g))), rel=1e-9)
+
+
+def test_more_particles_more_steps_and_more_chains_close_the_gap():
+    measured = measurement(loss=2.0)
+    gaps = [measured.predict(2000, 1, ais_chains)[0] for ais_chains in (1, 10, 100, 1000)]
+    assert gaps == sorted(gaps, reverse=True)
+    gaps = [measured.predict(steps, 1, 1)[0] for steps in (500, 2000, 8000, 64_000)]
+    assert gaps == sorted(gaps, reverse=True)
+    assert measured.predict(2000, 2, 1)[0] < measured.predict(2000, 1, 1)[0]
+    alone = measurement(loss=2.0, particles=1)
+    assert alone.predict(2000, 1, 1000)[0] == pytest.approx(alone.loss, rel=1e-9)
+
+
+def test_too_few_effective_chains_are_no_stage():
+    measured = measurement(log_variance=4.0)  # of e^4 chains one counts
+    assert half_width(measured, Size(2000, 50, 1, 64)) == math.inf
+    assert half_width(measured, Size(2000, 50, 1, 16_384)) < math.inf
+
+
+def test_what_no_size_makes_smaller_stays():
+    plain, rough = (measurement(fixed_error=error) for error in (0.0, 0.5))
+    size = Size(10**6, 10_000, 1, 16_384)
+    assert half_width(rough, size) - half_width(plain, size) == pytest.approx(SIGMAS * 0.5, rel=0.1)
+
+
+def test_what_is_measured_are_the_gaps_of_one_particle():
+    rng = np.random.default_rng(0)
+    log_f = rng.normal(0, 30, 200)
+    log_z = log_z_of(np.full(100, 10.0) + rng.normal(0, 0.1, 100))
+    log_ratios, deficits = rng.normal(1.0, 1.0, (200, 3)), rng.normal(0.5, 0.2, (200, 3))
+    log_reverse = log_z.value + log_ratios
+    log_weights = log_f[:, np.newaxis] - log_reverse - deficits
+    found = measure(Melted(log_weights, log_reverse), log_f, log_z, 1000, True, 7, 0.25)
+    np.testing.assert_allclose(found.log_ratios, log_ratios, atol=1e-9)
+    np.testing.assert_allclose(found.deficits, deficits, atol=1e-9)
+    assert found.log_variance == pytest.approx(np.var(log_z.log_weights, ddof=1))
+    # The mean of log p by AIS less that of RAISE with one particle.
+    assert found.loss == pytest.approx(np.mean(log_f[:, np.newaxis] - log_z.value - log_weights))
+    assert (found.steps, found.heated, found.particles, found.fixed_error) == (1000, True, 7, 0.25)
+
+
+def test_the_power_of_the_steps_is_learnt():
+    def of(steps, loss):
+        values = np.full((9, 1), loss)
+        return Measured(steps, values, np.zeros_like(values), 1.0)
+
+    first = of(2000, 1.1)
+    assert of(8000, 0.55).after(first).power == pytest.approx(0.5)
+    assert of(8000, 0.55).after(None).power == 1
+    assert of(8000, 0.1).after(first).power == 1  # no faster than the law
+    slowest = of(8000, 1.2).after(first).power  # it grew
+    assert 0 < slowest < 0.5
+    assert of(1000, 0.55).after(first).power == 1  # fewer steps teach nothing
+    assert of(8000, -0.1).after(first).power == 1
+
+
+def test_work_counts_heating():
+    assert Size(10, 5, 3, 7).work(1) == 10 * (15 + 7)
+    assert Size(10, 5, 3, 7).work(2) == 10 * (30 + 7)
