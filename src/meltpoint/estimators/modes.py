@@ -4,24 +4,26 @@ Each fixed point is a distribution of independent units with a lower bound on lo
 
     log Z >= E[log f] + entropy     (deterministic: no chains, no chance),
 
-and is at once a base to anneal from. They are sought from the conditional distributions given each single unit of the
-summed-out side, from the corners of the other side, and from random corners.
+and is at once a base to anneal from. They are sought from the conditional distributions given single units of the
+summed-out side, given some of them, from the two ends and from random corners of the other side.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from meltpoint.annealing.base import Base
 from meltpoint.models import Model, mrf_of
 from meltpoint.models.bipartite import Bipartite
-from meltpoint.models.checks import Floats
+from meltpoint.models.checks import Bits, Floats
 from meltpoint.randomness import Purpose, generator
 
-_SWEEPS = 60
-_CORNERS = 64
-_SINGLE = 256  # units of the summed-out side that are tried at most
+_SWEEPS = 30
+_WORK = 3_000_000_000  # unit pairs times sweeps, for all starting points: half a second
+_LEAST_POINTS = 64
+_MOST_POINTS = 400
 _LEAST_RATE = 0.01
 _KEY = (1003, 0, 0, 0)  # four numbers: the pilot's own keys have three
 _SAME = 0.05  # mean distance of rates up to which two fixed points are one mode
@@ -73,25 +75,26 @@ def mode_bases(model: Model, modes: Modes) -> list[Base]:
     return bases
 
 
-def mode_shares(modes: Modes, states: np.ndarray, mode: int) -> Floats:
-    """1 (state,) where a mode is the most probable origin of a state (state, even unit), else 0: they add up to one."""
+def nearest_mode(modes: Modes, states: Bits) -> NDArray[np.integer]:
+    """The mode (state,) under which each state (state, even unit) is most probable: modes share the space."""
     rates = np.clip(modes.even, _LEAST_RATE, 1 - _LEAST_RATE)
     log_prob = states @ logit(rates).T + np.log1p(-rates).sum(axis=1)
-    return (np.argmax(log_prob, axis=1) == mode).astype(np.float64)
+    return np.argmax(log_prob, axis=1)
 
 
 def _starting_points(two: Bipartite, seed: int) -> Floats:
-    """Even rates (point, unit)."""
+    """Even rates (point, unit): half from single odd units, a quarter from few of them, a quarter from corners."""
     rng = generator(seed, Purpose.PILOT, *_KEY)
-    units = rng.permutation(two.n_odd)[:_SINGLE]
+    points = int(np.clip(_WORK // (_SWEEPS * two.n_even * two.n_odd), _LEAST_POINTS, _MOST_POINTS))
+    units = rng.permutation(two.n_odd)[: points // 4]
     single = np.zeros((len(units), two.n_odd))
     single[np.arange(len(units)), units] = 1.0
-    only = two.even_given_odd(single)
-    typical = two.odd_given_even(np.tile(expit(two.even_bias), (len(units), 1)))
-    switched = two.even_given_odd(np.maximum(typical, single))
-    corners = (rng.random((_CORNERS, two.n_even)) < rng.random((_CORNERS, 1))).astype(np.float64)
+    typical = two.odd_given_even(expit(two.even_bias)[np.newaxis])
+    few = rng.random((points // 4, two.n_odd)) < rng.random((points // 4, 1)) ** 2
+    corners = (rng.random((points // 4, two.n_even)) < rng.random((points // 4, 1))).astype(np.float64)
     ends = np.stack([np.zeros(two.n_even), np.ones(two.n_even), expit(two.even_bias)])
-    return np.concatenate([only, switched, corners, ends])
+    odd = np.concatenate([single, np.maximum(typical, single), few])
+    return np.concatenate([two.even_given_odd(odd), corners, ends])
 
 
 def _settle(two: Bipartite, even: Floats) -> Floats:
