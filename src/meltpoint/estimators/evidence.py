@@ -48,7 +48,10 @@ _FORWARD, _MELT, _CHOICE, _LOOK = 1000, 1001, 1002, 1004
 _MOVES = 5  # at beta 1, after annealing
 _MODE_MOVES = 10  # at beta 1, from a draw of a mode's rates
 _FAR_MODES = 8  # from which chains are annealed at most
-_MODE_MELTED = 8
+_MODE_CHAINS = 24
+_MODE_MELTED = 6
+_LOOKS = 2  # states of a mode that are melted before chains are annealed from it
+_MATTERS = 1e-3  # share of Z out of reach that is worth the chains
 _MODE_STEPS = 50, 1000
 _REACHED = 0.9  # reach from which on a mode need not be asked
 _HOPELESS = 20.0  # nats that a mode's bound may lie below the estimate of log Z: bounds are far from tight
@@ -232,7 +235,7 @@ def gather_evidence(
     *,
     chains: int = 32,
     melted: int = 16,
-    modes: int = 24,
+    modes: int = 16,
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -240,7 +243,7 @@ def gather_evidence(
     """Ask other starts whether the path from `base` along `betas`, with log weights (chain,), lacks mass.
 
     `others` are bases with betas of their own: from each, `chains` chains are annealed and `melted` end states, drawn
-    by weight, melted along the chosen path. Up to `modes` mean-field modes are looked at: one state of each is melted,
+    by weight, melted along the chosen path. Up to `modes` mean-field modes are looked at: two states of each are melted,
     and from those that seem out of reach (at most 8) chains are annealed too, in a quarter of the steps.
     """
     if len(log_weights) < 2:
@@ -255,20 +258,23 @@ def gather_evidence(
     found = find_modes(model, count=modes, seed=seed)
     looked_at = asked.states_of(found, rng)
     batches = [start.states[picked] for start, picked in zip(starts, chosen, strict=True)]
-    *reaches, mode_reach = asked.reach([*batches, looked_at], 0)
+    *reaches, seen = asked.reach([*batches, looked_at], 0)
+    mode_reach = seen.reshape(_LOOKS, -1).min(axis=0)
     findings = [
         _finding(start.base.name, [(start.log_weights, reach)], log_weights)
         for start, reach in zip(starts, reaches, strict=True)
     ]
     promising = found.bounds + np.log(np.maximum(1 - mode_reach, 1e-300))
-    hopeful = (mode_reach < _REACHED) & (found.bounds > log_mean_exp(log_weights) - _HOPELESS)
+    log_z = log_mean_exp(log_weights)
+    hopeful = (mode_reach < _REACHED) & (found.bounds > log_z - _HOPELESS)
+    hopeful |= promising > log_z + math.log(_MATTERS)
     far = [int(k) for k in np.argsort(-promising) if hopeful[k]][:_FAR_MODES]
     own_betas = np.linspace(0.0, 1.0, int(np.clip((len(betas) - 1) // 4, *_MODE_STEPS)) + 1)
     bases = mode_bases(model, found)
     groups: list[tuple[Floats, Bits]] = []
     for k in far:
         start = run_start(
-            model, bases[k], own_betas, chains, number=100 + k, seed=seed, threads=threads, progress=progress
+            model, bases[k], own_betas, _MODE_CHAINS, number=100 + k, seed=seed, threads=threads, progress=progress
         )
         own = np.where(nearest_mode(found, start.states) == k, start.log_weights, -np.inf)
         if np.isfinite(own).any():
@@ -280,7 +286,7 @@ def gather_evidence(
     steps = sum(chains * (len(own) - 1 + _MOVES) for _, own in others) + asked.melting_steps(
         melted * len(starts) + len(looked_at) + _MODE_MELTED * len(groups)
     )
-    steps += len(far) * chains * (len(own_betas) - 1 + _MOVES) + len(looked_at) * _MODE_MOVES
+    steps += len(far) * _MODE_CHAINS * (len(own_betas) - 1 + _MOVES) + len(looked_at) * _MODE_MOVES
     return Evidence(tuple(findings), len(found.bounds), steps)
 
 
@@ -292,8 +298,8 @@ def log_z_limits(log_weights: Floats, evidence: Evidence, alpha: float) -> tuple
 
         log W + log(1 + D/W + t sqrt(max(se^2, rare) + se_D^2))
 
-    t is Student's quantile of alpha / 2 with as many degrees of freedom as there are effective chains, less one. The
-    condition: no mode is missed by all starts.
+    t is Student's quantile with as many degrees of freedom as there are effective chains, less one, at alpha / 4: half
+    of alpha is kept for what such approximations leave out. The condition: no mode is missed by all starts.
 
     >>> log_z_limits(np.zeros(400), Evidence((), 0, 0), 0.01)
     (0.0, 0.0)
@@ -302,7 +308,7 @@ def log_z_limits(log_weights: Floats, evidence: Evidence, alpha: float) -> tuple
         return -math.inf, math.inf
     estimate, error = float(log_mean_exp(log_weights)), float(log_mean_error(log_weights))
     degrees = max(1.0, float(effective_sample_size(log_weights)) - 1)
-    quantile = float(student_t.ppf(1 - alpha / 2, degrees))
+    quantile = float(student_t.ppf(1 - alpha / 4, degrees))
     lower = max(estimate - quantile * error, certify_log_z(log_weights, 1 - alpha / 2).bound)
     strongest = evidence.strongest
     lacking, noise = (strongest.lacking, strongest.stderr) if strongest else (0.0, 0.0)
@@ -339,8 +345,9 @@ class _Asked:
         return np.split(reach, np.cumsum([len(batch) for batch in batches])[:-1])
 
     def states_of(self, modes: Modes, rng: np.random.Generator) -> Bits:
-        """One state (mode, even unit) of each mode: drawn from its rates, and moved a little by the model."""
-        drawn = (rng.random(modes.even.shape) < modes.even).astype(np.uint8)
+        """States (look and mode, even unit) of each mode: drawn from its rates, and moved a little by the model."""
+        rates = np.tile(modes.even, (_LOOKS, 1))
+        drawn = (rng.random(rates.shape) < rates).astype(np.uint8)
         run = anneal(
             family_of(self.model, self.base),
             [Leg(np.ones(_MODE_MOVES + 1))],
