@@ -18,7 +18,8 @@ from scipy.stats import binomtest
 
 import meltpoint as mp
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.estimators.evidence import gather_evidence, log_z_limits
+from meltpoint.estimators.evidence import gather_evidence
+from meltpoint.estimators.limits import log_z_limits
 
 ALPHA = 0.01
 

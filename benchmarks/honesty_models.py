@@ -86,6 +86,30 @@ def far_ones(seed: int) -> Subject:
     return _exact("all ones", rbm, data[:300], data[300:])
 
 
+def far_many(seed: int) -> Subject:
+    """Six to twelve far modes of equal size, which together have 20 to 80 % of the mass; data from the rest."""
+    rng = np.random.default_rng([10, seed])
+    rest = _rbm(rng, int(rng.integers(20, 41)), int(rng.integers(2, 4)), 0.8)
+    count, share = int(rng.integers(6, 13)), rng.uniform(0.2, 0.8)
+    each = share / count / (1 - share + share / count)  # against the rest alone
+    scale = rng.uniform(3.0, 6.0)
+    columns = [scale * (2.0 * rng.integers(0, 2, rest.n_visible) - 1.0) for _ in range(count)]
+    return _with_far_units("many far units", rest, columns, [each] * count, rng)
+
+
+def patterns(seed: int) -> Subject:
+    """Patterns stored in all hidden units at once; data from around one of them."""
+    rng = np.random.default_rng([11, seed])
+    n_visible, n_hidden, count = int(rng.integers(16, 41)), int(rng.integers(8, 13)), int(rng.integers(2, 5))
+    above, below = (2.0 * rng.integers(0, 2, (count, n)) - 1.0 for n in (n_visible, n_hidden))
+    weights = rng.uniform(6.0, 16.0) / n_hidden * above.T @ below
+    rbm = mp.RBM(weights, -weights.sum(axis=1) / 2, -weights.sum(axis=0) / 2)
+    drawn = _draw(rbm, rng, 4000)
+    near = drawn[np.argsort(-(2.0 * drawn - 1) @ above[0], kind="stable")][: 300 + EXAMPLES]
+    near = rng.permutation(near)
+    return _exact("patterns", rbm, near[:300], near[300:])
+
+
 def digits_cd(seed: int) -> Subject:
     """A BernoulliRBM of scikit-learn, poorly fitted: 24 hidden units on binarised digits."""
     from sklearn.neural_network import BernoulliRBM
@@ -146,6 +170,8 @@ FAMILIES: dict[str, Callable[[int], Subject]] = {
     "far-unit": far_unit,
     "far-two": far_two,
     "far-ones": far_ones,
+    "far-many": far_many,
+    "patterns": patterns,
     "sklearn": digits_cd,
     "fitted": fitted,
     "dbm": dbm,

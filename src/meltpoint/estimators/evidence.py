@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from scipy.stats import t as student_t
 
 from meltpoint.annealing.anneal import Leg, anneal
 from meltpoint.annealing.base import Base, family_of
@@ -40,7 +39,6 @@ from meltpoint.estimators.modes import Modes, find_modes, mode_bases, nearest_mo
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.randomness import Purpose, generator
-from meltpoint.statistics.certificate import certify_log_z
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
 
 _PURPOSE = Purpose.PILOT  # with keys of four numbers, which the pilot does not use
@@ -56,9 +54,6 @@ _MODE_STEPS = 50, 1000
 _REACHED = 0.9  # reach from which on a mode need not be asked
 _HOPELESS = 20.0  # nats that a mode's bound may lie below the estimate of log Z: bounds are far from tight
 _LEAST_MISSED = 0.1  # nats
-
-LEAST_CHAINS = 8
-"""Chains without which no interval is given."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +254,8 @@ def gather_evidence(
     looked_at = asked.states_of(found, rng)
     batches = [start.states[picked] for start, picked in zip(starts, chosen, strict=True)]
     *reaches, seen = asked.reach([*batches, looked_at], 0)
-    mode_reach = seen.reshape(_LOOKS, -1).min(axis=0)
+    seen = seen.reshape(_LOOKS, -1)
+    mode_reach = seen.min(axis=0)
     findings = [
         _finding(start.base.name, [(start.log_weights, reach)], log_weights)
         for start, reach in zip(starts, reaches, strict=True)
@@ -268,7 +264,8 @@ def gather_evidence(
     log_z = log_mean_exp(log_weights)
     hopeful = (mode_reach < _REACHED) & (found.bounds > log_z - _HOPELESS)
     hopeful |= promising > log_z + math.log(_MATTERS)
-    far = [int(k) for k in np.argsort(-promising) if hopeful[k]][:_FAR_MODES]
+    ranked = [int(k) for k in np.argsort(-promising) if hopeful[k]]
+    far, rest = ranked[:_FAR_MODES], ranked[_FAR_MODES:]
     own_betas = np.linspace(0.0, 1.0, int(np.clip((len(betas) - 1) // 4, *_MODE_STEPS)) + 1)
     bases = mode_bases(model, found)
     groups: list[tuple[Floats, Bits]] = []
@@ -282,38 +279,14 @@ def gather_evidence(
     if groups:
         reaches = asked.reach([states for _, states in groups], 1)
         weighted = [(own, reach) for (own, _), reach in zip(groups, reaches, strict=True)]
+        # Of the modes that are too many for chains the mean-field bounds count: they are lower bounds too.
+        weighted += [(np.full(2, found.bounds[k]), seen[:, k]) for k in rest]
         findings.append(_finding("modes", weighted, log_weights))
     steps = sum(chains * (len(own) - 1 + _MOVES) for _, own in others) + asked.melting_steps(
         melted * len(starts) + len(looked_at) + _MODE_MELTED * len(groups)
     )
     steps += len(far) * _MODE_CHAINS * (len(own_betas) - 1 + _MOVES) + len(looked_at) * _MODE_MOVES
     return Evidence(tuple(findings), len(found.bounds), steps)
-
-
-def log_z_limits(log_weights: Floats, evidence: Evidence, alpha: float) -> tuple[float, float]:
-    """An interval for log Z from log weights (chain,) of the chosen path and what other starts found.
-
-    The lower end is below the estimate by t standard errors, or the certificate's bound if that is higher. The upper
-    end holds what the path lacks and the noise of what it seldom reaches:
-
-        log W + log(1 + D/W + t sqrt(max(se^2, rare) + se_D^2))
-
-    t is Student's quantile with as many degrees of freedom as there are effective chains, less one, at alpha / 4: half
-    of alpha is kept for what such approximations leave out. The condition: no mode is missed by all starts.
-
-    >>> log_z_limits(np.zeros(400), Evidence((), 0, 0), 0.01)
-    (0.0, 0.0)
-    """
-    if len(log_weights) < LEAST_CHAINS:
-        return -math.inf, math.inf
-    estimate, error = float(log_mean_exp(log_weights)), float(log_mean_error(log_weights))
-    degrees = max(1.0, float(effective_sample_size(log_weights)) - 1)
-    quantile = float(student_t.ppf(1 - alpha / 4, degrees))
-    lower = max(estimate - quantile * error, certify_log_z(log_weights, 1 - alpha / 2).bound)
-    strongest = evidence.strongest
-    lacking, noise = (strongest.lacking, strongest.stderr) if strongest else (0.0, 0.0)
-    spread = math.sqrt(max(error**2, evidence.rare) + noise**2)
-    return lower, estimate + math.log1p(lacking + quantile * spread)
 
 
 @dataclass(frozen=True)
