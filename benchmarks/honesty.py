@@ -126,7 +126,9 @@ def too_many(outcomes: Sequence[Outcome], most: float) -> list[str]:
 
 def main() -> int:
     """Run the models, print the table, and say whether it is as promised."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("families", nargs="*", help=f"of {', '.join(FAMILIES)}; all by themselves")
     parser.add_argument("--models", type=int, default=20, help="seeds for each family")
     parser.add_argument("--first", type=int, default=0, help="the first seed")

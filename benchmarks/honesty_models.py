@@ -75,13 +75,19 @@ def far_ones(seed: int) -> Subject:
     rng = np.random.default_rng([5, seed])
     n_visible, together = int(rng.integers(12, 33)), int(rng.integers(2, 5))
     rest = _rbm(rng, n_visible, int(rng.integers(2, 6)), 0.6, shift=-1.0)
-    weights = np.concatenate([rest.weights, np.full((n_visible, together), rng.uniform(2.0, 4.0) / together * 1.5)], axis=1)
+    weights = np.concatenate(
+        [rest.weights, np.full((n_visible, together), rng.uniform(2.0, 4.0) / together * 1.5)], axis=1
+    )
     share = rng.uniform(0.1, 0.9)
     low, high = -10.0 * n_visible, 0.0
     for _ in range(50):  # the bias that gives the mode its share of the mass
         middle = (low + high) / 2
         rbm = mp.RBM(weights, rest.visible_bias, np.append(rest.hidden_bias, np.full(together, middle)))
-        low, high = (middle, high) if mp.exact_log_z(rbm, threads=1) < mp.exact_log_z(rest, threads=1) - np.log1p(-share) else (low, middle)
+        low, high = (
+            (middle, high)
+            if mp.exact_log_z(rbm, threads=1) < mp.exact_log_z(rest, threads=1) - np.log1p(-share)
+            else (low, middle)
+        )
     data = _draw(rest, rng, 300 + EXAMPLES)
     return _exact("all ones", rbm, data[:300], data[300:])
 
@@ -124,14 +130,25 @@ def digits_cd(seed: int) -> Subject:
 def fitted(seed: int) -> Subject:
     """RBMs fitted by train_rbm to digits or to bars and stripes, well or hardly."""
     rng = np.random.default_rng([7, seed])
-    settings = {"epochs": int(rng.integers(2, 40)), "learning_rate": rng.choice([0.05, 0.2, 0.5]), "seed": seed}
+    settings = {
+        "epochs": int(rng.integers(2, 40)),
+        "learning_rate": rng.choice([0.05, 0.2, 0.5]),
+        "seed": seed,
+    }
     method = "cd" if seed % 3 == 0 else "pcd"
     if seed % 2:
         data = mp.datasets.load("bars-and-stripes")
         train = np.tile(data.train, (10, 1))
-        return _exact("fitted", mp.train_rbm(train, int(rng.integers(4, 13)), method=method, batch=30, **settings), train, data.test)
+        return _exact(
+            "fitted",
+            mp.train_rbm(train, int(rng.integers(4, 13)), method=method, batch=30, **settings),
+            train,
+            data.test,
+        )
     train, test = _digits()
-    return _exact("fitted", mp.train_rbm(train, int(rng.integers(4, 13)), method=method, **settings), train, test)
+    return _exact(
+        "fitted", mp.train_rbm(train, int(rng.integers(4, 13)), method=method, **settings), train, test
+    )
 
 
 def dbm(seed: int) -> Subject:
@@ -226,9 +243,7 @@ def _exact(family: str, rbm: mp.RBM, train: Bits, test: Bits) -> Subject:
 def _exact_dbm(model: mp.DBM, train: Bits, test: Bits) -> Subject:
     two = model.bipartite
     hidden = _corners(two.n_even - model.n_visible)
-    states = np.concatenate(
-        [np.repeat(test, len(hidden), axis=0), np.tile(hidden, (len(test), 1))], axis=1
-    )
+    states = np.concatenate([np.repeat(test, len(hidden), axis=0), np.tile(hidden, (len(test), 1))], axis=1)
     log_f = logsumexp(two.log_f(states).reshape(len(test), -1), axis=1)
     return Subject("DBM", model, train, test, mp.exact_log_z(model, threads=1), log_f)
 
@@ -248,7 +263,9 @@ def _dbn(family: str, seed: int, shifted: float) -> Subject:
     test = data[300:]
     inputs = states @ below.weights.T + below.visible_bias
     given = test @ inputs.T - sum_softplus(inputs)
-    return Subject(family, model, data[:300], test, mp.exact_log_z(model, threads=1), logsumexp(given + log_top, axis=1))
+    return Subject(
+        family, model, data[:300], test, mp.exact_log_z(model, threads=1), logsumexp(given + log_top, axis=1)
+    )
 
 
 @cache

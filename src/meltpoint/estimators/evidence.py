@@ -152,7 +152,9 @@ def choose_by_weight(log_weights: Floats, count: int, rng: np.random.Generator) 
     array([0, 0, 1, 2])
     """
     spent = np.cumsum(np.exp(log_weights - logsumexp(log_weights)))
-    return np.minimum(np.searchsorted(spent / spent[-1], (np.arange(count) + rng.random()) / count), len(spent) - 1)
+    return np.minimum(
+        np.searchsorted(spent / spent[-1], (np.arange(count) + rng.random()) / count), len(spent) - 1
+    )
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,7 @@ class Evidence:
 
     @property
     def strongest(self) -> Finding | None:
-        """The finding with the most mass that the chosen path lacks: each one errs low, so it counts."""
+        """The finding with the most mass that the chosen path lacks, for an upper limit: each one errs low."""
         return max(self.findings, key=lambda finding: finding.lacking, default=None)
 
     @property
@@ -214,11 +216,12 @@ class Evidence:
         """The finding of a missed mode, if one is beyond the noise of the chosen path's log weights (chain,).
 
         At least 0.1 nats, and two of the path's own standard errors, must be lacking after two standard errors have
-        been taken off the finding.
+        been taken off the finding. Of several it is the one with most left after that: the largest of noisy
+        estimates would overstate what is missing.
         """
         beyond = max(_LEAST_MISSED, 2 * float(log_mean_error(log_weights)))
         certain = [finding for finding in self.findings if finding.least_nats > beyond]
-        return max(certain, key=lambda finding: finding.lacking, default=None)
+        return max(certain, key=lambda finding: finding.least_nats, default=None)
 
 
 def gather_evidence(
@@ -271,7 +274,14 @@ def gather_evidence(
     groups: list[tuple[Floats, Bits]] = []
     for k in far:
         start = run_start(
-            model, bases[k], own_betas, _MODE_CHAINS, number=100 + k, seed=seed, threads=threads, progress=progress
+            model,
+            bases[k],
+            own_betas,
+            _MODE_CHAINS,
+            number=100 + k,
+            seed=seed,
+            threads=threads,
+            progress=progress,
         )
         own = np.where(nearest_mode(found, start.states) == k, start.log_weights, -np.inf)
         if np.isfinite(own).any():
@@ -343,12 +353,16 @@ def _finding(name: str, weighted: Sequence[tuple[Floats, Floats]], forward: Floa
         mass = math.exp(float(log_mean_exp(log_weights)) - log_z)
         beyond = 1 - reach
         spread = float(np.std(np.exp(log_weights - np.max(log_weights)), ddof=1))
-        relative = spread / float(np.mean(np.exp(log_weights - np.max(log_weights)))) / math.sqrt(len(log_weights))
+        relative = (
+            spread / float(np.mean(np.exp(log_weights - np.max(log_weights)))) / math.sqrt(len(log_weights))
+        )
         total += mass
         reached += mass * float(reach.mean())
         lacking += mass * float(beyond.mean())
         rare += mass * float((reach * beyond).mean())
-        variance += (mass * float(beyond.mean()) * relative) ** 2 + mass**2 * float(np.var(beyond, ddof=1)) / len(reach)
+        variance += (mass * float(beyond.mean()) * relative) ** 2 + mass**2 * float(
+            np.var(beyond, ddof=1)
+        ) / len(reach)
     return Finding(
         name,
         log_z + math.log(total) if total > 0 else -math.inf,
