@@ -93,7 +93,8 @@ def describe(name: str, outcomes: list[Outcome]) -> str:
     wrong = [abs(o.estimated - o.deficit) for o in blind if o.missed]
     return (
         f"{name:10s} {len(outcomes):5d} | {sum(o.missed for o in blind):4d} of {len(blind):4d} | {false:3d} | "
-        f"{np.median(wrong) if wrong else np.nan:5.3f} | {outside:3d} ({100 * limits.low:4.1f} to {100 * limits.high:4.1f} %) | "
+        f"{np.median(wrong) if wrong else np.nan:5.3f} | {outside:3d} "
+        f"({100 * limits.low:4.1f} to {100 * limits.high:4.1f} %) | "
         f"{plain:4d} | {width:6.3f} | {100 * np.mean([o.cost for o in outcomes]):3.0f} %"
     )
 
@@ -125,7 +126,9 @@ def main() -> None:
             everything += outcomes
             print(describe(family, outcomes), flush=True)
             failed = [
-                o for o in outcomes if o.outside or o.blind != o.missed and (o.blind or o.deficit < 0.1)
+                o
+                for o in outcomes
+                if o.outside or (o.blind and not o.missed) or (o.missed and o.deficit < 0.1)
             ]
             for o in failed[: asked.worst]:
                 print(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,7 @@ def dbm(seed: int) -> Subject:
     rng = np.random.default_rng([8, seed])
     sizes = int(rng.integers(6, 11)), int(rng.integers(4, 9)), int(rng.integers(3, 7))
     scale = rng.uniform(0.3, 2.5)
-    weights = [rng.normal(0, scale, pair) for pair in zip(sizes, sizes[1:], strict=False)]
+    weights = [rng.normal(0, scale, pair) for pair in pairwise(sizes)]
     biases = [rng.normal(0, 0.5, size) for size in sizes]
     for k, w in enumerate(weights):  # centred inputs: neither everything on nor everything off
         biases[k] -= w.sum(axis=1) / 2

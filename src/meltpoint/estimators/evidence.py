@@ -146,7 +146,7 @@ def log_reach(forward: Floats, reverse: Floats) -> Floats:
 
 
 def choose_by_weight(log_weights: Floats, count: int, rng: np.random.Generator) -> NDArray[np.integer]:
-    """Positions (count,) drawn in proportion to weights (chain,) with equal spacing: each count is within 1 of its mean.
+    """Positions (count,) drawn in proportion to weights (chain,): each is drawn within 1 of its mean number of times.
 
     >>> choose_by_weight(np.log([0.5, 0.25, 0.25]), 4, np.random.default_rng(0))
     array([0, 0, 1, 2])
@@ -241,8 +241,8 @@ def gather_evidence(
     """Ask other starts whether the path from `base` along `betas`, with log weights (chain,), lacks mass.
 
     `others` are bases with betas of their own: from each, `chains` chains are annealed and `melted` end states, drawn
-    by weight, melted along the chosen path. Up to `modes` mean-field modes are looked at: two states of each are melted,
-    and from those that seem out of reach (at most 8) chains are annealed too, in a quarter of the steps.
+    by weight, melted along the chosen path. Up to `modes` mean-field modes are looked at: two states of each are
+    melted, and from those that seem out of reach (at most 8) chains are annealed too, in a quarter of the steps.
     """
     if len(log_weights) < 2:
         return Evidence((), 0, 0)

@@ -8,7 +8,6 @@ either in W or not: `Evidence.rare` is that variance, which the weights themselv
 
 import math
 
-import numpy as np
 from scipy.stats import t as student_t
 
 from meltpoint.estimators.evidence import Evidence
@@ -34,6 +33,7 @@ def log_z_limits(log_weights: Floats, evidence: Evidence, alpha: float) -> tuple
     t is Student's quantile with as many degrees of freedom as there are effective chains, less one, at alpha / 4: half
     of alpha is kept for what such approximations leave out. The condition: no mode is missed by all starts.
 
+    >>> import numpy as np
     >>> log_z_limits(np.zeros(400), Evidence((), 0, 0), 0.01)
     (0.0, 0.0)
     """
