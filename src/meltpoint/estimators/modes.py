@@ -69,8 +69,8 @@ def mode_bases(model: Model, modes: Modes) -> list[Base]:
             [logit(np.clip(rates[part], _LEAST_RATE, 1 - _LEAST_RATE)) for part in slices]
             for rates, slices in ((even, two.even_slices), (odd, two.odd_slices))
         ]
-        layers = [None] * (len(sides[0]) + len(sides[1]))
-        layers[0::2], layers[1::2] = sides
+        count = len(sides[0]) + len(sides[1])
+        layers: list[Floats] = [sides[layer % 2][layer // 2] for layer in range(count)]
         bases.append(Base(f"mode {number + 1}", tuple(layers)))
     return bases
 
