@@ -1,0 +1,114 @@
+"""Where a model may have modes: fixed points of its mean-field equations, from many starting points.
+
+Each fixed point is a distribution of independent units with a lower bound on log Z of its own,
+
+    log Z >= E[log f] + entropy     (deterministic: no chains, no chance),
+
+and is at once a base to anneal from. They are sought from the conditional distributions given single units of the
+summed-out side, given some of them, from the two ends and from random corners of the other side.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from meltpoint.annealing.base import Base
+from meltpoint.models import Model, mrf_of
+from meltpoint.models.bipartite import Bipartite
+from meltpoint.models.checks import Bits, Floats
+from meltpoint.randomness import Purpose, generator
+
+_SWEEPS = 30
+_WORK = 3_000_000_000  # unit pairs times sweeps, for all starting points: half a second
+_LEAST_POINTS = 64
+_MOST_POINTS = 400
+_LEAST_RATE = 0.01
+_KEY = (1003, 0, 0, 0)  # four numbers: the pilot's own keys have three
+_SAME = 0.05  # mean distance of rates up to which two fixed points are one mode
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """Mean-field fixed points, best bound first: even rates (mode, unit), odd rates (mode, unit), bounds (mode,)."""
+
+    even: Floats
+    odd: Floats
+    bounds: Floats
+
+
+def find_modes(model: Model, *, count: int, seed: int = 0) -> Modes:
+    """Up to `count` different fixed points with the largest lower bounds on log Z.
+
+    >>> from meltpoint.models.rbm import RBM
+    >>> find_modes(RBM([[9.0], [9.0]], [-4.0, -4.0], [-9.0]), count=4).even.round(1)
+    array([[1., 1.],
+           [0., 0.]])
+    """
+    two = mrf_of(model).bipartite
+    even = _settle(two, _starting_points(two, seed))
+    odd = two.odd_given_even(even)
+    bounds = _bounds(two, even, odd)
+    kept: list[int] = []
+    for k in np.argsort(-bounds):
+        distances = np.abs(even[kept] - even[k]).mean(axis=1)
+        if len(kept) == count:
+            break
+        if not (distances < _SAME).any():
+            kept.append(int(k))
+    return Modes(even[kept], odd[kept], bounds[kept])
+
+
+def mode_bases(model: Model, modes: Modes) -> list[Base]:
+    """A base of independent units in every layer for each mode, its rates kept off 0 and 1."""
+    two = mrf_of(model).bipartite
+    bases = []
+    for number, (even, odd) in enumerate(zip(modes.even, modes.odd, strict=True)):
+        sides = [
+            [logit(np.clip(rates[part], _LEAST_RATE, 1 - _LEAST_RATE)) for part in slices]
+            for rates, slices in ((even, two.even_slices), (odd, two.odd_slices))
+        ]
+        count = len(sides[0]) + len(sides[1])
+        layers: list[Floats] = [sides[layer % 2][layer // 2] for layer in range(count)]
+        bases.append(Base(f"mode {number + 1}", tuple(layers)))
+    return bases
+
+
+def nearest_mode(modes: Modes, states: Bits) -> NDArray[np.integer]:
+    """The mode (state,) under which each state (state, even unit) is most probable: modes share the space."""
+    rates = np.clip(modes.even, _LEAST_RATE, 1 - _LEAST_RATE)
+    log_prob = states @ logit(rates).T + np.log1p(-rates).sum(axis=1)
+    return np.argmax(log_prob, axis=1)
+
+
+def _starting_points(two: Bipartite, seed: int) -> Floats:
+    """Even rates (point, unit): half from single odd units, a quarter from few of them, a quarter from corners."""
+    rng = generator(seed, Purpose.PILOT, *_KEY)
+    points = int(np.clip(_WORK // (_SWEEPS * two.n_even * two.n_odd), _LEAST_POINTS, _MOST_POINTS))
+    units = rng.permutation(two.n_odd)[: points // 4]
+    single = np.zeros((len(units), two.n_odd))
+    single[np.arange(len(units)), units] = 1.0
+    typical = two.odd_given_even(expit(two.even_bias)[np.newaxis])
+    few = rng.random((points // 4, two.n_odd)) < rng.random((points // 4, 1)) ** 2
+    corners = (rng.random((points // 4, two.n_even)) < rng.random((points // 4, 1))).astype(np.float64)
+    ends = np.stack([np.zeros(two.n_even), np.ones(two.n_even), expit(two.even_bias)])
+    odd = np.concatenate([single, np.maximum(typical, single), few])
+    return np.concatenate([two.even_given_odd(odd), corners, ends])
+
+
+def _settle(two: Bipartite, even: Floats) -> Floats:
+    """Even rates (point, unit) after sweeps over both sides: the bound rises with each."""
+    for _ in range(_SWEEPS):
+        even = two.even_given_odd(two.odd_given_even(even))
+    return even
+
+
+def _bounds(two: Bipartite, even: Floats, odd: Floats) -> Floats:
+    energy = even @ two.even_bias + odd @ two.odd_bias + (two.odd_field(even) * odd).sum(axis=1)
+    return energy + _entropy(even) + _entropy(odd)
+
+
+def _entropy(rates: Floats) -> Floats:
+    p, q = np.clip(rates, 1e-300, 1.0), np.clip(1 - rates, 1e-300, 1.0)
+    return -(rates * np.log(p) + (1 - rates) * np.log(q)).sum(axis=1)

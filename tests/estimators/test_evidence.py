@@ -1,0 +1,205 @@
+"""Evidence of missed modes: the identities it rests on, and models of which everything is known.
+
+Statistical tests compare means of independent values with 4.9 standard errors: false alarms 1e-6 each.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from meltpoint.annealing.base import data_rates, uniform
+from meltpoint.annealing.schedule import as_betas
+from meltpoint.estimators.ais import ais_log_z
+from meltpoint.estimators.evidence import (
+    Evidence,
+    Finding,
+    choose_by_weight,
+    gather_evidence,
+    log_reach,
+    reverse_log_weights,
+    run_start,
+)
+from meltpoint.estimators.exact import exact_log_z
+from meltpoint.estimators.limits import log_z_limits, mean_log_prob_limits
+from meltpoint.estimators.modes import find_modes, mode_bases, nearest_mode
+from meltpoint.models.dbm import DBM
+from meltpoint.models.rbm import RBM
+from meltpoint.statistics.certificate import certify_log_z
+
+SIGMAS = 4.9
+
+
+def _corners(units):
+    return np.array(list(itertools.product([0, 1], repeat=units)), np.uint8)
+
+
+def _tiny(seed=0, scale=2.0):
+    rng = np.random.default_rng(seed)
+    return RBM(scale * rng.normal(0, 1, (4, 3)), scale * rng.normal(0, 0.5, 4), rng.normal(0, 1, 3))
+
+
+def _samples(rbm, count, rng):
+    states = _corners(rbm.n_visible)
+    log_f = rbm.log_f(states)
+    return states[rng.choice(len(states), count, p=np.exp(log_f - logsumexp(log_f)))]
+
+
+def _far(share=0.6, units=24):
+    """An RBM with a mode where all units are on, of this share; data from where they are mostly off."""
+    rng = np.random.default_rng(1)
+    rest = RBM(rng.normal(0, 0.5, (units, 2)), np.full(units, -1.5), np.zeros(2))
+    column = np.full(units, 5.0)
+    on = RBM(rest.weights, rest.visible_bias + column, rest.hidden_bias)
+    bias = exact_log_z(rest, threads=1) - exact_log_z(on, threads=1) + np.log(share / (1 - share))
+    rbm = RBM(np.column_stack([rest.weights, column]), rest.visible_bias, np.append(rest.hidden_bias, bias))
+    return rbm, (rng.random((200, units)) < 0.25).astype(np.uint8)
+
+
+def _ratios(rbm, particles, numerator, reverse_steps=2):
+    """Z times N / (w_rev + sum of N - 1 forward weights), for independent exact samples."""
+    groups = 4000
+    betas = as_betas(2)
+    states = _samples(rbm, groups, np.random.default_rng(5))
+    forward = run_start(rbm, uniform(), betas, groups * (particles - 1), number=1, moves=1, threads=1)
+    reverse = reverse_log_weights(rbm, uniform(), as_betas(reverse_steps), states, number=2, threads=1)
+    weights = np.column_stack([reverse, forward.log_weights.reshape(groups, -1)])
+    return np.exp(exact_log_z(rbm, threads=1) + np.log(numerator) - logsumexp(weights, axis=1))
+
+
+def _sigmas(values):
+    return abs(values.mean() - 1) / (values.std(ddof=1) / np.sqrt(len(values)))
+
+
+@pytest.mark.parametrize("particles", [2, 5])
+def test_the_melted_sample_and_the_other_chains_give_one_over_z(particles):
+    assert _sigmas(_ratios(_tiny(), particles, particles)) < SIGMAS
+
+
+def test_mutants_of_the_identity_are_rejected():
+    assert _sigmas(_ratios(_tiny(), 5, 4)) > SIGMAS  # N - 1 for N
+    assert _sigmas(_ratios(_tiny(), 2, 2, reverse_steps=20)) > SIGMAS  # melted along other betas
+
+
+def test_end_states_are_properly_weighted():
+    rbm = _tiny(3, scale=0.8)  # each state is visited hundreds of times, or its mean would not be normal
+    start = run_start(rbm, uniform(), as_betas(1), 40_000, number=3, moves=1, threads=1)
+    states = _corners(4)
+    visits = (start.states[:, np.newaxis] == states).all(axis=2)
+    assert visits.sum(axis=0).min() > 200
+    values = np.exp(start.log_weights)[:, np.newaxis] * visits / np.exp(rbm.log_f(states))
+    assert max(_sigmas(column) for column in values.T) < SIGMAS
+    unweighted = visits * np.exp(exact_log_z(rbm, threads=1) - rbm.log_f(states))
+    assert max(_sigmas(column) for column in unweighted.T) > SIGMAS  # a mutant without the weights
+
+
+def test_reach_is_the_share_of_visits():
+    forward = np.zeros(100)
+    assert log_reach(forward, np.array([0.0]))[0] == pytest.approx(0)
+    assert np.exp(log_reach(forward, np.array([np.log(901.0)]))[0]) == pytest.approx(0.1)
+    assert np.exp(log_reach(np.zeros(1), np.array([0.0])))[0] == pytest.approx(1)
+
+
+def test_states_are_chosen_in_proportion_to_their_weights():
+    weights = np.array([0.1, 0.0, 0.55, 0.35])
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(weights)
+    rng = np.random.default_rng(0)
+    counts = np.array(
+        [np.bincount(choose_by_weight(log_weights, 7, rng), minlength=4) for _ in range(20_000)]
+    )
+    assert (np.abs(counts - 7 * weights) < 1).all()
+    error = np.maximum(counts.std(axis=0), 1e-12) / np.sqrt(len(counts))
+    assert (np.abs(counts.mean(axis=0) - 7 * weights) <= SIGMAS * error).all()
+
+
+def test_mean_field_bounds_are_below_log_z():
+    for seed in range(20):
+        rbm = _tiny(seed)
+        assert (find_modes(rbm, count=5, seed=seed).bounds <= exact_log_z(rbm, threads=1) + 1e-9).all()
+
+
+def test_a_far_mode_is_among_the_modes_and_is_a_base():
+    rbm, _ = _far()
+    modes = find_modes(rbm, count=5)
+    far = int(np.argmax(modes.even.mean(axis=1)))
+    assert modes.even[far].min() > 0.9
+    start = run_start(rbm, mode_bases(rbm, modes)[far], as_betas(50), 50, number=1, threads=1)
+    assert (nearest_mode(modes, start.states) == far).mean() > 0.9
+    assert start.log_z == pytest.approx(exact_log_z(rbm, threads=1) + np.log(0.6), abs=0.05)
+
+
+def test_bases_of_a_deep_model_have_its_layers():
+    rng = np.random.default_rng(0)
+    dbm = DBM([rng.normal(0, 1, (6, 4)), rng.normal(0, 1, (4, 3))], [np.zeros(6), np.zeros(4), np.zeros(3)])
+    modes = find_modes(dbm, count=2)
+    base = mode_bases(dbm, modes)[0]
+    assert [bias.size for bias in base.biases] == [6, 4, 3]
+    start = run_start(dbm, base, as_betas(200), 200, number=1, threads=1)
+    assert start.log_z == pytest.approx(exact_log_z(dbm, threads=1), abs=0.3)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.6, 0.9])
+def test_a_missed_mode_is_found_with_its_size(share):
+    rbm, train = _far(share)
+    betas = as_betas(300)
+    log_z = ais_log_z(rbm, base=data_rates(train), steps=300, chains=200, threads=1)
+    deficit = exact_log_z(rbm, threads=1) - log_z.value
+    assert deficit == pytest.approx(-np.log(1 - share), abs=0.05)  # AIS sees nothing of it
+    evidence = gather_evidence(
+        rbm, data_rates(train), betas, log_z.log_weights, [(uniform(), betas)], threads=1
+    )
+    found = evidence.missed(log_z.log_weights)
+    assert found is not None
+    assert found.nats == pytest.approx(deficit, abs=0.1)
+    low, high = log_z_limits(log_z.log_weights, evidence, 0.01)
+    assert low < exact_log_z(rbm, threads=1) < high
+    silent = log_z_limits(log_z.log_weights, Evidence((), 0, 0), 0.01)
+    assert silent[1] < exact_log_z(rbm, threads=1)  # without the evidence the interval is wrong
+    assert evidence.chain_steps < 0.5 * 2 * 200 * 300
+
+
+def test_evidence_is_silent_where_nothing_is_missed_and_repeats_itself():
+    rbm = _tiny()
+    train = _samples(rbm, 200, np.random.default_rng(0))
+    base, betas = data_rates(train), as_betas(300)
+    log_z = ais_log_z(rbm, base=base, steps=300, chains=200, threads=1)
+    once, again = (
+        gather_evidence(rbm, base, betas, log_z.log_weights, [(uniform(), betas)], threads=threads)
+        for threads in (1, 2)
+    )
+    assert once == again
+    assert once.missed(log_z.log_weights) is None
+    assert once.findings[0].name == "uniform"
+    assert once.findings[0].lacking < 0.02
+
+
+def test_the_best_determined_finding_says_how_much_is_missed():
+    noisy = Finding("uniform", 0.0, 0.0, lacking=3.0, stderr=3.0, rare=0.0)
+    certain = Finding("modes", 0.0, 0.0, lacking=1.0, stderr=0.05, rare=0.0)
+    evidence = Evidence((noisy, certain), 0, 0)
+    assert evidence.missed(np.zeros(100)) is certain
+    assert evidence.strongest is noisy  # for the upper limit
+
+
+def test_a_single_lucky_weight_is_not_believed_whole():
+    finding = Finding("uniform", 0.0, 0.0, lacking=0.5, stderr=5.0, rare=0.0)
+    assert finding.least_nats == pytest.approx(np.log1p(0.5 * np.exp(-2)))
+    assert Evidence((finding,), 0, 0).missed(np.zeros(100)) is None
+    assert Finding("uniform", 0.0, 0.0, lacking=0.0, stderr=0.0, rare=0.0).least_nats == 0
+
+
+def test_limits_are_in_order_and_no_looser_than_the_certificate():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        log_weights = rng.normal(0, rng.uniform(0, 5), int(rng.integers(2, 200)))
+        low, high = log_z_limits(log_weights, Evidence((), 0, 0), 0.01)
+        assert certify_log_z(log_weights, 0.995).bound <= low <= high
+    assert log_z_limits(np.zeros(1), Evidence((), 0, 0), 0.01)[1] == np.inf
+
+
+def test_limits_of_the_mean_take_the_lower_of_two_lower_ends():
+    assert mean_log_prob_limits((-3, -3), (1, 1.5), -6.0, 0.0, 100, 0.01) == (-6.0, -4.0)
+    assert mean_log_prob_limits((-3, -3), (1, 1.5), -4.2, 0.0, 100, 0.01) == (-4.5, -4.0)
+    assert mean_log_prob_limits((-3, -3), (1, 1.5), -4.2, 0.0, 2, 0.01) == (-np.inf, -4.0)
