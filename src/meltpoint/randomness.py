@@ -22,6 +22,7 @@ class Purpose(IntEnum):
     PILOT = 10
     CSL = 11
     STAGE = 12
+    EVIDENCE = 13
 
 
 def check_seed(seed: int) -> int:

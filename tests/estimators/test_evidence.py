@@ -12,23 +12,24 @@ from scipy.special import logsumexp
 from meltpoint.annealing.base import data_rates, uniform
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.ais import ais_log_z
-from meltpoint.estimators.evidence import (
-    Evidence,
-    Finding,
-    choose_by_weight,
-    gather_evidence,
-    log_reach,
-    reverse_log_weights,
-    run_start,
-)
+from meltpoint.estimators.evidence import Evidence, Finding, log_reach
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.limits import log_z_limits, mean_log_prob_limits
 from meltpoint.estimators.modes import find_modes, mode_bases, nearest_mode
+from meltpoint.estimators.starts import (
+    Computation,
+    ask_starts,
+    choose_by_weight,
+    reverse_log_weights,
+    run_start,
+)
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM
 from meltpoint.statistics.certificate import certify_log_z
+from meltpoint.statistics.log_space import log_mean_exp
 
 SIGMAS = 4.9
+HOW = Computation(threads=1)
 
 
 def _corners(units):
@@ -62,9 +63,9 @@ def _ratios(rbm, particles, numerator, reverse_steps=2):
     groups = 4000
     betas = as_betas(2)
     states = _samples(rbm, groups, np.random.default_rng(5))
-    forward = run_start(rbm, uniform(), betas, groups * (particles - 1), number=1, moves=1, threads=1)
-    reverse = reverse_log_weights(rbm, uniform(), as_betas(reverse_steps), states, number=2, threads=1)
-    weights = np.column_stack([reverse, forward.log_weights.reshape(groups, -1)])
+    forward, _ = run_start(rbm, uniform(), betas, groups * (particles - 1), 1, HOW, moves=1)
+    reverse = reverse_log_weights(HOW.prepare(rbm, uniform()), as_betas(reverse_steps), states, 2, HOW)
+    weights = np.column_stack([reverse, forward.reshape(groups, -1)])
     return np.exp(exact_log_z(rbm, threads=1) + np.log(numerator) - logsumexp(weights, axis=1))
 
 
@@ -84,11 +85,11 @@ def test_mutants_of_the_identity_are_rejected():
 
 def test_end_states_are_properly_weighted():
     rbm = _tiny(3, scale=0.8)  # each state is visited hundreds of times, or its mean would not be normal
-    start = run_start(rbm, uniform(), as_betas(1), 40_000, number=3, moves=1, threads=1)
+    log_weights, ends = run_start(rbm, uniform(), as_betas(1), 40_000, 3, HOW, moves=1)
     states = _corners(4)
-    visits = (start.states[:, np.newaxis] == states).all(axis=2)
+    visits = (ends[:, np.newaxis] == states).all(axis=2)
     assert visits.sum(axis=0).min() > 200
-    values = np.exp(start.log_weights)[:, np.newaxis] * visits / np.exp(rbm.log_f(states))
+    values = np.exp(log_weights)[:, np.newaxis] * visits / np.exp(rbm.log_f(states))
     assert max(_sigmas(column) for column in values.T) < SIGMAS
     unweighted = visits * np.exp(exact_log_z(rbm, threads=1) - rbm.log_f(states))
     assert max(_sigmas(column) for column in unweighted.T) > SIGMAS  # a mutant without the weights
@@ -125,9 +126,9 @@ def test_a_far_mode_is_among_the_modes_and_is_a_base():
     modes = find_modes(rbm, count=5)
     far = int(np.argmax(modes.even.mean(axis=1)))
     assert modes.even[far].min() > 0.9
-    start = run_start(rbm, mode_bases(rbm, modes)[far], as_betas(50), 50, number=1, threads=1)
-    assert (nearest_mode(modes, start.states) == far).mean() > 0.9
-    assert start.log_z == pytest.approx(exact_log_z(rbm, threads=1) + np.log(0.6), abs=0.05)
+    log_weights, ends = run_start(rbm, mode_bases(rbm, modes)[far], as_betas(50), 50, 1, HOW)
+    assert (nearest_mode(modes, ends) == far).mean() > 0.9
+    assert log_mean_exp(log_weights) == pytest.approx(exact_log_z(rbm, threads=1) + np.log(0.6), abs=0.05)
 
 
 def test_bases_of_a_deep_model_have_its_layers():
@@ -136,8 +137,8 @@ def test_bases_of_a_deep_model_have_its_layers():
     modes = find_modes(dbm, count=2)
     base = mode_bases(dbm, modes)[0]
     assert [bias.size for bias in base.biases] == [6, 4, 3]
-    start = run_start(dbm, base, as_betas(200), 200, number=1, threads=1)
-    assert start.log_z == pytest.approx(exact_log_z(dbm, threads=1), abs=0.3)
+    log_weights, _ = run_start(dbm, base, as_betas(200), 200, 1, HOW)
+    assert log_mean_exp(log_weights) == pytest.approx(exact_log_z(dbm, threads=1), abs=0.3)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.9])
@@ -147,15 +148,14 @@ def test_a_missed_mode_is_found_with_its_size(share):
     log_z = ais_log_z(rbm, base=data_rates(train), steps=300, chains=200, threads=1)
     deficit = exact_log_z(rbm, threads=1) - log_z.value
     assert deficit == pytest.approx(-np.log(1 - share), abs=0.05)  # AIS sees nothing of it
-    evidence = gather_evidence(
-        rbm, data_rates(train), betas, log_z.log_weights, [(uniform(), betas)], threads=1
-    )
+    starts = ask_starts(rbm, data_rates(train), betas, log_z.log_weights, [(uniform(), betas)], HOW)
+    evidence = starts.evidence(log_z.log_weights)
     found = evidence.missed(log_z.log_weights)
     assert found is not None
     assert found.nats == pytest.approx(deficit, abs=0.1)
     low, high = log_z_limits(log_z.log_weights, evidence, 0.01)
     assert low < exact_log_z(rbm, threads=1) < high
-    silent = log_z_limits(log_z.log_weights, Evidence((), 0, 0), 0.01)
+    silent = log_z_limits(log_z.log_weights, Evidence(), 0.01)
     assert silent[1] < exact_log_z(rbm, threads=1)  # without the evidence the interval is wrong
     assert evidence.chain_steps < 0.5 * 2 * 200 * 300
 
@@ -166,7 +166,9 @@ def test_evidence_is_silent_where_nothing_is_missed_and_repeats_itself():
     base, betas = data_rates(train), as_betas(300)
     log_z = ais_log_z(rbm, base=base, steps=300, chains=200, threads=1)
     once, again = (
-        gather_evidence(rbm, base, betas, log_z.log_weights, [(uniform(), betas)], threads=threads)
+        ask_starts(
+            rbm, base, betas, log_z.log_weights, [(uniform(), betas)], Computation(threads=threads)
+        ).evidence(log_z.log_weights)
         for threads in (1, 2)
     )
     assert once == again
@@ -176,27 +178,27 @@ def test_evidence_is_silent_where_nothing_is_missed_and_repeats_itself():
 
 
 def test_the_best_determined_finding_says_how_much_is_missed():
-    noisy = Finding("uniform", 0.0, 0.0, lacking=3.0, stderr=3.0, rare=0.0)
-    certain = Finding("modes", 0.0, 0.0, lacking=1.0, stderr=0.05, rare=0.0)
-    evidence = Evidence((noisy, certain), 0, 0)
+    noisy = Finding("uniform", 0.0, 0.1, 0.0, lacking=3.0, stderr=3.0, rare=0.0)
+    certain = Finding("modes", 0.0, 0.1, 0.0, lacking=1.0, stderr=0.05, rare=0.0)
+    evidence = Evidence((noisy, certain))
     assert evidence.missed(np.zeros(100)) is certain
     assert evidence.strongest is noisy  # for the upper limit
 
 
 def test_a_single_lucky_weight_is_not_believed_whole():
-    finding = Finding("uniform", 0.0, 0.0, lacking=0.5, stderr=5.0, rare=0.0)
+    finding = Finding("uniform", 0.0, 0.1, 0.0, lacking=0.5, stderr=5.0, rare=0.0)
     assert finding.least_nats == pytest.approx(np.log1p(0.5 * np.exp(-2)))
-    assert Evidence((finding,), 0, 0).missed(np.zeros(100)) is None
-    assert Finding("uniform", 0.0, 0.0, lacking=0.0, stderr=0.0, rare=0.0).least_nats == 0
+    assert Evidence((finding,)).missed(np.zeros(100)) is None
+    assert Finding("uniform", 0.0, 0.1, 0.0, lacking=0.0, stderr=0.0, rare=0.0).least_nats == 0
 
 
 def test_limits_are_in_order_and_no_looser_than_the_certificate():
     rng = np.random.default_rng(0)
     for _ in range(50):
         log_weights = rng.normal(0, rng.uniform(0, 5), int(rng.integers(2, 200)))
-        low, high = log_z_limits(log_weights, Evidence((), 0, 0), 0.01)
+        low, high = log_z_limits(log_weights, Evidence(), 0.01)
         assert certify_log_z(log_weights, 0.995).bound <= low <= high
-    assert log_z_limits(np.zeros(1), Evidence((), 0, 0), 0.01)[1] == np.inf
+    assert log_z_limits(np.zeros(1), Evidence(), 0.01)[1] == np.inf
 
 
 def test_limits_of_the_mean_take_the_lower_of_two_lower_ends():

@@ -11,9 +11,9 @@ import math
 from scipy.stats import t as student_t
 
 from meltpoint.estimators.evidence import Evidence
-from meltpoint.models.checks import Floats
 from meltpoint.statistics.certificate import certify_log_z
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
+from meltpoint.units.unit import Floats
 
 LEAST_CHAINS = 2
 """AIS chains without which log Z has no upper limit."""
@@ -34,7 +34,7 @@ def log_z_limits(log_weights: Floats, evidence: Evidence, alpha: float) -> tuple
     of alpha is kept for what such approximations leave out. The condition: no mode is missed by all starts.
 
     >>> import numpy as np
-    >>> log_z_limits(np.zeros(400), Evidence((), 0, 0), 0.01)
+    >>> log_z_limits(np.zeros(400), Evidence(), 0.01)
     (0.0, 0.0)
     """
     if len(log_weights) < LEAST_CHAINS:

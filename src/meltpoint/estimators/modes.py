@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from meltpoint.annealing.base import Base
-from meltpoint.models import Model, mrf_of
 from meltpoint.models.bipartite import Bipartite
-from meltpoint.models.checks import Bits, Floats
+from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
+from meltpoint.units.unit import Bits, Floats
 
 _SWEEPS = 30
 _WORK = 3_000_000_000  # unit pairs times sweeps, for all starting points: half a second
 _LEAST_POINTS = 64
 _MOST_POINTS = 400
 _LEAST_RATE = 0.01
-_KEY = (1003, 0, 0, 0)  # four numbers: the pilot's own keys have three
+_KEY = 4, 0  # what else the evidence draws has other first numbers
 _SAME = 0.05  # mean distance of rates up to which two fixed points are one mode
 
 
@@ -38,15 +38,17 @@ class Modes:
     bounds: Floats
 
 
-def find_modes(model: Model, *, count: int, seed: int = 0) -> Modes:
-    """Up to `count` different fixed points with the largest lower bounds on log Z.
+def find_modes(model: Model, *, count: int, seed: int = 0) -> Modes | None:
+    """Up to `count` different fixed points with the largest lower bounds on log Z; None without two sides.
 
     >>> from meltpoint.models.rbm import RBM
     >>> find_modes(RBM([[9.0], [9.0]], [-4.0, -4.0], [-9.0]), count=4).even.round(1)
     array([[1., 1.],
            [0., 0.]])
     """
-    two = mrf_of(model).bipartite
+    two = model.mrf.bipartite
+    if two is None:
+        return None
     even = _settle(two, _starting_points(two, seed))
     odd = two.odd_given_even(even)
     bounds = _bounds(two, even, odd)
@@ -62,15 +64,17 @@ def find_modes(model: Model, *, count: int, seed: int = 0) -> Modes:
 
 def mode_bases(model: Model, modes: Modes) -> list[Base]:
     """A base of independent units in every layer for each mode, its rates kept off 0 and 1."""
-    two = mrf_of(model).bipartite
+    two = model.mrf.bipartite
+    assert two is not None, "find_modes has found modes"
+    units = model.undirected.units
     bases = []
     for number, (even, odd) in enumerate(zip(modes.even, modes.odd, strict=True)):
         sides = [
             [logit(np.clip(rates[part], _LEAST_RATE, 1 - _LEAST_RATE)) for part in slices]
             for rates, slices in ((even, two.even_slices), (odd, two.odd_slices))
         ]
-        count = len(sides[0]) + len(sides[1])
-        layers: list[Floats] = [sides[layer % 2][layer // 2] for layer in range(count)]
+        # Rates are those of bits; biases are in the terms of the units.
+        layers = [sides[k % 2][k // 2] / unit.scale for k, unit in enumerate(units)]
         bases.append(Base(f"mode {number + 1}", tuple(layers)))
     return bases
 
@@ -84,7 +88,7 @@ def nearest_mode(modes: Modes, states: Bits) -> NDArray[np.integer]:
 
 def _starting_points(two: Bipartite, seed: int) -> Floats:
     """Even rates (point, unit): half from single odd units, a quarter from few of them, a quarter from corners."""
-    rng = generator(seed, Purpose.PILOT, *_KEY)
+    rng = generator(seed, Purpose.EVIDENCE, *_KEY)
     points = int(np.clip(_WORK // (_SWEEPS * two.n_even * two.n_odd), _LEAST_POINTS, _MOST_POINTS))
     units = rng.permutation(two.n_odd)[: points // 4]
     single = np.zeros((len(units), two.n_odd))
@@ -106,7 +110,7 @@ def _settle(two: Bipartite, even: Floats) -> Floats:
 
 def _bounds(two: Bipartite, even: Floats, odd: Floats) -> Floats:
     energy = even @ two.even_bias + odd @ two.odd_bias + (two.odd_field(even) * odd).sum(axis=1)
-    return energy + _entropy(even) + _entropy(odd)
+    return energy + _entropy(even) + _entropy(odd) + two.log_constant
 
 
 def _entropy(rates: Floats) -> Floats:
