@@ -39,7 +39,10 @@ def evaluate(
         ),
     ] = None,
     base: Annotated[
-        str | None, typer.Option(help="data, model or uniform.", show_default="data with --train, else model")
+        str | None,
+        typer.Option(
+            help="auto, data, model or uniform.", show_default="auto: data with --train, else model"
+        ),
     ] = None,
     particles: Annotated[
         int | None,
@@ -78,6 +81,13 @@ def evaluate(
         float | None,
         typer.Option(help="Gap, in nats, that still counts as agreement.", show_default="--gap, or 1"),
     ] = None,
+    evidence: Annotated[
+        bool,
+        typer.Option(
+            "--evidence/--no-evidence",
+            help="Ask other starts for missed modes. Without it no report is trusted.",
+        ),
+    ] = True,
     run: Annotated[
         Path | None,
         typer.Option(
@@ -108,7 +118,8 @@ def evaluate(
 ) -> None:
     """Bracket a model's mean test log-probability between RAISE and AIS.
 
-    Exit code 0: the two agree. 1: they do not, and the verdict says why, or Ctrl-C made the report partial.
+    Exit code 0: the two agree, and other starts found nothing else. 1: not so, and the verdict says why, or Ctrl-C
+    made the report partial.
     2: wrong input. 3: a failure that is not the input's, such as a full disk or dead workers. 130: Ctrl-C before
     there was a report.
     """
@@ -138,6 +149,7 @@ def evaluate(
                 ais_chains=ais_chains,
                 seed=seed,
                 tolerance=tolerance,
+                evidence=evidence,
                 run=run,
                 part=part,
                 executor=executor,

@@ -156,7 +156,8 @@ class Evidence:
             finding
             for finding in self.findings
             if finding.log_weights
-            and finding.log_z - own > max(_LEAST_MISSED, _APART_SIGMAS * math.hypot(error, finding.log_z_stderr))
+            and finding.log_z - own
+            > max(_LEAST_MISSED, _APART_SIGMAS * math.hypot(error, finding.log_z_stderr))
         ]
         return max(above, key=lambda finding: finding.log_z, default=None)
 
@@ -188,21 +189,22 @@ class Start:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Starts:
-    """All other starts of an evaluation, the number of mean-field modes among them, and chain-steps."""
+    """All other starts of an evaluation, the number of mean-field modes that were looked at, and what it cost."""
 
     starts: tuple[Start, ...] = ()
     modes: int = 0
     chain_steps: int = 0
+    seconds: float = 0.0
 
     __repr__ = short_repr
 
-    def evidence(self, forward: Floats, seconds: float = 0.0) -> Evidence:
+    def evidence(self, forward: Floats) -> Evidence:
         """What they say of the path whose log weights (chain,) are `forward`."""
         if len(forward) < 2:
             return Evidence()
         names = dict.fromkeys(start.name for start in self.starts)
         findings = [_finding(name, [s for s in self.starts if s.name == name], forward) for name in names]
-        return Evidence(tuple(findings), self.modes, self.chain_steps, seconds)
+        return Evidence(tuple(findings), self.modes, self.chain_steps, self.seconds)
 
 
 def log_reach(forward: Floats, reverse: Floats) -> Floats:

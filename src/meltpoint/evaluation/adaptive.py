@@ -15,7 +15,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from meltpoint.annealing.base import Base
 from meltpoint.annealing.schedule import as_betas
+from meltpoint.estimators.evidence import Starts
+from meltpoint.evaluation.evidence import gather_evidence, recall_evidence
 from meltpoint.evaluation.execute import Execution, StageResult, recall_weights, run_stage
 from meltpoint.evaluation.plan import Measured, first_size, measure, next_size
 from meltpoint.evaluation.prerequisites import Origin
@@ -42,6 +45,8 @@ Watch: TypeAlias = Callable[[StageSummary], None]
 """Called with each stage that is finished."""
 
 _RESERVE = 0.95  # of the time that is left: what a stage takes is not known to the second
+_RESERVE_FOR_EVIDENCE = 0.8  # … if other starts are to be asked after it
+_MOST_WIDENING = 3.0
 _MOST_STAGES = 12
 _PLAIN_RATE = 20_000.0  # chain-steps per second, before any were timed
 
@@ -57,6 +62,7 @@ class Context:
     log_f: LogF
     exact_log_z: float | None
     part: int
+    other_bases: Callable[[], Sequence[Base]]
 
     def stage(self, size: Size, betas: Floats | None, seed: int, index: int = 0) -> Stage:
         """A stage of this size, along the given betas or those of the schedule."""
@@ -85,6 +91,9 @@ def run_once(context: Context, betas: Floats | None, execution: Execution, clock
     stage = context.stage(Size(s.steps, s.examples, s.chains, s.ais_chains), betas, s.seed)
     result = run_stage(stage, execution)
     clock.add(result.seconds)
+    starts, interrupted = None, not result.complete
+    if s.evidence:
+        starts, interrupted = _ask_others(context, stage, result.weights, execution, clock, interrupted)
     return report_of(
         context.settings,
         context.log_f,
@@ -92,8 +101,29 @@ def run_once(context: Context, betas: Floats | None, execution: Execution, clock
         context.origin,
         [(stage, result.weights)],
         clock.seconds(),
-        interrupted=not result.complete,
+        starts=starts,
+        interrupted=interrupted,
     )
+
+
+def _ask_others(
+    context: Context,
+    stage: Stage,
+    weights: StageWeights,
+    execution: Execution,
+    clock: Clock,
+    interrupted: bool = False,
+) -> tuple[Starts | None, bool]:
+    """What other starts found for a stage, and whether Ctrl-C came before; an interrupted stage has what is kept."""
+    if interrupted:
+        return recall_evidence(stage, execution.store), True
+    try:
+        starts = gather_evidence(stage, weights, context.other_bases, execution)
+    except KeyboardInterrupt:
+        return None, True
+    finally:
+        clock.lap("evidence")
+    return starts, False
 
 
 def close_gap(context: Context, execution: Execution, clock: Clock, watch: Watch | None) -> Report:
@@ -102,7 +132,16 @@ def close_gap(context: Context, execution: Execution, clock: Clock, watch: Watch
     budget = _Budget(s.budget or math.inf, execution.store, f"part-{context.part}/spent", clock)
     planner = _Planner(context, budget)
     finished: list[tuple[Stage, StageWeights]] = []
+    asked: list[Starts | None] = []
     interrupted = False
+
+    def ask(k: int) -> bool:
+        """Ask other starts about a stage, and learn how wide its interval is with what they say."""
+        asked[k], stopped = _ask_others(context, *finished[k], execution, clock)
+        budget.keep()
+        planner.learn_evidence(k, *finished[k], asked[k])
+        return stopped
+
     for index in range(_MOST_STAGES):
         reached = planner.known <= planner.target
         name = f"part-{context.part}/decision-{index}"
@@ -125,10 +164,19 @@ def close_gap(context: Context, execution: Execution, clock: Clock, watch: Watch
                 finished.append((stage, result.weights))
             break
         finished.append((stage, result.weights))
-        planner.learn(stage, result, execution.threads)
+        asked.append(recall_evidence(stage, execution.store) if s.evidence else None)
+        planner.learn(stage, result, execution.threads, asked[-1])
+        # Asked only where it may be the last stage: the others are not reported.
+        if s.evidence and asked[-1] is None and planner.summaries[-1].half_width <= planner.target:
+            interrupted = ask(index)
         if watch:
             watch(planner.summaries[-1])
+        if interrupted:
+            break
     best = best_of(planner.summaries)
+    while s.evidence and asked and asked[best] is None and not interrupted:
+        interrupted = ask(best)
+        best = best_of(planner.summaries)
     report = report_of(
         s,
         context.log_f,
@@ -136,6 +184,7 @@ def close_gap(context: Context, execution: Execution, clock: Clock, watch: Watch
         context.origin,
         finished[best : best + 1],
         clock.seconds(),
+        starts=asked[best] if asked else None,
         interrupted=interrupted,
     )
     return with_stages(report, planner.summaries)
@@ -148,9 +197,13 @@ def report_of(
     origin: Origin,
     parts: Sequence[tuple[Stage, StageWeights]],
     seconds: dict[str, float],
+    starts: Starts | None = None,
     interrupted: bool = False,
 ) -> Report:
-    """The report of one stage, or of the same stage of several parts; Interrupted with what AIS has if that is all."""
+    """The report of one stage, or of the same stage of several parts; Interrupted with what AIS has if that is all.
+
+    `starts` are the other starts that were asked, None if there were none.
+    """
     stage = parts[0][0]
     weights = join_weights([weights for _, weights in parts]) if len(parts) > 1 else parts[0][1]
     ais_chains = sum(stage.ais_chains for stage, _ in parts)
@@ -181,6 +234,7 @@ def report_of(
         origin.friction.pilot if origin.friction else None,
         alpha_of(stage.index, alpha) if in_stages else alpha,
         interrupted,
+        starts.evidence(log_z.log_weights) if starts else None,
     )
 
 
@@ -207,7 +261,7 @@ def with_stages(report: Report, stages: Sequence[StageSummary]) -> Report:
     """The report of a run in stages: what they were, and whether the gap that was asked for was reached."""
     target, verdict = report.settings.gap, report.verdict
     if target is not None and stages:
-        verdict = judge_target(verdict, min(stage.half_width for stage in stages), target)
+        verdict = judge_target(verdict, stages[best_of(stages)].half_width, target)
     return replace(report, stages=tuple(stages), verdict=verdict)
 
 
@@ -238,6 +292,8 @@ class _Planner:
         self._budget = budget
         self._segments = context.model.raise_passes
         self._rate = _PLAIN_RATE
+        self._predicted = math.inf
+        self._reserve = _RESERVE_FOR_EVIDENCE if context.settings.evidence else _RESERVE
         self._measured: Measured | None = None
         self.target = context.settings.gap or 0.0
         self.summaries: list[StageSummary] = []
@@ -249,24 +305,46 @@ class _Planner:
 
     def decide(self, index: int) -> Size | None:
         """The size of the next stage, None to stop."""
-        affordable = self._rate * _RESERVE * self._budget.left
+        affordable = self._rate * self._reserve * self._budget.left
         available = len(self._context.test)
         if self._measured is None:
             return first_size(available, self._segments, affordable)
-        alpha = alpha_of(index, 1 - self._context.settings.confidence)
-        sigmas = NormalDist().inv_cdf(1 - alpha / 2)
         return next_size(
-            self._measured, self.target, sigmas, self.known, available, self._segments, affordable
+            self._measured,
+            self.target / self._widening,
+            self._sigmas(index),
+            self.known / self._widening,
+            available,
+            self._segments,
+            affordable,
         )
 
-    def learn(self, stage: Stage, result: StageResult, threads: int) -> None:
-        """Take in what a complete stage has measured."""
+    @property
+    def _widening(self) -> float:
+        """How much wider the last interval was than its size had let expect: skewed weights, and what they lack."""
+        wider = self.summaries[-1].half_width / self._predicted
+        return min(_MOST_WIDENING, max(1.0, wider)) if math.isfinite(wider) else 1.0
+
+    def _sigmas(self, index: int) -> float:
+        alpha = alpha_of(index, 1 - self._context.settings.confidence)
+        return NormalDist().inv_cdf(1 - alpha / 4)
+
+    def learn_evidence(self, k: int, stage: Stage, weights: StageWeights, starts: Starts | None) -> None:
+        """Take in what other starts say of stage k."""
+        context = self._context
+        report = report_of(
+            context.settings, context.log_f, None, context.origin, [(stage, weights)], {}, starts=starts
+        )
+        self.summaries[k] = summary_of(report, stage)
+
+    def learn(self, stage: Stage, result: StageResult, threads: int, starts: Starts | None) -> None:
+        """Take in what a complete stage has measured, and what other starts say of it, if they were asked before."""
         context, weights = self._context, result.weights
         log_z, melted = weights.log_z(), weights.melted()
         assert log_z is not None, "a complete stage has both"
         assert melted is not None, "a complete stage has both"
         report = report_of(
-            context.settings, context.log_f, None, context.origin, [(stage, weights)], seconds={}
+            context.settings, context.log_f, None, context.origin, [(stage, weights)], {}, starts=starts
         )
         self.summaries.append(summary_of(report, stage))
         measured = measure(
@@ -278,6 +356,10 @@ class _Planner:
             particles=context.settings.particles,
             fixed_error=report.log_f_error,
         )
+        size = stage.size
+        self._predicted = measured.half_widths(
+            size.steps, size.chains, size.ais_chains, np.array([size.examples]), self._sigmas(stage.index)
+        ).item()
         self._measured = measured.after(self._measured)
         laps = dict(result.seconds)
         # What an earlier, interrupted call has computed took its cores' seconds.

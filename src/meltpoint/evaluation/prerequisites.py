@@ -46,7 +46,10 @@ def log_f_of(model: Model, bits: Bits, seed: int, store: Store, progress: Progre
 
 def log_f_layout(examples: int) -> Layout:
     """What the chunk with log f must hold."""
-    return dict.fromkeys(("values", "stderrs", "bound"), ((examples,), "f"))
+    return {
+        **dict.fromkeys(("values", "stderrs", "bound"), ((examples,), "f")),
+        "rises": ((examples, 2), "f"),
+    }
 
 
 def exact_log_z_of(
@@ -87,10 +90,10 @@ def find_origin(
     schedule must be frozen before the run. The pilot that is reported has the chain-steps of all that were run.
     """
     if pilot is None:
-        return Origin(_base(names[0], make, store))
+        return Origin(keep_base(names[0], make, store))
     tried = []
     for name in names:
-        base = _base(name, make, store)
+        base = keep_base(name, make, store)
         kept = get_or_compute(store, f"schedule-{name}", lambda base=base: schedule_to_arrays(pilot(base)))
         tried.append(Origin(base, schedule_from_arrays(kept)))
     pilots = [origin.friction.pilot for origin in tried if origin.friction]
@@ -113,7 +116,9 @@ def schedule_from_arrays(arrays: Arrays) -> FrictionSchedule:
     return FrictionSchedule(arrays["edges"], arrays["friction"], Pilot(**pilot))
 
 
-def _base(name: str, make: Callable[[str], Base], store: Store) -> Base:
+def keep_base(name: str, make: Callable[[str], Base], store: Store) -> Base:
+    """The base of this name, made once in a run."""
+
     def compute() -> Arrays:
         return {f"layer_{k}": bias for k, bias in enumerate(make(name).biases)}
 

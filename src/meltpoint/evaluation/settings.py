@@ -19,7 +19,7 @@ from meltpoint.randomness import check_seed
 from meltpoint.report.settings import Settings
 from meltpoint.statistics.certificate import check_confidence
 
-BaseName: TypeAlias = Literal["data", "model", "uniform"]
+BaseName: TypeAlias = Literal["auto", "data", "model", "uniform"]
 
 TO_BE_CHOSEN = "chosen"
 """Name of a base that a pilot is still to choose."""
@@ -42,6 +42,7 @@ def resolve_settings(
     precision: Precision,
     tolerance: float | None,
     confidence: float,
+    evidence: bool,
 ) -> tuple[Settings, Floats | None]:
     """Checked settings, and the betas if they were given. Sizes that stages are to choose are 0."""
     sizes = {"steps": steps, "chains": chains, "examples": examples, "ais_chains": ais_chains}
@@ -58,13 +59,16 @@ def resolve_settings(
         ),
         confidence=float(check_confidence(confidence)),
         particles=None if particles is None else _check_particles(particles),
+        evidence=bool(evidence),
     )
     if gap is not None or budget is not None:
         _check_left_out(sizes)
         target = None if gap is None else _check_nats(gap, "gap", "0.1 is a good answer")
         return replace(
             settings,
-            base=TO_BE_CHOSEN if base is None and settings.schedule == "friction" else settings.base,
+            base=TO_BE_CHOSEN
+            if (base is None or base == "auto") and settings.schedule == "friction"
+            else settings.base,
             steps=0,
             examples=0,
             chains=0,
@@ -90,14 +94,14 @@ def resolve_settings(
 
 
 def base_name(base: BaseName | Base | None, train: ArrayLike | None) -> str:
-    """The base's name: as given, or "data" with training data and "model" without."""
+    """The base's name: as given, or ("auto", None) "data" with training data and "model" without."""
     if isinstance(base, Base):
         return base.name
-    name = base if base is not None else ("model" if train is None else "data")
+    name = ("model" if train is None else "data") if base in (None, "auto") else base
     if name not in get_args(BaseName):
         raise InputError(
             found=f"base={name!r}",
-            expected="'data', 'model', 'uniform', or a Base",
+            expected="'auto', 'data', 'model', 'uniform', or a Base",
             remedy="'data' (with train) usually gives the smallest gap",
         )
     if name == "data" and train is None:

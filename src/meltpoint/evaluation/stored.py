@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from meltpoint.errors import InputError
+from meltpoint.estimators.evidence import Starts
 from meltpoint.evaluation.adaptive import best_of, report_of, summary_of, with_stages
+from meltpoint.evaluation.evidence import NAME, recall_evidence
 from meltpoint.evaluation.execute import recall_weights
 from meltpoint.evaluation.prerequisites import (
     EXACT,
@@ -38,10 +40,11 @@ from meltpoint.runs.store import RunFolder, open_run
 
 @dataclass(frozen=True, eq=False)
 class StoredStage:
-    """A stage on the disk, and its weights as far as they are there."""
+    """A stage on the disk, its weights as far as they are there, and what other starts found, if they were asked."""
 
     stage: Stage
     weights: StageWeights
+    starts: Starts | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +65,18 @@ class StoredRun:
     @property
     def settings(self) -> Settings:
         """What was asked for when the run was begun."""
-        return Settings(**self.specification.settings, **self.specification.reporting_settings)
+        # Folders that were written before there was evidence do not mention it.
+        asked = {"evidence": False, **self.specification.reporting_settings}
+        return Settings(**self.specification.settings, **asked)
 
     @property
     def complete(self) -> bool:
         """Whether its report was written, and nothing is missing of what was begun."""
         begun = {stored.stage.part for stored in self.stages}
         whole = begun == set(self.specification.parts) and all(s.weights.complete for s in self.stages)
-        return whole and (self.finished or self.settings.budget is None)
+        if self.settings.budget is not None:
+            return whole and self.finished
+        return whole and (not self.settings.evidence or all(s.starts is not None for s in self.stages))
 
     def report(self) -> Report:
         """The report of what is finished by now; of several stages the best complete one counts.
@@ -96,6 +103,7 @@ class StoredRun:
             self.origin or Origin(parts[0].stage.base),
             [(stored.stage, stored.weights) for stored in parts],
             {"earlier calls": seconds, "total": seconds},
+            starts=parts[0].starts if self.settings.evidence else None,
             interrupted=not self.complete,
         )
 
@@ -175,7 +183,7 @@ def _read_stages(store: RunFolder, part: int) -> Iterator[StoredStage]:
     index = 0
     while arrays := store.read(f"{stage_folder(part, index)}/stage"):
         stage = stage_from_arrays(arrays)
-        yield StoredStage(stage, recall_weights(stage, store))
+        yield StoredStage(stage, recall_weights(stage, store), recall_evidence(stage, store))
         index += 1
 
 
@@ -237,7 +245,8 @@ def _write(joint: StoredRun, runs: Sequence[StoredRun], report: Report, out: Pat
             for stored in run.stages:
                 tasks = tasks_of(stored.stage.size)
                 names += [
-                    f"{stored.stage.folder}/{name}" for name in ("stage", *(task.name for task in tasks))
+                    f"{stored.stage.folder}/{name}"
+                    for name in ("stage", NAME, *(task.name for task in tasks))
                 ]
             for name in names:
                 arrays = source.read(name)

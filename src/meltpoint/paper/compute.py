@@ -19,7 +19,7 @@ from meltpoint.paper.configurations import describe_configurations
 from meltpoint.paper.pictures import draw_pictures
 from meltpoint.paper.shelf import Loaded
 from meltpoint.randomness import Purpose, generator
-from meltpoint.report.compose import mean_error, optimistic_of
+from meltpoint.report.compose import optimistic_of
 from meltpoint.report.duration import Clock
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
 from meltpoint.statistics.estimate import Estimate, finite_or_none
@@ -66,7 +66,7 @@ def describe_log_f(log_f: LogF) -> dict[str, Any]:
     """Means over the test set of log f and of its lower bound."""
     return {
         "mean": float(np.mean(log_f.values)),
-        "stderr": mean_error(log_f),
+        "stderr": log_f.mean_error,
         "mean_bound": float(np.mean(log_f.bound)),
         "examples": len(log_f.values),
     }
@@ -75,7 +75,7 @@ def describe_log_f(log_f: LogF) -> dict[str, Any]:
 def _exact(log_f: LogF, log_z: float) -> dict[str, Any]:
     value = float(np.mean(log_f.values)) - log_z
     return {
-        "estimate": Estimate(value, mean_error(log_f), "exact", "log Z by enumeration").to_dict(),
+        "estimate": Estimate(value, log_f.mean_error, "exact", "log Z by enumeration").to_dict(),
         "log_z": log_z,
     }
 

@@ -9,17 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.estimators.ais import LogZ
+from meltpoint.estimators.evidence import Evidence
+from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_prob_limits
 from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.estimators.pilot import Pilot
 from meltpoint.models.log_f import LogF
 from meltpoint.report.report import PerExample, Report
 from meltpoint.report.settings import Settings
-from meltpoint.report.verdict import WeightDiagnostics, judge
-from meltpoint.statistics.certificate import certify_log_z
+from meltpoint.report.verdict import Doubts, WeightDiagnostics, judge, judge_doubts
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
 from meltpoint.statistics.estimate import Estimate, combined_error
 from meltpoint.statistics.pareto import pareto_k
 from meltpoint.statistics.split_half import split_half_distance, split_half_mean_distance
+
+_UNKNOWN_LOG_F = 0.45  # standard error of an example's log f: fewer than five effective samples
 
 
 def compose(
@@ -34,11 +37,12 @@ def compose(
     pilot: Pilot | None = None,
     alpha: float | None = None,
     interrupted: bool = False,
+    evidence: Evidence | None = None,
 ) -> Report:
     """The report of what the estimators found; `positions` (example,) are RAISE's in the test set.
 
     `alpha` is the probability that each of `between` and the certificates may miss, if it is not all of 1 -
-    confidence because stages share it.
+    confidence because stages share it. Without `evidence` no other start was asked.
     """
     alpha = 1 - settings.confidence if alpha is None else alpha
     forward = log_z.log_weights
@@ -53,6 +57,20 @@ def compose(
         pareto_k(forward),
         float(np.fmax(split_half_distance(forward), split_half_mean_distance(prob.log_weights))),
     )
+    evidence = evidence if evidence and evidence.asked else None
+    log_z_ends = log_z_limits(forward, evidence or Evidence(), alpha)
+    between = mean_log_prob_limits(log_f.mean_limits(alpha), log_z_ends, conservative, alpha)
+    exact = None if exact_log_z is None else exact_of(exact_log_z, log_f)
+    doubts = Doubts(
+        evidence=evidence,
+        ais_log_weights=forward,
+        between=between,
+        exact=exact.value if exact and log_f.is_exact else None,
+        log_f_rise=log_f.mean_rise,
+        log_f_unknown=float(np.mean(log_f.stderrs > _UNKNOWN_LOG_F)),
+    )
+    verdict = judge(gap, diagnostics, settings.tolerance, settings.base)
+    log_z_certificate = certified_log_z(forward, evidence or Evidence(), alpha)
     used = forward if prob.particles > 1 else forward[:0]
     certificate, certified_from = certify_mean_log_prob(*melted, used, 1 - alpha)
     return Report(
@@ -64,17 +82,19 @@ def compose(
         conservative=conservative,
         optimistic=optimistic,
         gap=gap,
-        between=_between(conservative, optimistic, alpha),
-        exact=None if exact_log_z is None else exact_of(exact_log_z, log_f),
+        between=between,
+        upper_bound=float(np.mean(log_f.values)) - log_z_certificate.bound if log_f.is_exact else None,
+        exact=exact,
         log_z=log_z,
         ess=log_z.ess,
         pareto_k=diagnostics.pareto_k,
-        log_f_error=mean_error(log_f),
+        log_f_error=log_f.mean_error,
         control_variate_gain=plain_error / conservative.stderr if conservative.stderr > 0 else math.nan,
         certificate=replace(certificate, confidence=settings.confidence),
         certified_estimate=certified_from,
-        log_z_certificate=replace(certify_log_z(forward, 1 - alpha), confidence=settings.confidence),
-        verdict=judge(gap, diagnostics, settings.tolerance, settings.base),
+        log_z_certificate=replace(log_z_certificate, confidence=settings.confidence),
+        evidence=evidence,
+        verdict=judge_doubts(verdict, doubts, settings.tolerance, settings.base),
         per_example=PerExample(positions, prob.values, prob.stderrs, log_f.values[positions], *melted),
         ais_log_weights=forward,
         seconds=seconds,
@@ -85,20 +105,15 @@ def compose(
 
 def optimistic_of(log_z: LogZ, log_f: LogF) -> Estimate:
     """The mean log-probability of the whole test set that follows from AIS."""
-    error, df = combined_error((log_z.stderr, log_z.ess - 1), (mean_error(log_f), math.inf))
+    error, df = combined_error((log_z.stderr, log_z.ess - 1), (log_f.mean_error, math.inf))
     return Estimate(float(np.mean(log_f.values)) - log_z.value, error, "optimistic", log_z.covers, df=df)
 
 
 def exact_of(log_z: float, log_f: LogF) -> Estimate:
     """The exact mean log-probability, but for the error of log f, if it has one."""
-    error = mean_error(log_f)
-    covers = "nothing to cover: log Z by enumeration" if error == 0 else "log f"
+    error = log_f.mean_error
+    covers = "nothing to cover: log Z by enumeration" if log_f.is_exact else "the noise of log f"
     return Estimate(float(np.mean(log_f.values)) - log_z, error, "exact", covers)
-
-
-def mean_error(log_f: LogF) -> float:
-    """Standard error of the mean of log f over the test set: 0 where log f is exact."""
-    return float(np.sqrt(np.mean(np.square(log_f.stderrs)) / len(log_f.values)))
 
 
 def versions() -> dict[str, str]:
@@ -122,7 +137,7 @@ def _conservative_and_gap(
     in_ais = _shares_of_sum(log_z.log_weights, prob)
     df = log_z.ess - 1
     error, error_df = combined_error(
-        (own, own_df), (_norm(shares * prob.forward_stderrs), df), (mean_error(log_f), math.inf)
+        (own, own_df), (_norm(shares * prob.forward_stderrs), df), (log_f.mean_error, math.inf)
     )
     conservative = Estimate(
         mean,
@@ -149,12 +164,3 @@ def _shares_of_sum(log_weights: NDArray[np.floating], prob: LogProb) -> NDArray[
 
 def _norm(errors: NDArray[np.floating]) -> float:
     return float(np.sqrt(np.sum(np.square(errors))))
-
-
-def _between(conservative: Estimate, optimistic: Estimate, alpha: float) -> tuple[float, float]:
-    """Each end moved outwards by its noise, half of alpha on each side; infinite where the noise is not known."""
-    low = conservative.value - conservative.margin(alpha / 2)
-    high = optimistic.value + optimistic.margin(alpha / 2)
-    # With one particle, or where log f errs, the two may come out in the other order: then neither bounds the other.
-    low, high = min(low, optimistic.value - optimistic.margin(alpha / 2)), max(high, low)
-    return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.estimators.ais import LogZ
+from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.pilot import Pilot
 from meltpoint.models.checks import Floats
 from meltpoint.report.settings import Settings
@@ -43,8 +44,10 @@ class Report:
     `conservative` (RAISE with `particles` particles) and `optimistic` (AIS) are the bracket, `gap` their difference,
     `verdict` what to make of it. `settings` is what was asked for, `pilot` what finding the schedule cost; after
     Ctrl-C the report is `interrupted`, and `per_example` may have fewer examples than were asked for. `between` is an
-    interval for the model's own value with the confidence of the settings, provided that the chains missed no mode;
-    `stages` are those of a run that was asked for a gap.
+    interval for the model's own value with the confidence of the settings, if no start missed a mode; `evidence` says
+    what other starts found, None if they were not asked. The mean log-probability is at most `upper_bound`, with the
+    same confidence and without any condition, where log f is exact. `stages` are those of a run that was asked for
+    a gap.
     """
 
     model: str
@@ -56,6 +59,7 @@ class Report:
     optimistic: Estimate
     gap: Estimate
     between: tuple[float, float]
+    upper_bound: float | None
     exact: Estimate | None
     log_z: Estimate
     ess: float
@@ -70,6 +74,7 @@ class Report:
     ais_log_weights: Floats
     seconds: dict[str, float]
     versions: dict[str, str]
+    evidence: Evidence | None = None
     stages: tuple[StageSummary, ...] = ()
     interrupted: bool = False
 
@@ -100,7 +105,9 @@ class Report:
             "optimistic": self.optimistic.to_dict(),
             "gap": self.gap.to_dict(),
             "between": [finite_or_none(end) for end in self.between],
+            "upper_bound": None if self.upper_bound is None else finite_or_none(self.upper_bound),
             "exact": self.exact.to_dict() if self.exact else None,
+            "evidence": self.evidence.to_dict(self.settings.confidence) if self.evidence else None,
             "verdict": self.verdict.to_dict(),
             "log_z": self.log_z.to_dict(),
             "ess": finite_or_none(self.ess),

@@ -3,6 +3,7 @@
 import math
 import textwrap
 
+from meltpoint.estimators.evidence import MODES
 from meltpoint.report.duration import duration
 from meltpoint.report.report import Report
 from meltpoint.report.stages import StageSummary
@@ -23,7 +24,7 @@ def render(report: Report) -> str:
         ("optimistic (AIS)", report.optimistic),
     ]
     if report.exact:
-        bracket.insert(1, ("exact", report.exact))
+        bracket.insert(1, ("exact" if report.log_f_error == 0 else "exact log Z", report.exact))
     digits = report.gap.digits
     lines = [
         *_wrapped(f"{report.model} on {_count(report.test_examples, 'test example')}, nats per example"),
@@ -45,6 +46,8 @@ def _details(report: Report) -> dict[str, str]:
     estimate = decimals(report.certified_estimate, 2)
     details = {
         "between": _between(report),
+        **_upper_bound(report),
+        **_evidence(report),
         "certificate": f"{report.certificate} (estimated: {estimate}), whatever the number of steps and "
         f"chains; {_annealing_model(report)}",
         "log Z": f"{report.log_z} ({str(report.log_z_certificate).removeprefix('log Z ')}); "
@@ -79,15 +82,46 @@ def _details(report: Report) -> dict[str, str]:
 
 def _between(report: Report) -> str:
     low, high = report.between
-    sure = (
-        f"with {100 * report.settings.confidence:.12g}% confidence, provided that the chains missed no mode"
+    condition = (
+        f"if no start missed a mode: {_count(report.evidence.starts, 'start')} were tried"
+        if report.evidence
+        else "provided that the chains missed no mode"
     )
+    sure = f"with {100 * report.settings.confidence:.12g}% confidence, {condition}"
     shown = [decimals(end, report.gap.digits) for end in (low, high)]
     if math.isfinite(low) and math.isfinite(high):
         return f"{shown[0]} and {shown[1]} {sure}"
     if math.isfinite(high):
         return f"below {shown[1]} {sure}; no lower end is known"
     return "no interval: two chains and two examples are the least that has an error"
+
+
+def _upper_bound(report: Report) -> dict[str, str]:
+    """The side that is guaranteed, where log f is exact."""
+    if report.upper_bound is None or not math.isfinite(report.upper_bound):
+        return {}
+    certain = math.ceil(100 * report.upper_bound) / 100  # rounded up: what is printed is certified too
+    return {
+        "at most": f"mean log p <= {decimals(certain, 2)} with {100 * report.settings.confidence:.12g}% confidence, "
+        "whatever was missed"
+    }
+
+
+def _evidence(report: Report) -> dict[str, str]:
+    """What other starts were asked, and what they said."""
+    evidence = report.evidence
+    if evidence is None:
+        return {}
+    tried = [f"base {finding.name}" for finding in evidence.findings if finding.name != MODES]
+    tried += [_count(evidence.modes, "mean-field mode")] if evidence.modes else []
+    most = evidence.strongest
+    missed = evidence.missed(report.ais_log_weights)
+    if missed is not None:
+        said = f"{missed.nats:.2f} ± {max(missed.nats_error, 0.01):.2f} nats of log Z are missing ({missed.name})"
+    else:
+        said = f"they agree within {max(0.01, most.nats if most else 0.0):.2f} nats of log Z"
+    cost = f"{evidence.chain_steps:,} chain-steps"
+    return {"evidence": f"{' and '.join(tried)}: {said}; {cost}"}
 
 
 def _annealing_model(report: Report) -> str:

@@ -4,9 +4,26 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from meltpoint.estimators.evidence import MODES, Evidence, Finding
 from meltpoint.statistics.estimate import Estimate, decimals
+from meltpoint.statistics.log_space import log_mean_exp
+from meltpoint.units.unit import Floats
 
-Reason: TypeAlias = Literal["agree", "gap", "inverted", "degenerate", "heavy", "halves", "noisy", "target"]
+Reason: TypeAlias = Literal[
+    "agree",
+    "gap",
+    "inverted",
+    "degenerate",
+    "heavy",
+    "halves",
+    "noisy",
+    "exact",
+    "modes",
+    "bases",
+    "log_f",
+    "unchecked",
+    "target",
+]
 
 _ENOUGH_ESS = 5.0
 _SIGMAS = 2.0  # within which noise may lie
@@ -16,6 +33,9 @@ _HEAVY_K = 0.7  # from here on a mean converges too slowly for its standard erro
 _NO_MEAN_K = 1.0
 _HEAVY_FACTOR = 3.0  # on errors that were taken from heavy tails
 _APART_SIGMAS = 5.0  # between halves that are equal by construction: one run in a million
+_ROUNDING = 1e-9  # relative, by which an exact value may miss an interval
+_UNKNOWN_RISE = 0.25  # of the tolerance: what log f may still rise
+_UNKNOWN_EXAMPLES = 0.5  # share of them with too few effective samples of log f
 
 
 @dataclass(frozen=True)
@@ -121,6 +141,86 @@ def _distrust_weights(diagnostics: WeightDiagnostics, error: float, tolerance: f
             "errors are too small. Raise steps and chains.",
         )
     return None
+
+
+@dataclass(frozen=True, eq=False)
+class Doubts:
+    """What may be wrong with a bracket whose two sides agree.
+
+    `evidence` is what other starts found about the path with `ais_log_weights` (chain,), None if they were not asked;
+    `exact` is the exact value, if it is known, to be compared with the interval `between`. The mean of log f may
+    still rise by `log_f_rise` nats, and for a share `log_f_unknown` of the examples too few samples carry it.
+    """
+
+    evidence: Evidence | None
+    ais_log_weights: Floats
+    between: tuple[float, float]
+    exact: float | None = None
+    log_f_rise: float = 0.0
+    log_f_unknown: float = 0.0
+
+
+def judge_doubts(verdict: Verdict, doubts: Doubts, tolerance: float, base: str) -> Verdict:
+    """The verdict after everything that agreement of the two sides does not show: they may be wrong together."""
+    if verdict.reason != "agree":
+        return verdict
+    low, high = doubts.between
+    if doubts.exact is not None:
+        rounding = _ROUNDING * max(1.0, abs(doubts.exact))
+        if not low - rounding <= doubts.exact <= high + rounding:
+            return _distrust(
+                "exact",
+                f"Exact value outside: it is {decimals(doubts.exact, 4)}, and the interval says {decimals(low, 4)} to "
+                f"{decimals(high, 4)}. The chains missed something: raise steps, or use another base. The exact value "
+                "is right.",
+            )
+    evidence = doubts.evidence
+    if evidence is not None:
+        missed = evidence.missed(doubts.ais_log_weights)
+        larger = evidence.larger(doubts.ais_log_weights)
+        if missed is not None:
+            return _modes_missed(missed, larger, base)
+        if larger is not None:
+            return _bases_disagree(larger, float(log_mean_exp(doubts.ais_log_weights)), base)
+    if 2 * doubts.log_f_rise > _UNKNOWN_RISE * tolerance or doubts.log_f_unknown > _UNKNOWN_EXAMPLES:
+        why = (
+            f"for {100 * doubts.log_f_unknown:.0f}% of the examples fewer than five samples carry it"
+            if doubts.log_f_unknown > _UNKNOWN_EXAMPLES
+            else f"with more samples its mean may rise by {decimals(2 * doubts.log_f_rise, 2)} nats"
+        )
+        return _distrust(
+            "log_f",
+            f"log f not known: it is estimated, and {why}, so that AIS's end may be too low. Steps and chains do not "
+            "change that.",
+        )
+    if evidence is None:
+        apart = verdict.sentence.removeprefix("Agree: ").removesuffix(".")
+        return _distrust(
+            "unchecked",
+            f"Agree, not checked for missed modes: {apart}, but both sides miss what no chain has found, and other "
+            "starts were not asked (evidence).",
+        )
+    return verdict
+
+
+def _modes_missed(missed: Finding, larger: Finding | None, base: str) -> Verdict:
+    where = "mean-field modes" if missed.name == MODES else f"base {missed.name}"
+    remedy = f"use base {larger.name}" if larger else "raise steps, or use another base"
+    return _distrust(
+        "modes",
+        f"Modes missed: states found from {where} are out of reach of the chains from base {base}, which lack "
+        f"{decimals(missed.nats, 2)} ± {decimals(max(missed.nats_error, 0.01), 2)} nats of log Z. Both sides are too "
+        f"high by about as much; the interval allows for it. To close it, {remedy}.",
+    )
+
+
+def _bases_disagree(larger: Finding, log_z: float, base: str) -> Verdict:
+    return _distrust(
+        "bases",
+        f"Bases disagree: log Z is {decimals(larger.log_z, 2)} ± {decimals(larger.log_z_stderr, 2)} from base "
+        f"{larger.name} and {decimals(log_z, 2)} from base {base}. Each is a lower bound, so the larger one is nearer "
+        f"to the truth: use base {larger.name}.",
+    )
 
 
 def judge_target(verdict: Verdict, half_width: float, target: float) -> Verdict:
