@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meltpoint.estimators.ais import LogZ
+from meltpoint.estimators.evidence import Evidence, Finding
 from meltpoint.report.report import PerExample, Report
 from meltpoint.report.settings import Settings
 from meltpoint.report.verdict import WeightDiagnostics, judge
@@ -25,8 +26,19 @@ SETTINGS = Settings(
     confidence=0.99,
 )
 
+EVIDENCE = Evidence(
+    (
+        Finding(
+            "uniform", 451.2, 0.2, 0.99, lacking=0.01, stderr=0.01, rare=0.001, log_weights=(451.2, 451.3)
+        ),
+    ),
+    modes=16,
+    chain_steps=1_234_000,
+    seconds=12.5,
+)
 
-# `particles` is a field of both: it is the report's, what was found.
+
+# `particles` and `evidence` are fields of both: they are the report's, what was found.
 _SETTINGS = {field.name for field in fields(Settings)} - {field.name for field in fields(Report)}
 
 
@@ -46,6 +58,7 @@ def made(**changes: Any) -> Report:
         optimistic=Estimate(-86.35, 0.017, "optimistic", "noise"),
         gap=gap,
         between=(-86.55, -86.306),
+        upper_bound=-86.081,
         exact=None,
         log_z=LogZ(451.28, 0.017, "lower bound", "noise", ais_log_weights, 31.4),
         ess=31.4,
@@ -66,6 +79,7 @@ def made(**changes: Any) -> Report:
         ),
         ais_log_weights=ais_log_weights,
         seconds={"AIS": 61.2, "RAISE": 71.0, "total": 132.9},
+        evidence=EVIDENCE,
         versions={"meltpoint": "0.1.0", "numpy": "2.0.0", "numba": "0.61.0", "Python": "3.11.0"},
     )
     asked = {name: changes.pop(name) for name in list(changes) if name in _SETTINGS}

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from meltpoint.estimators.ais import log_z_of
+from meltpoint.estimators.evidence import Evidence, Finding
+from meltpoint.estimators.limits import mean_log_prob_limits
 from meltpoint.estimators.particles import Melted
 from meltpoint.models.log_f import LogF
 from meltpoint.report import compose as composing
-from meltpoint.report.compose import _between, compose
+from meltpoint.report.compose import compose
 from meltpoint.report.settings import Settings
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
@@ -36,7 +38,17 @@ def uncertified(monkeypatch):
     monkeypatch.setattr(composing, "certify_mean_log_prob", lambda *_: (certificate, 0.0))
 
 
-def simulated(rng, particles, spread=0.4, chains=3, ais_chains=120, examples=EXAMPLES, noise=0.0):
+def simulated(
+    rng,
+    particles,
+    spread=0.4,
+    chains=3,
+    ais_chains=120,
+    examples=EXAMPLES,
+    noise=0.0,
+    evidence=None,
+    exact_log_z=None,
+):
     """A report of weights drawn at random; `noise` is the error of log f, as deep models have it."""
     chosen = rng.choice(POPULATION, examples, replace=False)
     forward = rng.normal(LOG_Z - spread**2 / 2, spread, ais_chains)
@@ -45,12 +57,13 @@ def simulated(rng, particles, spread=0.4, chains=3, ais_chains=120, examples=EXA
     return compose(
         "RBM",
         Settings(examples=examples, chains=chains, ais_chains=ais_chains, particles=particles),
-        LogF(estimated, np.full(POPULATION, noise), estimated),
-        None,
+        LogF(estimated, np.full(POPULATION, noise), estimated, np.zeros((POPULATION, 2))),
+        exact_log_z,
         log_z_of(forward),
         Melted(LOG_F[chosen, np.newaxis] - reverse, reverse),
         chosen,
         {"total": 0.0},
+        evidence=evidence,
     )
 
 
@@ -168,22 +181,41 @@ estimates = st.builds(
 )
 
 
-@given(estimates, estimates, st.floats(1e-6, 0.5))
-def test_nor_is_that_of_any_two_numbers(conservative, optimistic, alpha):
-    low, high = _between(conservative, optimistic, alpha)
+@given(estimates, st.tuples(finite, finite), st.tuples(finite, finite), st.floats(1e-6, 0.5))
+def test_nor_is_that_of_any_numbers(conservative, log_f, log_z, alpha):
+    low, high = mean_log_prob_limits(tuple(sorted(log_f)), tuple(sorted(log_z)), conservative, alpha)
     assert low <= high
     if math.isfinite(conservative.value):
-        assert low <= conservative.value - conservative.margin(alpha / 2) or low == -math.inf
-    if math.isfinite(optimistic.value):
-        assert high >= optimistic.value + optimistic.margin(alpha / 2)
+        assert low <= conservative.value - conservative.margin(alpha / 4) or low == -math.inf
 
 
-def test_each_end_is_moved_outwards_by_its_own_noise():
-    ends = Estimate(-90.0, 1.0, "conservative", ""), Estimate(-80.0, 0.5, "optimistic", "")
-    low, high = _between(*ends, 0.05)
-    assert (low, high) == pytest.approx((-90 - 1.959964, -80 + 0.979982), abs=1e-5)
-    low, high = _between(
-        Estimate(-80.0, 0.1, "conservative", ""), Estimate(-90.0, 0.1, "optimistic", ""), 0.05
-    )
-    assert low < -90
-    assert high > -80.2
+def test_without_evidence_agreement_is_not_trusted_and_with_it_it_is():
+    report = simulated(np.random.default_rng(0), None)
+    assert report.verdict.reason == "unchecked"
+    assert report.evidence is None
+    silent = Evidence((Finding("uniform", LOG_Z, 0.1, 1.0, lacking=0.0, stderr=0.0, rare=0.0),))
+    report = simulated(np.random.default_rng(0), None, evidence=silent)
+    assert report.verdict.reason == "agree"
+    assert report.evidence == silent
+
+
+def test_what_other_starts_found_widens_the_interval_downwards():
+    plain = simulated(np.random.default_rng(0), None).between
+    missing = Evidence((Finding("uniform", LOG_Z, 0.1, 0.5, lacking=1.0, stderr=0.1, rare=0.0),))
+    report = simulated(np.random.default_rng(0), None, evidence=missing)
+    assert report.between[1] == plain[1]
+    assert report.between[0] < plain[0] - math.log(2)
+    assert report.verdict.reason == "modes"
+
+
+def test_an_exact_value_outside_is_said_and_called_exact_only_if_log_f_is():
+    silent = Evidence((Finding("uniform", LOG_Z, 0.1, 1.0, lacking=0.0, stderr=0.0, rare=0.0),))
+    right = simulated(np.random.default_rng(0), None, evidence=silent, exact_log_z=LOG_Z)
+    assert right.verdict.reason == "agree"
+    assert right.between[0] <= right.exact.value <= right.between[1]
+    assert right.exact.value <= right.upper_bound == right.exact.value + LOG_Z - right.log_z_certificate.bound
+    wrong = simulated(np.random.default_rng(0), None, evidence=silent, exact_log_z=LOG_Z + 3)
+    assert (wrong.verdict.reason, wrong.verdict.trusted) == ("exact", False)
+    deep = simulated(np.random.default_rng(0), None, noise=0.01, evidence=silent, exact_log_z=LOG_Z + 3)
+    assert deep.verdict.reason != "exact"
+    assert deep.upper_bound is None

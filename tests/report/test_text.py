@@ -9,7 +9,7 @@ from meltpoint.report.stages import StageSummary
 from meltpoint.report.verdict import WeightDiagnostics, judge
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
-from report.made import SETTINGS, made
+from report.made import EVIDENCE, SETTINGS, made
 
 WIDTH = 79
 
@@ -37,8 +37,12 @@ def test_a_whole_report():
             "",
             "Agree: the two estimates are 0.12 nats apart (tolerance 1).",
             "",
-            "between               -86.55 and -86.31 with 99% confidence, provided that the",
-            "                      chains missed no mode",
+            "between               -86.55 and -86.31 with 99% confidence, if no start missed",
+            "                      a mode: 18 starts were tried",
+            "at most               mean log p <= -86.08 with 99% confidence, whatever was",
+            "                      missed",
+            "evidence              base uniform and 16 mean-field modes: they agree within",
+            "                      0.01 nats of log Z; 1,234,000 chain-steps",
             "certificate           mean log p_N, N = 13, of these 4 examples > -89.16 with",
             "                      99% confidence (estimated: -88.00), whatever the number",
             "                      of steps and chains; p_N is the annealing model with N",
@@ -73,7 +77,31 @@ def test_one_particle_is_the_paper_s_annealing_model():
     ],
 )
 def test_an_interval_without_an_end(between, text):
-    assert row(made(between=between), "between").startswith(text)
+    assert row(made(between=between, evidence=None), "between").startswith(text)
+    shown = text.replace(
+        "provided that the chains missed no mode", "if no start missed a mode: 18 starts were tried"
+    )
+    assert row(made(between=between), "between").startswith(shown)
+
+
+def test_what_other_starts_miss_or_that_they_were_not_asked():
+    far = replace(EVIDENCE.findings[0], name="modes", lacking=1.0, stderr=0.1, log_weights=())
+    report = made(evidence=replace(EVIDENCE, findings=(*EVIDENCE.findings, far)))
+    assert row(report, "evidence").startswith(
+        "base uniform and 16 mean-field modes: 0.69 ± 0.05 nats of log Z are missing (modes); "
+    )
+    assert "evidence " not in str(made(evidence=None))
+
+
+def test_a_bound_that_is_printed_is_certified_and_one_that_is_not_known_is_not_printed():
+    assert row(made(upper_bound=-86.0801), "at most").startswith("mean log p <= -86.08 ")
+    assert row(made(upper_bound=-86.0799), "at most").startswith("mean log p <= -86.07 ")
+    assert "at most" not in str(made(upper_bound=None))
+
+
+def test_exact_is_said_only_of_what_is_exact():
+    report = made(exact=Estimate(-86.4, 0.02, "exact", ""), log_f_error=0.02)
+    assert str(report).splitlines()[3] == "exact log Z                         -86.40 ± 0.02"
 
 
 def test_the_stages_and_what_was_asked_for():
@@ -186,6 +214,7 @@ def test_every_setting_is_shown():
         "gap",
         "budget",
         "particles",
+        "evidence",
     }
     report = made(**values, interrupted=True)  # one that is not says what was done
     report = replace(report, verdict=judge(report.gap, WeightDiagnostics(31.4, 50), values["tolerance"]))

@@ -1,10 +1,12 @@
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meltpoint.report.verdict import WeightDiagnostics, judge, judge_target
+from meltpoint.estimators.evidence import Evidence, Finding
+from meltpoint.report.verdict import Doubts, WeightDiagnostics, judge, judge_doubts, judge_target
 from meltpoint.statistics.estimate import Estimate
 
 
@@ -155,3 +157,71 @@ def test_agreement_is_not_enough_if_the_interval_is_wider_than_was_asked_for():
     worse = verdict(9.0, 0.1)
     assert judge_target(worse, 4.6, 0.1) is worse  # what is wrong is said, not that it is not enough
     assert judge_target(agreed, math.inf, 0.1).reason == "target"
+
+
+WEIGHTS = np.log(np.random.default_rng(0).uniform(0.9, 1.1, 400))
+
+
+def finding(name="uniform", log_z=0.0, lacking=0.0, stderr=0.01):
+    return Finding(name, log_z, 0.05, 1.0, lacking, stderr, 0.0, () if name == "modes" else (0.0,) * 32)
+
+
+def doubted(*findings, between=(-87.0, -86.0), tolerance=1.0, agreed=None, **doubts):
+    evidence = Evidence(findings, modes=16) if findings else None
+    return judge_doubts(
+        agreed or verdict(0.1, 0.01), Doubts(evidence, WEIGHTS, between, **doubts), tolerance, "data"
+    )
+
+
+@pytest.mark.parametrize(
+    ("findings", "doubts", "reason"),
+    [
+        ([], {}, "unchecked"),
+        ([finding()], {}, "agree"),
+        ([finding(lacking=0.05)], {}, "agree"),
+        ([finding(lacking=1.0, stderr=0.1)], {}, "modes"),
+        ([finding(lacking=0.3, stderr=0.3)], {}, "agree"),  # a single lucky weight
+        ([finding(), finding("modes", lacking=1.0)], {}, "modes"),
+        ([finding(log_z=0.5)], {}, "bases"),
+        ([finding(log_z=-5.0)], {}, "agree"),  # a lower bound that is lower says nothing
+        ([finding("modes", log_z=0.5)], {}, "agree"),
+        ([finding()], {"exact": -86.5}, "agree"),
+        ([finding()], {"exact": -86.0 + 1e-10}, "agree"),  # rounding
+        ([finding()], {"exact": -85.9}, "exact"),
+        ([finding(lacking=1.0)], {"exact": -85.9}, "exact"),
+        ([finding()], {"log_f_rise": 0.2}, "log_f"),
+        ([finding()], {"log_f_rise": 0.1}, "agree"),
+        ([finding()], {"log_f_rise": math.inf}, "log_f"),
+        ([finding()], {"log_f_unknown": 0.6}, "log_f"),
+        ([], {"log_f_rise": 0.2}, "log_f"),
+    ],
+)
+def test_agreement_is_doubted(findings, doubts, reason):
+    judged = doubted(*findings, **doubts)
+    assert judged.reason == reason
+    assert judged.trusted == (reason == "agree")
+
+
+def test_doubts_say_where_and_how_much():
+    assert doubted().sentence == (
+        "Agree, not checked for missed modes: the two estimates are 0.10 nats apart (tolerance 1), but both sides "
+        "miss what no chain has found, and other starts were not asked (evidence)."
+    )
+    missed = doubted(finding(log_z=0.7, lacking=1.0, stderr=0.1)).sentence
+    assert missed.startswith(
+        "Modes missed: states found from base uniform are out of reach of the chains from base data, which lack "
+        "0.69 ± 0.05 nats of log Z."
+    )
+    assert missed.endswith("use base uniform.")
+    assert "from mean-field modes" in doubted(finding("modes", lacking=1.0)).sentence
+    assert doubted(finding(log_z=0.5)).sentence.startswith(
+        "Bases disagree: log Z is 0.50 ± 0.05 from base uniform and 0.00 from base data."
+    )
+    assert doubted(finding(), exact=-85.9).sentence.startswith(
+        "Exact value outside: it is -85.9000, and the interval says -87.0000 to -86.0000."
+    )
+
+
+def test_what_is_worse_is_not_doubted_but_said():
+    worse = verdict(9.0, 0.1)
+    assert doubted(finding(lacking=1.0), agreed=worse, exact=-80.0) is worse

@@ -42,7 +42,7 @@ def resolve_settings(
     precision: Precision,
     tolerance: float | None,
     confidence: float,
-    evidence: bool,
+    evidence: bool = True,
 ) -> tuple[Settings, Floats | None]:
     """Checked settings, and the betas if they were given. Sizes that stages are to choose are 0."""
     sizes = {"steps": steps, "chains": chains, "examples": examples, "ais_chains": ais_chains}
