@@ -40,7 +40,7 @@ def never(task, done, total):
         ({"train": np.full((2, 4), 0.5)}, "found train with values from 0.5 to 0.5"),
         ({"train": np.zeros((0, 4))}, "found train without a single example"),
         ({"base": "data"}, r"found base='data' without training data, .*: pass train .*or use base='model'"),
-        ({"base": "dbr"}, "found base='dbr', expected 'data', 'model', 'uniform', or a Base"),
+        ({"base": "dbr"}, "found base='dbr', expected 'auto', 'data', 'model', 'uniform', or a Base"),
         ({"base": mp.data_rates(np.zeros((2, 5)))}, "found base rates for 5 units, expected 4"),
         ({"steps": 0}, "found steps=0, expected a whole number from 1 on"),
         ({"steps": -3}, "found steps=-3, expected a whole number from 1 on"),

@@ -51,9 +51,10 @@ def test_reason(gap, error, ess, reason):
 
 
 @pytest.mark.parametrize(
-    ("chains", "ess", "reason"), [(4, 1.9, "degenerate"), (4, 2.1, "agree"), (2, 1.0, "agree")]
+    ("chains", "ess", "reason"),
+    [(4, 1.9, "degenerate"), (4, 4.0, "degenerate"), (2, 2.0, "degenerate"), (5, 5.0, "agree")],
 )
-def test_few_chains_are_not_asked_for_more_than_they_are(chains, ess, reason):
+def test_few_chains_are_not_trusted_however_well_they_agree(chains, ess, reason):
     assert verdict(0.1, 0.1, ess=ess, chains=chains).reason == reason
 
 
@@ -114,7 +115,7 @@ def test_trust_needs_every_number_to_be_known_and_small(gap, error, ess, chains,
     if judged.trusted:
         assert abs(gap) <= tolerance
         assert 2 * error <= tolerance
-        assert ess >= min(5, chains / 2)
+        assert ess >= 5 - 1e-6
 
 
 @given(st.floats(0, 0.5), st.floats(0.01, 0.5))
@@ -215,7 +216,7 @@ def test_doubts_say_where_and_how_much():
     assert missed.endswith("use base uniform.")
     assert "from mean-field modes" in doubted(finding("modes", lacking=1.0)).sentence
     assert doubted(finding(log_z=0.5)).sentence.startswith(
-        "Bases disagree: log Z is 0.50 ± 0.05 from base uniform and 0.00 from base data."
+        "Bases disagree: log Z is 0.50 ± 0.05 from base uniform and 0.01 from base data."
     )
     assert doubted(finding(), exact=-85.9).sentence.startswith(
         "Exact value outside: it is -85.9000, and the interval says -87.0000 to -86.0000."

@@ -39,6 +39,7 @@ MODES = "modes"
 """Name of the finding that mean-field modes give together; others have the names of bases."""
 
 _LEAST_MISSED = 0.1  # nats
+_MOST_NATS = 300.0
 _APART_SIGMAS = 3.0  # between bases: beyond noise
 
 
@@ -229,8 +230,8 @@ def _finding(name: str, starts: Sequence[Start], forward: Floats) -> Finding:
     total = lacking = variance = total_variance = rare = reached = 0.0
     for start in starts:
         reach = reach_of(forward, start.log_reverse_weights)
-        # A start that is 700 nats above the path would overflow, and says no more than one that is 600 above.
-        mass = math.exp(min(600.0, float(log_mean_exp(start.log_weights)) - log_z))
+        # The square of a larger one would overflow, and says no more.
+        mass = math.exp(min(_MOST_NATS, float(log_mean_exp(start.log_weights)) - log_z))
         beyond = 1 - reach
         relative = float(log_mean_error(start.log_weights))
         total += mass

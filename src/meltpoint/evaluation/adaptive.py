@@ -167,16 +167,16 @@ def close_gap(context: Context, execution: Execution, clock: Clock, watch: Watch
         asked.append(recall_evidence(stage, execution.store) if s.evidence else None)
         planner.learn(stage, result, execution.threads, asked[-1])
         # Asked only where it may be the last stage: the others are not reported.
-        if s.evidence and asked[-1] is None and planner.summaries[-1].half_width <= planner.target:
+        if s.evidence and asked[-1] is None and planner.half_widths[-1] <= planner.target:
             interrupted = ask(index)
         if watch:
             watch(planner.summaries[-1])
         if interrupted:
             break
-    best = best_of(planner.summaries)
+    best = best_of(planner.half_widths)
     while s.evidence and asked and asked[best] is None and not interrupted:
         interrupted = ask(best)
-        best = best_of(planner.summaries)
+        best = best_of(planner.half_widths)
     report = report_of(
         s,
         context.log_f,
@@ -238,8 +238,13 @@ def report_of(
     )
 
 
+def half_width_of(report: Report) -> float:
+    """Half the width of the interval."""
+    return (report.between[1] - report.between[0]) / 2
+
+
 def summary_of(report: Report, stage: Stage) -> StageSummary:
-    """What a stage was, and what it found."""
+    """What a stage was, and what it found by itself: the report is one without evidence."""
     alpha = alpha_of(stage.index, 1 - report.settings.confidence)
     return StageSummary(
         **vars(stage.size),
@@ -247,21 +252,21 @@ def summary_of(report: Report, stage: Stage) -> StageSummary:
         conservative=report.conservative.value,
         optimistic=report.optimistic.value,
         upper=report.gap.value + report.gap.margin(alpha),
-        half_width=(report.between[1] - report.between[0]) / 2,
+        half_width=half_width_of(report),
         ess=report.ess,
     )
 
 
-def best_of(stages: Sequence[StageSummary]) -> int:
+def best_of(half_widths: Sequence[float]) -> int:
     """Which stage is reported: that with the smallest interval, the first without any."""
-    return int(np.argmin([stage.half_width for stage in stages])) if stages else 0
+    return int(np.argmin(half_widths)) if half_widths else 0
 
 
 def with_stages(report: Report, stages: Sequence[StageSummary]) -> Report:
     """The report of a run in stages: what they were, and whether the gap that was asked for was reached."""
     target, verdict = report.settings.gap, report.verdict
     if target is not None and stages:
-        verdict = judge_target(verdict, stages[best_of(stages)].half_width, target)
+        verdict = judge_target(verdict, half_width_of(report), target)
     return replace(report, stages=tuple(stages), verdict=verdict)
 
 
@@ -297,11 +302,14 @@ class _Planner:
         self._measured: Measured | None = None
         self.target = context.settings.gap or 0.0
         self.summaries: list[StageSummary] = []
+        self.half_widths: list[
+            float
+        ] = []  # of the same stages, with what other starts say where they were asked
 
     @property
     def known(self) -> float:
         """Half the width of the smallest interval so far."""
-        return min((summary.half_width for summary in self.summaries), default=math.inf)
+        return min(self.half_widths, default=math.inf)
 
     def decide(self, index: int) -> Size | None:
         """The size of the next stage, None to stop."""
@@ -322,7 +330,7 @@ class _Planner:
     @property
     def _widening(self) -> float:
         """How much wider the last interval was than its size had let expect: skewed weights, and what they lack."""
-        wider = self.summaries[-1].half_width / self._predicted
+        wider = self.half_widths[-1] / self._predicted
         return min(_MOST_WIDENING, max(1.0, wider)) if math.isfinite(wider) else 1.0
 
     def _sigmas(self, index: int) -> float:
@@ -332,10 +340,11 @@ class _Planner:
     def learn_evidence(self, k: int, stage: Stage, weights: StageWeights, starts: Starts | None) -> None:
         """Take in what other starts say of stage k."""
         context = self._context
-        report = report_of(
-            context.settings, context.log_f, None, context.origin, [(stage, weights)], {}, starts=starts
+        self.half_widths[k] = half_width_of(
+            report_of(
+                context.settings, context.log_f, None, context.origin, [(stage, weights)], {}, starts=starts
+            )
         )
-        self.summaries[k] = summary_of(report, stage)
 
     def learn(self, stage: Stage, result: StageResult, threads: int, starts: Starts | None) -> None:
         """Take in what a complete stage has measured, and what other starts say of it, if they were asked before."""
@@ -344,9 +353,12 @@ class _Planner:
         assert log_z is not None, "a complete stage has both"
         assert melted is not None, "a complete stage has both"
         report = report_of(
-            context.settings, context.log_f, None, context.origin, [(stage, weights)], {}, starts=starts
+            context.settings, context.log_f, None, context.origin, [(stage, weights)], seconds={}
         )
         self.summaries.append(summary_of(report, stage))
+        self.half_widths.append(half_width_of(report))
+        if starts is not None:
+            self.learn_evidence(stage.index, stage, weights, starts)
         measured = measure(
             melted,
             context.log_f.values[stage.positions],

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from meltpoint.errors import InputError
 from meltpoint.estimators.evidence import Starts
-from meltpoint.evaluation.adaptive import best_of, report_of, summary_of, with_stages
+from meltpoint.evaluation.adaptive import best_of, half_width_of, report_of, summary_of, with_stages
 from meltpoint.evaluation.evidence import NAME, recall_evidence
 from meltpoint.evaluation.execute import recall_weights
 from meltpoint.evaluation.prerequisites import (
@@ -111,9 +111,11 @@ class StoredRun:
         complete = [stored for stored in begun if stored.weights.complete]
         reports = [self._parts_report([stored]) for stored in complete or begun[:1]]
         summaries = [
-            summary_of(report, stored.stage) for report, stored in zip(reports, complete, strict=False)
+            summary_of(self._parts_report([replace(stored, starts=None)]), stored.stage)
+            for stored in complete
         ]
-        return with_stages(reports[best_of(summaries)], summaries)
+        best = best_of([half_width_of(report) for report in reports[: len(complete)]])
+        return with_stages(reports[best], summaries)
 
 
 def read_run(folder: str | os.PathLike[str]) -> StoredRun:

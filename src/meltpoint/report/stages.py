@@ -10,8 +10,8 @@ from meltpoint.statistics.estimate import finite_or_none
 class StageSummary:
     """One stage: its size, its bracket, the upper end of its gap's confidence interval, and AIS's effective chains.
 
-    `half_width` is that of the interval `between`: the model's value is known to plus or minus so many nats, as far as
-    no mode was missed.
+    `half_width` is that of the interval `between` from the stage's own weights: the model's value is known to plus or
+    minus so many nats, as far as no mode was missed. Other starts may widen the interval of the stage that is reported.
     """
 
     steps: int

@@ -120,7 +120,7 @@ def judge(gap: Estimate, diagnostics: WeightDiagnostics, tolerance: float, base:
 
 def _distrust_weights(diagnostics: WeightDiagnostics, error: float, tolerance: float) -> Verdict | None:
     # Not "ess < …": an effective sample size that is NaN must not pass.
-    if not diagnostics.ess >= min(_ENOUGH_ESS, diagnostics.ais_chains / 2):
+    if not diagnostics.ess >= _ENOUGH_ESS * (1 - _ROUNDING):
         return _distrust(
             "degenerate",
             f"Degenerate weights: of {diagnostics.ais_chains:,} AIS chains as few as {diagnostics.ess:.1f} carry the "
@@ -225,7 +225,7 @@ def _bases_disagree(larger: Finding, log_z: float, base: str) -> Verdict:
 
 def judge_target(verdict: Verdict, half_width: float, target: float) -> Verdict:
     """The verdict of a run that was asked for a gap: agreement is not enough if its interval is wider."""
-    if verdict.reason != "agree" or half_width <= target:
+    if verdict.reason not in ("agree", "unchecked") or half_width <= target:
         return verdict
     return _distrust(
         "target",
