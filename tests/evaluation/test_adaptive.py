@@ -43,12 +43,11 @@ def stiff():
 def plan(patch, all_steps=STEPS):
     """Stages of these steps, as long as there is time: tests must not depend on what the planner likes."""
 
-    def following(measured, target, sigmas, known, available, segments, affordable):
-        after = all_steps[all_steps.index(measured.steps) + 1 :]
-        return Size(after[0], 20, 2, 64) if after and affordable > 0 else None
+    def decide(planner, index):
+        enough = index == 0 or planner._budget.left > 0
+        return Size(all_steps[index], 20, 2, 64) if index < len(all_steps) and enough else None
 
-    patch.setattr(adaptive, "first_size", lambda *_: Size(all_steps[0], 20, 2, 64))
-    patch.setattr(adaptive, "next_size", following)
+    patch.setattr(adaptive._Planner, "decide", decide)
 
 
 @pytest.fixture
@@ -336,12 +335,14 @@ def test_a_run_killed_between_stages_is_not_finished(tmp_path, monkeypatch, plan
     class Killed(BaseException):
         pass
 
-    run, decide = tmp_path / "run", adaptive.next_size
+    run, decide = tmp_path / "run", adaptive._Planner.decide
 
-    def killed(*arguments):
-        raise Killed
+    def killed(planner, index):
+        if index:
+            raise Killed
+        return decide(planner, index)
 
-    monkeypatch.setattr(adaptive, "next_size", killed)
+    monkeypatch.setattr(adaptive._Planner, "decide", killed)
     with pytest.raises(Killed):
         mp.evaluate(rbm(), bits(), run=run, **PLANNED)
     stored = read_run(run)
@@ -349,10 +350,10 @@ def test_a_run_killed_between_stages_is_not_finished(tmp_path, monkeypatch, plan
     assert stored.report().interrupted
     assert stored.report().stages == planned.stages[:1]
     # The same for a run that was finished, and then asked for more.
-    monkeypatch.setattr(adaptive, "next_size", decide)
+    monkeypatch.setattr(adaptive._Planner, "decide", decide)
     mp.evaluate(rbm(), bits(), run=run, gap=100.0, budget="1h")
     assert read_run(run).complete
-    monkeypatch.setattr(adaptive, "next_size", killed)
+    monkeypatch.setattr(adaptive._Planner, "decide", killed)
     with pytest.raises(Killed):
         mp.evaluate(rbm(), bits(), run=run, **PLANNED)
     assert not read_run(run).complete
