@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from typer.testing import CliRunner
 
 import meltpoint as mp
@@ -20,6 +21,14 @@ from meltpoint.files.models import read_note
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: CliRunner().invoke(app, ["train", *arguments])
+
+
+@pytest.fixture
+def ctrl_c_interrupts():
+    """A test run that was started in the background ignores SIGINT, and so would its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_rbm_on_a_named_data_set(run):
@@ -89,8 +98,44 @@ def test_wrong_input_is_one_sentence_and_exit_code_2(run, arguments, message):
     assert result.stdout == ""
 
 
+def test_the_help_shows_the_defaults_of_the_settings(run):
+    shown = " ".join(run("--help").output.replace("│", " ").split())
+    for text in ("(30, or 3,000 updates)", "(0.2; dbm: 0.1)", "(5%, at most 1,000)", "(0.0001)"):
+        assert text in shown
+
+
+def test_a_folder_that_does_not_exist_is_noticed_before_training(run):
+    result = run("rbm", "--data", "digits", "--hidden", "4", "--out", "none/model.npz")
+    assert result.exit_code == 2
+    assert "create the folder first" in result.stderr
+    assert "epoch" not in result.stderr
+
+
+def test_a_second_training_of_the_same_model_is_refused(run, tmp_path):
+    arguments = ("rbm", "--data", "bars-and-stripes", "--hidden", "4", "--epochs", "2", "--out", "model.npz")
+    folder = tmp_path / ".model.checkpoint.npz.lock"
+    folder.mkdir()
+    with FileLock(folder / "lock"):
+        result = run(*arguments)
+    assert result.exit_code == 2
+    assert "another training" in result.stderr
+    assert run(*arguments).exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
+
+
+def test_a_full_disk_is_told_and_the_model_still_comes(run, monkeypatch):
+    def full(*_):
+        raise mp.InputError(found="no space left on the disk", expected="some", remedy="free some space")
+
+    monkeypatch.setattr("meltpoint.training.checkpoint.write_piece", full)
+    result = run("rbm", "--data", "bars-and-stripes", "--hidden", "4", "--epochs", "2", "--out", "model.npz")
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.count("The training goes on") == 1
+    assert repr(mp.load("model.npz")) == "RBM 16-4"
+
+
 @pytest.mark.slow
-def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):
+def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, ctrl_c_interrupts):
     command = [sys.executable, "-c", "from meltpoint.cli import main; main()", "train", "rbm"]
     command += ["--data", "digits", "--hidden", "300", "--epochs", "60", "--batch", "5"]
     out, saved = tmp_path / "model.npz", tmp_path / "model.checkpoint.npz"

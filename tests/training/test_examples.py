@@ -6,13 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.errors import InputError
-from meltpoint.training.draws import stream
-from meltpoint.training.examples import checked, shuffled
+from meltpoint.training.loop import check_examples, shuffled_batches
+from meltpoint.training.phases import random_stream
+from meltpoint.training.settings import TrainingSettings
 
 
 @given(st.integers(1, 300), st.integers(1, 400), st.integers(0, 5))
 def test_an_epoch_shows_every_example_once(n, size, seed):
-    batches = shuffled(n, size, np.random.default_rng(seed))
+    n_batches = TrainingSettings(batch=size).n_batches(n)
+    batches = shuffled_batches(n, n_batches, np.random.default_rng(seed))
     assert sorted(np.concatenate(batches)) == list(range(n))
     assert all(min(n, size) <= len(batch) < 2 * size for batch in batches)
 
@@ -20,12 +22,12 @@ def test_an_epoch_shows_every_example_once(n, size, seed):
 def test_bits_pass_unchanged():
     bits = np.array([[0, 1], [1, 1]], np.uint8)
     for data in (bits, bits.astype(bool), bits.astype(float), bits.tolist()):
-        np.testing.assert_array_equal(checked(data, "data").bits(slice(None), stream(0)), bits)
+        np.testing.assert_array_equal(check_examples(data, "data").bits(slice(None), random_stream(0)), bits)
 
 
 def test_grey_values_are_drawn_anew_with_their_probabilities():
-    examples = checked(np.tile([0.0, 0.25, 1.0], (40_000, 1)), "data")
-    first, second = (examples.bits(slice(None), stream(0, epoch)) for epoch in (1, 2))
+    examples = check_examples(np.tile([0.0, 0.25, 1.0], (40_000, 1)), "data")
+    first, second = (examples.bits(slice(None), random_stream(0, epoch)) for epoch in (1, 2))
     assert (first != second).any()
     assert first[:, 0].sum() == 0
     assert first[:, 2].all()
@@ -33,7 +35,7 @@ def test_grey_values_are_drawn_anew_with_their_probabilities():
 
 
 def test_rates_are_smoothed():
-    np.testing.assert_allclose(checked([[0, 1], [0, 1]], "data").rates, [1 / 4, 3 / 4])
+    np.testing.assert_allclose(check_examples([[0, 1], [0, 1]], "data").rates, [1 / 4, 3 / 4])
 
 
 @pytest.mark.parametrize(
@@ -49,9 +51,9 @@ def test_rates_are_smoothed():
 )
 def test_what_cannot_be_trained_on_is_refused_with_a_remedy(data, message):
     with pytest.raises(InputError, match=message):
-        checked(data, "data")
+        check_examples(data, "data")
 
 
 def test_validation_must_be_as_wide_as_the_data():
     with pytest.raises(InputError, match="label column"):
-        checked([[0, 1]], "validation", width=3)
+        check_examples([[0, 1]], "validation", width=3)

@@ -4,9 +4,17 @@ import numpy as np
 import pytest
 from scipy.special import expit, logsumexp, xlogy
 
-from meltpoint.training.ascent import at_rest, climb
-from meltpoint.training.machine import Machine, machine_of
-from meltpoint.training.phases import Gradient, centre, dream, gradient, infer, log_f_bound
+from meltpoint.training.optimiser import sgd_step, zero_velocity
+from meltpoint.training.phases import (
+    Gradient,
+    TrainableDBM,
+    centre,
+    data_phase,
+    gradient,
+    log_f_bound,
+    model_phase,
+    trainable_dbm,
+)
 from oracle.derivatives import (
     bernoulli,
     derivative,
@@ -22,22 +30,22 @@ DATA = np.array([[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 0, 1]], np.uint8)
 KIND = np.dtype(np.float64)
 
 
-def machine(parameters, copies=None) -> Machine:
-    """A float64 machine with copies of these parameters: all weights, then all biases."""
-    return machine_of([p.copy() for p in parameters], copies or (1,) * ((len(parameters) + 1) // 2))
+def dbm_of(parameters, copies=None) -> TrainableDBM:
+    """A float64 DBM with copies of these parameters: all weights, then all biases."""
+    return trainable_dbm([p.copy() for p in parameters], copies or (1,) * ((len(parameters) + 1) // 2))
 
 
-def expected_update(machine: Machine, data, model_states, weights, sweeps=0) -> Gradient:
+def expected_update(dbm: TrainableDBM, data, model_states, weights, sweeps=0) -> Gradient:
     """The update averaged over model phases: the states of one chain each, with these probabilities."""
-    inferred = infer(machine, data, sweeps)
+    inferred = data_phase(dbm, data, sweeps)
     updates = [
         gradient(inferred, [layer[i : i + 1] for layer in model_states], KIND)
         for i in np.flatnonzero(weights)
     ]
     weights = weights[weights != 0]
     return Gradient(
-        tuple(np.tensordot(weights, [u.pairs[k] for u in updates], 1) for k in range(len(machine.couplings))),
-        tuple(np.tensordot(weights, [u.units[k] for u in updates], 1) for k in range(machine.n_layers)),
+        tuple(np.tensordot(weights, [u.pairs[k] for u in updates], 1) for k in range(len(dbm.couplings))),
+        tuple(np.tensordot(weights, [u.units[k] for u in updates], 1) for k in range(dbm.n_layers)),
     )
 
 
@@ -59,15 +67,17 @@ def log_likelihood(parameters) -> float:
     return float(visible_log_probabilities(parameters)[codes].mean())
 
 
-def model_phase_by_enumeration(machine: Machine, monkeypatch, parameters, starts, start_weights):
-    """Every outcome of one `dream` step from the odd states `starts`, and its probability."""
+def model_phase_by_enumeration(dbm: TrainableDBM, monkeypatch, parameters, starts, start_weights):
+    """Every outcome of one `model_phase` step from the odd states `starts`, and its probability."""
     outcomes = all_states(parameters[0].shape[0])
     odd = np.repeat(starts, len(outcomes), axis=0)
     drawn = np.tile(outcomes, (len(starts), 1))
-    weights = np.repeat(start_weights, len(outcomes)) * bernoulli(drawn, machine.probabilities(0, [odd, odd]))
+    weights = np.repeat(start_weights, len(outcomes)) * bernoulli(drawn, dbm.probabilities(0, [odd, odd]))
     with monkeypatch.context() as patch:
-        patch.setattr(Machine, "draw", lambda _, layer, rates, __: drawn if layer == 0 else np.round(rates))
-        states, _ = dream(machine, [odd], 1, np.zeros((1, 4, 32), np.uint32))
+        patch.setattr(
+            TrainableDBM, "draw_layer", lambda _, layer, rates, __: drawn if layer == 0 else np.round(rates)
+        )
+        states, _ = model_phase(dbm, [odd], 1, np.zeros((1, 4, 32), np.uint32))
     return states, weights
 
 
@@ -82,7 +92,7 @@ def hidden_marginal(parameters):
 def test_persistent_chains_in_equilibrium_give_the_exact_gradient(monkeypatch):
     parameters = random_parameters([4, 3], seed=1)
     hidden, probabilities = hidden_marginal(parameters)
-    rbm = machine(parameters)
+    rbm = dbm_of(parameters)
     states, weights = model_phase_by_enumeration(rbm, monkeypatch, parameters, hidden, probabilities)
     assert weights.sum() == pytest.approx(1, abs=1e-12)
     assert_same(expected_update(rbm, DATA, states, weights), derivative(log_likelihood, parameters))
@@ -92,10 +102,10 @@ def test_contrastive_divergence_is_at_rest_where_the_data_are_the_model(monkeypa
     # CD-1 is not the gradient of the likelihood, but its expectation must vanish at the same place.
     parameters = random_parameters([4, 3], seed=2)
     (visible, hidden), joint = joint_states(parameters)
-    rbm = machine(parameters)
+    rbm = dbm_of(parameters)
     states, weights = model_phase_by_enumeration(rbm, monkeypatch, parameters, hidden, joint)
-    data_phase = infer(rbm, visible, 0)
-    data_pairs = np.einsum("s,si,sj->ij", joint, *data_phase)
+    inferred = data_phase(rbm, visible, 0)
+    data_pairs = np.einsum("s,si,sj->ij", joint, *inferred)
     model_pairs = np.einsum("s,si,sj->ij", weights, *states)
     np.testing.assert_allclose(data_pairs, model_pairs, rtol=0, atol=1e-12)
 
@@ -104,7 +114,7 @@ def test_contrastive_divergence_from_elsewhere_is_not_the_gradient(monkeypatch):
     # The mutant beside the two tests above: chains out of equilibrium must show.
     parameters = random_parameters([4, 3], seed=1)
     hidden, _ = hidden_marginal(parameters)
-    rbm = machine(parameters)
+    rbm = dbm_of(parameters)
     uniform = np.full(len(hidden), 1 / len(hidden))
     states, weights = model_phase_by_enumeration(rbm, monkeypatch, parameters, hidden, uniform)
     update = expected_update(rbm, DATA, states, weights)
@@ -112,10 +122,10 @@ def test_contrastive_divergence_from_elsewhere_is_not_the_gradient(monkeypatch):
 
 
 @pytest.mark.parametrize("copies", [(2, 1), (1, 2), (2, 2)])
-def test_doubled_layers_give_the_gradient_of_the_tied_machine(copies):
+def test_doubled_layers_give_the_gradient_of_the_tied_model(copies):
     parameters = random_parameters([3, 2], seed=3)
-    doubled = machine(parameters, copies)
-    # The tied machine written out: its joint states, summed over copies, are the counts `dream` works with.
+    doubled = dbm_of(parameters, copies)
+    # The tied model written out: its joint states, summed over copies, are the counts `model_phase` works with.
     weights, visible_bias, hidden_bias = parameters
     full = [np.tile(weights, copies), np.tile(visible_bias, copies[0]), np.tile(hidden_bias, copies[1])]
     (visible, _), probabilities = joint_states(full)
@@ -130,10 +140,10 @@ def test_mean_field_gives_the_gradient_of_its_bound():
     sweeps = 200  # to the fixed point, where the bound is stationary in the means
 
     def objective(moved) -> float:
-        dbm = machine(moved)
-        return float(log_f_bound(dbm, infer(dbm, DATA, sweeps)).mean()) - log_z(moved)
+        dbm = dbm_of(moved)
+        return float(log_f_bound(dbm, data_phase(dbm, DATA, sweeps)).mean()) - log_z(moved)
 
-    dbm = machine(parameters)
+    dbm = dbm_of(parameters)
     states, probabilities = joint_states(parameters)
     visible, _, top = states
     update = expected_update(dbm, DATA, [visible, dbm.probabilities(1, states), top], probabilities, sweeps)
@@ -142,16 +152,16 @@ def test_mean_field_gives_the_gradient_of_its_bound():
 
 def test_the_bound_is_a_bound_and_exact_for_one_hidden_layer():
     parameters = random_parameters([4, 3], seed=5)
-    rbm = machine(parameters)
+    rbm = dbm_of(parameters)
     log_p = visible_log_probabilities(parameters)
     codes = DATA.astype(int) @ (1 << np.arange(4)[::-1])
     np.testing.assert_allclose(
-        log_f_bound(rbm, infer(rbm, DATA, 0)) - log_z(parameters), log_p[codes], rtol=0, atol=1e-12
+        log_f_bound(rbm, data_phase(rbm, DATA, 0)) - log_z(parameters), log_p[codes], rtol=0, atol=1e-12
     )
     deep = random_parameters([4, 3, 2], seed=6, scale=1.5)
-    dbm = machine(deep)
+    dbm = dbm_of(deep)
     exact = visible_log_probabilities(deep)[codes]
-    bounds = [log_f_bound(dbm, infer(dbm, DATA, sweeps)) - log_z(deep) for sweeps in (0, 1, 100)]
+    bounds = [log_f_bound(dbm, data_phase(dbm, DATA, sweeps)) - log_z(deep) for sweeps in (0, 1, 100)]
     assert (bounds[2] < exact).all()
     assert bounds[0].mean() < bounds[1].mean() < bounds[2].mean()
 
@@ -159,11 +169,11 @@ def test_the_bound_is_a_bound_and_exact_for_one_hidden_layer():
 @pytest.mark.parametrize("copies", [(2, 1), (1, 2), (2, 2)])
 def test_the_bound_counts_every_copy(copies):
     weights, visible_bias, hidden_bias = parameters = random_parameters([3, 2], seed=10)
-    doubled = machine(parameters, copies)
+    doubled = dbm_of(parameters, copies)
     full = [np.tile(weights, copies), np.tile(visible_bias, copies[0]), np.tile(hidden_bias, copies[1])]
     for example in DATA[:, :3]:
         exact = tied_log_likelihood(parameters, copies, example[np.newaxis]) + log_z(full)
-        bound = log_f_bound(doubled, infer(doubled, example[np.newaxis], 0))
+        bound = log_f_bound(doubled, data_phase(doubled, example[np.newaxis], 0))
         np.testing.assert_allclose(bound, [exact], rtol=0, atol=1e-12)
 
 
@@ -174,7 +184,7 @@ def test_mean_field_against_plain_numpy():
     for _ in range(3):
         means1 = expit(DATA @ weights1 + means2 @ weights2.T + bias1)
         means2 = expit(means1 @ weights2 + bias2)
-    states = infer(machine(parameters), DATA, 3)
+    states = data_phase(dbm_of(parameters), DATA, 3)
     np.testing.assert_allclose(states[1], means1, rtol=0, atol=1e-12)
     np.testing.assert_allclose(states[2], means2, rtol=0, atol=1e-12)
     entropy = -sum((xlogy(m, m) + xlogy(1 - m, 1 - m)).sum(axis=1) for m in (means1, means2))
@@ -185,7 +195,7 @@ def test_mean_field_against_plain_numpy():
         + np.einsum("ni,ij,nj->n", DATA, weights1, means1)
         + np.einsum("ni,ij,nj->n", means1, weights2, means2)
     )
-    np.testing.assert_allclose(log_f_bound(machine(parameters), states), energy + entropy, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(log_f_bound(dbm_of(parameters), states), energy + entropy, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("sizes", [[4, 3], [4, 3, 2]])
@@ -220,8 +230,8 @@ def test_centring_is_the_gradient_in_centred_coordinates(sizes):
 @pytest.mark.parametrize("centred", [False, True])
 def test_exact_gradient_training_raises_the_likelihood_at_every_step(centred):
     parameters = random_parameters([4, 3], seed=9)
-    rbm = machine(parameters)
-    ascent = at_rest(rbm)
+    rbm = dbm_of(parameters)
+    optimiser = zero_velocity(rbm)
     offsets = [DATA.mean(axis=0), np.full(3, 0.5)]
     values = [log_likelihood(rbm.parameters)]
     for _ in range(150):
@@ -229,7 +239,7 @@ def test_exact_gradient_training_raises_the_likelihood_at_every_step(centred):
         update = expected_update(rbm, DATA, [visible, rbm.probabilities(1, [visible])], probabilities)
         if centred:
             centre(update, offsets)
-        climb(rbm, ascent, update, rate=0.2, momentum=0.0, weight_decay=0.0)
+        sgd_step(rbm, optimiser, update, rate=0.2, momentum=0.0, weight_decay=0.0)
         values.append(log_likelihood(rbm.parameters))
     assert (np.diff(values) > 0).all()
     assert values[-1] > values[0] + 1.0

@@ -10,14 +10,11 @@ from meltpoint.datasets import load
 from meltpoint.errors import InputError
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.models.dbn import DBN
-from meltpoint.training.dbm import composed, train_dbm
+from meltpoint.training.dbm import compose_layers, train_dbm
 from meltpoint.training.dbn import train_dbn
-from meltpoint.training.draws import stream
-from meltpoint.training.machine import machine_of
-from meltpoint.training.phases import infer
+from meltpoint.training.loop import Recognition
+from meltpoint.training.phases import data_phase, random_stream, trainable_dbm
 from meltpoint.training.rbm import train_rbm
-from meltpoint.training.settings import Settings, settings_of_stages
-from meltpoint.training.stage import Recognition
 from oracle.derivatives import random_parameters, visible_log_probabilities
 from oracle.tables import all_states
 
@@ -25,12 +22,12 @@ STRIPES = np.repeat([[0, 0, 1, 1, 0, 1], [1, 1, 0, 0, 1, 0]], 100, axis=0).astyp
 
 
 def divergence(log_p, parameters) -> float:
-    """From the distribution log_p (visible state,) to a layered machine's."""
+    """From the distribution log_p (visible state,) to a layered model's."""
     return float(np.exp(log_p) @ (log_p - visible_log_probabilities(parameters)))
 
 
 def examples_of(sizes, n) -> tuple[np.ndarray, np.ndarray]:
-    """Visible states drawn from a random machine, and its distribution (visible state,)."""
+    """Visible states drawn from a random dbm, and its distribution (visible state,)."""
     parameters = random_parameters(sizes, seed=1, scale=3.0)
     weights, biases = parameters[: len(sizes) - 1], parameters[len(sizes) - 1 :]
     for bias in biases:
@@ -133,6 +130,8 @@ def test_any_allowed_choice_trains_deep_models(chosen):
         ({"learning_rate": float("nan")}, "learning_rate"),
         ({"momentum": 1.0}, "momentum"),
         ({"averaged": 1.5}, "averaged"),
+        ({"learning_rate": "fast"}, "learning_rate"),
+        ({"centred": "maybe"}, "centred"),
         ({"method": "cd", "chains": 10}, "leave chains out"),
         ({"seed": -1}, "seed"),
         ({"validation": STRIPES[:, :3]}, "label column"),
@@ -150,43 +149,27 @@ def test_a_diverging_run_says_so():
         )
 
 
-def test_options_may_differ_from_stage_to_stage():
-    base = {"method": "cd", "k": 1, "batch": 10, "learning_rate": 0.1, "schedule": "linear", "momentum": 0.0}
-    base |= {"weight_decay": 0.0, "averaged": 0.0, "centred": True, "chains": None}
-    first, second = settings_of_stages(2, epochs=[3, 4], **base)
-    assert (first.epochs, second.epochs, second.k) == (3, 4, 1)
-    with pytest.raises(InputError, match="one for each stage"):
-        settings_of_stages(2, epochs=[3, 4, 5], **base)
-
-
-def test_the_learning_rate_falls_to_zero_or_stays():
-    linear = Settings("cd", 1, 1, 1, 0.4, "linear", 0.0, 0.0, 0.0, True, None)
-    assert [linear.rate(share) for share in (0.0, 0.5, 1.0)] == [0.4, 0.2, 0.0]
-    constant = Settings("cd", 1, 1, 1, 0.4, "constant", 0.0, 0.0, 0.0, True, None)
-    assert constant.rate(0.7) == 0.4
-
-
 def test_recognition_doubles_where_the_machine_was_trained_doubled():
     weights = np.array([[3.0]], np.float32)
     zero = np.zeros(1, np.float32)
     for copies, expected in (((1, 1), 1 / (1 + np.exp(-3))), ((2, 1), 1 / (1 + np.exp(-6)))):
-        lift = Recognition((machine_of([weights, zero, zero], copies),))
-        drawn = lift(np.ones((40_000, 1), np.uint8), stream(0))
+        recognition = Recognition((trainable_dbm([weights, zero, zero], copies),))
+        drawn = recognition(np.ones((40_000, 1), np.uint8), random_stream(0))
         assert abs(drawn.mean() - expected) < 5 * np.sqrt(expected * (1 - expected) / 40_000)
 
 
 def test_composing_keeps_the_total_input_of_a_middle_layer():
-    # In the doubled machines h1 receives 2 W1 v + b or 2 W2 h2 + c; composed, the half of both.
+    # In the doubled machines h1 receives 2 W1 v + b or 2 W2 h2 + c; compose_layers, the half of both.
     rng = np.random.default_rng(0)
-    low = machine_of([rng.normal(size=s).astype(np.float32) for s in ((4, 3), (4,), (3,))], (2, 1))
-    high = machine_of([rng.normal(size=s).astype(np.float32) for s in ((3, 2), (3,), (2,))], (1, 2))
-    dbm = composed([low, high])
+    low = trainable_dbm([rng.normal(size=s).astype(np.float32) for s in ((4, 3), (4,), (3,))], (2, 1))
+    high = trainable_dbm([rng.normal(size=s).astype(np.float32) for s in ((3, 2), (3,), (2,))], (1, 2))
+    dbm = compose_layers([low, high])
     visible, top = np.ones((1, 4), np.uint8), np.ones((1, 2), np.uint8)
     from_low = np.log(1 / low.probabilities(1, [2 * visible]) - 1)
     from_high = np.log(1 / high.probabilities(0, [visible, 2 * top]) - 1)
     both = np.log(1 / dbm.probabilities(1, [visible, visible[:, :3], top]) - 1)
     np.testing.assert_allclose(both, (from_low + from_high) / 2, rtol=1e-4)
-    assert infer(dbm, visible, 1)[2].shape == (1, 2)
+    assert data_phase(dbm, visible, 1)[2].shape == (1, 2)
 
 
 def test_progress_and_epochs_are_told():

@@ -7,15 +7,26 @@ import typer
 
 from meltpoint.cli.screen import INTERRUPTED, progress_bar, say, sentences
 from meltpoint.errors import InputError, Progress
+from meltpoint.training.settings import (
+    SEED,
+    Recipe,
+    default_text,
+    n_held_out,
+    read_recipe,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from meltpoint.training.epoch import Epoch
-    from meltpoint.training.recipe import Recipe
+    from meltpoint.training.monitor import Epoch
 
 STAGES = "One value, or one for each stage: 40,20."
+
+
+def _option(name: str, text: str) -> Any:  # noqa: ANN401
+    """An option of the training functions, whose default is theirs."""
+    return typer.Option(f"--{name.replace('_', '-')}", help=text, show_default=default_text(name))
 
 
 def train(
@@ -29,25 +40,24 @@ def train(
     out: Annotated[
         Path | None, typer.Option(help="The trained model, a .npz file.", show_default="RECIPE.npz")
     ] = None,
-    method: Annotated[str | None, typer.Option(help=f"pcd or cd. {STAGES}")] = None,
-    k: Annotated[str | None, typer.Option("--k", help=f"Gibbs steps of each update. {STAGES}")] = None,
-    epochs: Annotated[str | None, typer.Option(help=f"How often every example is shown. {STAGES}")] = None,
-    batch: Annotated[str | None, typer.Option(help=f"Examples of one update. {STAGES}")] = None,
-    learning_rate: Annotated[str | None, typer.Option(help=f"Of the first update. {STAGES}")] = None,
-    schedule: Annotated[str | None, typer.Option(help=f"linear (to zero) or constant. {STAGES}")] = None,
-    momentum: Annotated[str | None, typer.Option(help=f"0 to 0.999. {STAGES}")] = None,
-    weight_decay: Annotated[str | None, typer.Option(help=f"Shrinks the weights. {STAGES}")] = None,
+    method: Annotated[str | None, _option("method", f"pcd or cd. {STAGES}")] = None,
+    k: Annotated[str | None, _option("k", f"Gibbs steps of each update. {STAGES}")] = None,
+    epochs: Annotated[str | None, _option("epochs", f"How often every example is shown. {STAGES}")] = None,
+    batch: Annotated[str | None, _option("batch", f"Examples of one update. {STAGES}")] = None,
+    learning_rate: Annotated[str | None, _option("learning_rate", f"Of the first update. {STAGES}")] = None,
+    schedule: Annotated[str | None, _option("schedule", f"linear (to zero) or constant. {STAGES}")] = None,
+    momentum: Annotated[str | None, _option("momentum", f"0 to 0.999. {STAGES}")] = None,
+    weight_decay: Annotated[str | None, _option("weight_decay", f"Shrinks the weights. {STAGES}")] = None,
     averaged: Annotated[
-        str | None, typer.Option(help=f"Share of the updates, at the end, that are averaged. {STAGES}")
+        str | None, _option("averaged", f"Share of the updates, at the end, that are averaged. {STAGES}")
     ] = None,
-    centred: Annotated[str | None, typer.Option(help=f"true or false: centre the units. {STAGES}")] = None,
-    chains: Annotated[int | None, typer.Option(help="Persistent chains.", show_default="batch")] = None,
-    sweeps: Annotated[int | None, typer.Option(help="Mean-field sweeps of a dbm.", show_default="10")] = None,
+    centred: Annotated[str | None, _option("centred", f"true or false: centre the units. {STAGES}")] = None,
+    chains: Annotated[int | None, _option("chains", "Persistent chains.")] = None,
+    sweeps: Annotated[int | None, _option("sweeps", "Mean-field sweeps of a dbm.")] = None,
     validation: Annotated[
-        int | None,
-        typer.Option(help="Examples held out to watch the training.", show_default="5%, at most 1,000"),
+        int | None, _option("validation", "Examples held out to watch the training.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed: the same seed gives the same model.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed: the same seed gives the same model.")] = SEED,
     precision: Annotated[str, typer.Option(help="Of the file: float16, float32 or float64.")] = "float32",
     json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
 ) -> None:
@@ -74,7 +84,7 @@ def train(
         given |= {
             name: value for name, value in (("chains", chains), ("sweeps", sweeps)) if value is not None
         }
-        given |= {"seed": seed} if seed else {}
+        given |= {"seed": seed} if seed != SEED else {}
         path = out or (Path(f"{recipe.stem}.npz") if recipe else None)
         if path is None:
             raise InputError(found="no --out", expected="a file for the model", remedy="add --out model.npz")
@@ -85,10 +95,8 @@ def train(
 
 def _recipe(
     file: Path | None, model: str | None, data: str | None, validation: int | None, options: dict[str, Any]
-) -> "Recipe":
+) -> Recipe:
     """The recipe in a file, or the one that the options spell."""
-    from meltpoint.training.recipe import Recipe, read_recipe
-
     if file is not None:
         if model or data or options or validation is not None:
             raise InputError(
@@ -106,15 +114,14 @@ def _recipe(
     return Recipe(model, data, validation, options)
 
 
-def _run(recipe: "Recipe", path: Path, precision: str, json: bool, progress: Progress) -> None:
+def _run(recipe: Recipe, path: Path, precision: str, json: bool, progress: Progress) -> None:
     """Train by the recipe, save the model with the recipe as its note, and tell where it is."""
     from time import monotonic
 
     import meltpoint as mp
-    from meltpoint.training.recipe import TRAINERS
 
     examples = _read(recipe.data, progress)
-    held_out = min(1000, len(examples) // 20) if recipe.validation is None else recipe.validation
+    held_out = n_held_out(len(examples)) if recipe.validation is None else recipe.validation
     if not 0 <= held_out < len(examples):
         raise InputError(
             found=f"{held_out} validation examples of {len(examples)}",
@@ -125,10 +132,11 @@ def _run(recipe: "Recipe", path: Path, precision: str, json: bool, progress: Pro
     checkpoint = path.with_suffix(".checkpoint.npz")
     if checkpoint.exists():
         say(f"Going on from {checkpoint}")
+    trainers = {"rbm": mp.train_rbm, "dbn": mp.train_dbn, "dbm": mp.train_dbm}
     last: list[Epoch] = []
     begun = monotonic()
     try:
-        model = TRAINERS[recipe.model](
+        model = trainers[recipe.model](
             train,
             **recipe.options,
             validation=validation if held_out else None,
@@ -137,10 +145,11 @@ def _run(recipe: "Recipe", path: Path, precision: str, json: bool, progress: Pro
             checkpoint=checkpoint,
         )
     except KeyboardInterrupt:
-        say(f"meltpoint: interrupted; saved in {checkpoint}: the same command goes on from there")
+        saved = f"saved in {checkpoint}: the same command goes on from there"
+        say(f"meltpoint: interrupted; {saved if checkpoint.exists() else 'nothing was saved'}")
         raise typer.Exit(INTERRUPTED) from None
     mp.save(model, path, dtype=precision, note=str(recipe))
-    checkpoint.unlink()
+    checkpoint.unlink(missing_ok=True)
     seconds = monotonic() - begun
     if json:
         from dataclasses import asdict

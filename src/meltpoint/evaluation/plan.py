@@ -27,8 +27,9 @@ _BETWEEN = 10.0  # times the steps of a stage: where to measure again if that is
 _SHARE_BETWEEN = 0.5  # of what is affordable: it is for the next stage that one measures
 _MOST_STEPS = 10_000_000
 _LEAST_EXAMPLES = 50
-_LEAST_AIS_CHAINS = 64
-_MOST_AIS_CHAINS = 16_384
+_FIRST_AIS_CHAINS = 128  # of the stage that measures
+_LEAST_AIS_CHAINS = 1000  # of the others: fewer rarely see the large weights that matter
+_MOST_AIS_CHAINS = 32_000
 _LEAST_ESS = 20.0
 _LEAST_STEPS = 50
 _GENTLEST_POWER = 0.3
@@ -60,15 +61,19 @@ class Measured:
         return float(np.mean(self.log_ratios + self.deficits))
 
     def after(self, earlier: "Measured | None") -> "Measured":
-        """The same with the power that this and an earlier stage show together."""
-        if earlier is None or earlier.steps >= self.steps or min(self.loss, earlier.loss) <= 0:
+        """What is known after this stage and an earlier one: the longer of them, with the power both show together."""
+        if earlier is None:
+            return self
+        if earlier.steps >= self.steps:
+            return earlier
+        if min(self.loss, earlier.loss) <= 0:
             return self
         fallen = math.log(earlier.loss / self.loss) / math.log(self.steps / earlier.steps)
         return replace(self, power=float(np.clip(fallen, _GENTLEST_POWER, 1.0)))
 
     def predict(self, steps: int, chains: int, ais_chains: int) -> tuple[float, float, float]:
         """Gap of a stage with so many particles, its variance over examples, and the share of AIS's error in it."""
-        fallen = (self.steps / steps) ** self.power
+        fallen = self._fallen(steps)
         g = _shrink(self.log_ratios, fallen)
         e = _shrink(self.deficits, fallen if self.heated else 1.0)
         others = ais_chains if self.particles is None else min(ais_chains, self.particles - 1)
@@ -83,11 +88,15 @@ class Measured:
             1 - float(expit(odds).mean()),
         )
 
+    def _fallen(self, steps: int) -> float:
+        """Means and variances at so many steps, as parts of those measured; with fewer steps they rise as 1 / steps."""
+        return (self.steps / steps) ** (self.power if steps > self.steps else 1.0)
+
     def half_widths(
         self, steps: int, chains: int, ais_chains: int, examples: NDArray[np.integer], sigmas: float
     ) -> Floats:
         """Predicted half widths (number of examples,) of the interval; infinite where AIS has too few chains."""
-        fallen = (self.steps / steps) ** self.power
+        fallen = self._fallen(steps)
         ais = math.expm1(min(self.log_variance * fallen, 50.0)) / ais_chains  # variance of log Z
         if ais_chains / (1 + ais * ais_chains) < _LEAST_ESS:
             return np.full(len(examples), np.inf)
@@ -111,14 +120,14 @@ def measure(
     """What RAISE's log weights (example, chain), log f (example,) of the same examples, and AIS's weights say."""
     log_ratios = melted.log_reverse_weights - log_z.value
     deficits = log_f[:, np.newaxis] - melted.log_reverse_weights - melted.log_weights
-    return Measured(
-        steps, log_ratios, deficits, float(np.var(log_z.log_weights, ddof=1)), heated, particles, fixed_error
-    )
+    # Of lognormal weights both are the variance; a heavy tail shows in the second.
+    log_variance = max(float(np.var(log_z.log_weights, ddof=1)), math.log(len(log_z.log_weights) / log_z.ess))
+    return Measured(steps, log_ratios, deficits, log_variance, heated, particles, fixed_error)
 
 
 def first_size(test_examples: int, segments: int, affordable: float) -> Size:
     """A stage to measure with: small, and a third at most of the chain-steps that are affordable."""
-    size = Size(2000, min(_LEAST_EXAMPLES, test_examples), 2, 2 * _LEAST_AIS_CHAINS)
+    size = Size(2000, min(_LEAST_EXAMPLES, test_examples), 2, _FIRST_AIS_CHAINS)
     share = min(1.0, affordable / 3 / size.work(segments))
     return replace(size, steps=max(_LEAST_STEPS, round(share * size.steps)))
 
@@ -136,12 +145,12 @@ def next_size(
 
     `known` is half the width so far; None if no affordable stage would improve on it by enough to be worth it.
     """
-    all_steps = np.unique(np.geomspace(_LEAST_STEPS, _MOST_STEPS, 160).astype(int))
+    all_steps = np.unique(np.geomspace(max(_LEAST_STEPS, measured.steps // 2), _MOST_STEPS, 160).astype(int))
     examples = _doubled(min(_LEAST_EXAMPLES, test_examples), test_examples)
     quickest: tuple[float, Size] | None = None
     best: tuple[float, Size] | None = None
     for chains in range(1, measured.log_ratios.shape[1] + 1):
-        for ais_chains in _doubled(_LEAST_AIS_CHAINS, _MOST_AIS_CHAINS).tolist():
+        for ais_chains in np.geomspace(_LEAST_AIS_CHAINS, _MOST_AIS_CHAINS, 21).astype(int).tolist():
             for steps in all_steps.tolist():
                 sizes = [Size(steps, n, chains, ais_chains) for n in examples.tolist()]
                 if quickest and sizes[0].work(segments) > quickest[0]:
@@ -155,7 +164,7 @@ def next_size(
                         best = limit, size
     if quickest and quickest[1].steps > _FARTHEST * measured.steps:
         chains = measured.log_ratios.shape[1]
-        between = Size(round(_BETWEEN * measured.steps), int(examples[0]), chains, 2 * _LEAST_AIS_CHAINS)
+        between = Size(round(_BETWEEN * measured.steps), int(examples[0]), chains, _FIRST_AIS_CHAINS)
         if between.work(segments) <= _SHARE_BETWEEN * affordable:
             return between
     if quickest and quickest[0] <= affordable:

@@ -9,32 +9,40 @@ from numpy.typing import ArrayLike
 
 from meltpoint.errors import Progress
 from meltpoint.models.dbm import DBM
-from meltpoint.training.epoch import Epoch
-from meltpoint.training.fit import fit
-from meltpoint.training.machine import Machine, machine_of
-from meltpoint.training.run import prepare
-from meltpoint.training.settings import Method, Schedule, settings_of_stages, whole
-from meltpoint.training.stack import train_stack
-from meltpoint.training.stage import Stage
+from meltpoint.training.loop import Stage, check_examples, train_stage, training_run
+from meltpoint.training.monitor import Epoch, report_epochs
+from meltpoint.training.phases import Architecture, TrainableDBM, trainable_dbm
+from meltpoint.training.rbm import stack_architectures, train_stack
+from meltpoint.training.settings import (
+    DBM_DEFAULTS,
+    DBM_HIDDEN,
+    MEAN_FIELD_SWEEPS,
+    SEED,
+    Method,
+    Schedule,
+    check_positive,
+    hidden_sizes,
+    settings_of_stages,
+)
 
 
 def train_dbm(
     data: ArrayLike,
-    hidden: Sequence[int] = (500, 1000),
+    hidden: Sequence[int] = DBM_HIDDEN,
     *,
-    method: Method | Sequence[Method] = "pcd",
-    k: int | Sequence[int] = 1,
-    epochs: int | Sequence[int] = 30,
-    batch: int | Sequence[int] = 100,
-    learning_rate: float | Sequence[float] = 0.1,
-    schedule: Schedule | Sequence[Schedule] = "linear",
-    momentum: float | Sequence[float] = 0.0,
-    weight_decay: float | Sequence[float] = 1e-4,
-    averaged: float | Sequence[float] = 0.2,
-    centred: bool | Sequence[bool] = True,
-    chains: int | None = None,
-    sweeps: int = 10,
-    seed: int = 0,
+    method: Method | Sequence[Method] = DBM_DEFAULTS.method,
+    k: int | Sequence[int] = DBM_DEFAULTS.k,
+    epochs: int | Sequence[int | None] | None = DBM_DEFAULTS.epochs,
+    batch: int | Sequence[int] = DBM_DEFAULTS.batch,
+    learning_rate: float | Sequence[float] = DBM_DEFAULTS.learning_rate,
+    schedule: Schedule | Sequence[Schedule] = DBM_DEFAULTS.schedule,
+    momentum: float | Sequence[float] = DBM_DEFAULTS.momentum,
+    weight_decay: float | Sequence[float] = DBM_DEFAULTS.weight_decay,
+    averaged: float | Sequence[float] = DBM_DEFAULTS.averaged,
+    centred: bool | Sequence[bool] = DBM_DEFAULTS.centred,
+    chains: int | None = DBM_DEFAULTS.chains,
+    sweeps: int = MEAN_FIELD_SWEEPS,
+    seed: int = SEED,
     validation: ArrayLike | None = None,
     progress: Progress | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
@@ -43,47 +51,63 @@ def train_dbm(
     """A DBM trained on data (example, visible unit) of zeros and ones, or grey values in [0, 1].
 
     Every layer is first trained alone as an RBM in which the layers that will have a second neighbour count
-    double; then all layers together, with `sweeps` mean-field sweeps in the data phase and persistent chains
-    in the model phase. The options are those of `train_rbm`, one value for all stages or a sequence with one
-    for each: the hidden layers, lowest first, and the joint training.
+    double; then all layers together, with mean field in the data phase and persistent chains in the model phase.
 
+    Parameters
+    ----------
+    data
+        As for `train_rbm`.
+    hidden
+        Numbers of hidden units, lowest layer first.
+    method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred
+        As for `train_rbm`: one value for all stages, or a sequence with one for each. The stages are the hidden
+        layers, lowest first, and the training of all layers together.
+    sweeps
+        Mean-field sweeps in the data phase.
+    chains, seed, validation, progress, on_epoch, checkpoint
+        As for `train_rbm`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> stripes = np.repeat([[0, 0, 1, 1], [1, 1, 0, 0]], 50, axis=0)
     >>> train_dbm(stripes, hidden=(3, 2), epochs=2, batch=10)
     DBM 4-3-2
+
     """
-    sizes = [whole("hidden", size) for size in hidden]
-    depth = len(sizes)
-    settings = settings_of_stages(
-        depth + 1,
-        method=method,
-        k=k,
-        epochs=epochs,
-        batch=batch,
-        learning_rate=learning_rate,
-        schedule=schedule,
-        momentum=momentum,
-        weight_decay=weight_decay,
-        averaged=averaged,
-        centred=centred,
-        chains=chains,
-    )
-    sweeps = whole("sweeps", sweeps)
-    run = prepare(data, validation, settings, ("dbm", *sizes, sweeps), seed, progress, on_epoch, checkpoint)
+    hidden = hidden_sizes(hidden)
+    depth = len(hidden)
+    options = (method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred)
+    settings = settings_of_stages(depth + 1, *options, chains)
+    sweeps = check_positive("sweeps", sweeps)
+    examples = check_examples(data, "data")
+    sizes = (examples.width, *hidden)
     # The input from one side stands in for the other side too, except where there is no other side.
     copies = [(1 if layer == depth - 1 else 2, 1 if layer == 0 else 2) for layer in range(depth)]
-    layers = train_stack(run, sizes, copies, None)
-    joint = Stage(depth, "all layers", sweeps=sweeps, model=_dbm)
-    return _dbm(fit(run, joint, lambda: composed(layers)))
+    architectures = [*stack_architectures(sizes, copies), Architecture(sizes, (1,) * len(sizes))]
+    with training_run(
+        examples,
+        architectures,
+        settings,
+        seed,
+        validation,
+        progress,
+        report_epochs(on_epoch),
+        checkpoint,
+        sweeps=sweeps,
+    ) as run:
+        layers = train_stack(run, depth, None)
+        joint = Stage(depth, "all layers", sweeps=sweeps, model=_dbm)
+        return _dbm(train_stage(run, joint, lambda: compose_layers(layers)))
 
 
-def _dbm(machine: Machine) -> DBM:
-    return DBM([coupling.weights for coupling in machine.couplings], machine.biases)
+def _dbm(dbm: TrainableDBM) -> DBM:
+    return DBM([coupling.weights for coupling in dbm.couplings], dbm.biases)
 
 
-def composed(layers: Sequence[Machine]) -> Machine:
-    """The machine of all layers from pretrained pairs; a bias that two of them learned is their mean."""
+def compose_layers(layers: Sequence[TrainableDBM]) -> TrainableDBM:
+    """The DBM of all layers from pretrained pairs; a bias that two of them learned is their mean."""
     between = [np.float32(0.5) * (low.biases[1] + high.biases[0]) for low, high in pairwise(layers)]
     weights = [layer.couplings[0].weights.copy() for layer in layers]
     biases = [layers[0].biases[0].copy(), *between, layers[-1].biases[1].copy()]
-    return machine_of([*weights, *biases], (1,) * len(biases))
+    return trainable_dbm([*weights, *biases], (1,) * len(biases))

@@ -8,29 +8,37 @@ from numpy.typing import ArrayLike
 from meltpoint.errors import Progress
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
-from meltpoint.training.epoch import Epoch
-from meltpoint.training.machine import Machine
-from meltpoint.training.run import prepare
-from meltpoint.training.settings import Method, Schedule, settings_of_stages, whole
-from meltpoint.training.stack import train_stack
+from meltpoint.training.loop import check_examples, training_run
+from meltpoint.training.monitor import Epoch, report_epochs
+from meltpoint.training.phases import TrainableDBM
+from meltpoint.training.rbm import stack_architectures, train_stack
+from meltpoint.training.settings import (
+    DBN_DEFAULTS,
+    DBN_HIDDEN,
+    SEED,
+    Method,
+    Schedule,
+    hidden_sizes,
+    settings_of_stages,
+)
 
 
 def train_dbn(
     data: ArrayLike,
-    hidden: Sequence[int] = (500, 2000),
+    hidden: Sequence[int] = DBN_HIDDEN,
     *,
-    method: Method | Sequence[Method] = "pcd",
-    k: int | Sequence[int] = 1,
-    epochs: int | Sequence[int] = 30,
-    batch: int | Sequence[int] = 100,
-    learning_rate: float | Sequence[float] = 0.2,
-    schedule: Schedule | Sequence[Schedule] = "linear",
-    momentum: float | Sequence[float] = 0.0,
-    weight_decay: float | Sequence[float] = 1e-4,
-    averaged: float | Sequence[float] = 0.2,
-    centred: bool | Sequence[bool] = True,
-    chains: int | None = None,
-    seed: int = 0,
+    method: Method | Sequence[Method] = DBN_DEFAULTS.method,
+    k: int | Sequence[int] = DBN_DEFAULTS.k,
+    epochs: int | Sequence[int | None] | None = DBN_DEFAULTS.epochs,
+    batch: int | Sequence[int] = DBN_DEFAULTS.batch,
+    learning_rate: float | Sequence[float] = DBN_DEFAULTS.learning_rate,
+    schedule: Schedule | Sequence[Schedule] = DBN_DEFAULTS.schedule,
+    momentum: float | Sequence[float] = DBN_DEFAULTS.momentum,
+    weight_decay: float | Sequence[float] = DBN_DEFAULTS.weight_decay,
+    averaged: float | Sequence[float] = DBN_DEFAULTS.averaged,
+    centred: bool | Sequence[bool] = DBN_DEFAULTS.centred,
+    chains: int | None = DBN_DEFAULTS.chains,
+    seed: int = SEED,
     validation: ArrayLike | None = None,
     progress: Progress | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
@@ -39,32 +47,38 @@ def train_dbn(
     """A DBN trained greedily on data (example, visible unit) of zeros and ones, or grey values in [0, 1].
 
     Every layer is first an RBM on draws from the layers below. All but the highest then become directed: the
-    RBM's weights and visible biases generate, the same weights and its hidden biases recognise. The options
-    are those of `train_rbm`, one value for all layers or a sequence with one for each, lowest first.
+    RBM's weights and visible biases generate, the same weights and its hidden biases recognise.
 
+    Parameters
+    ----------
+    data
+        As for `train_rbm`.
+    hidden
+        Numbers of hidden units, lowest layer first.
+    method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred
+        As for `train_rbm`: one value for all layers, or a sequence with one for each, lowest first.
+    chains, seed, validation, progress, on_epoch, checkpoint
+        As for `train_rbm`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> stripes = np.repeat([[0, 0, 1, 1], [1, 1, 0, 0]], 50, axis=0)
     >>> train_dbn(stripes, hidden=(3, 2), epochs=2, batch=10)
     DBN 4-3-2
+
     """
-    sizes = [whole("hidden", size) for size in hidden]
-    settings = settings_of_stages(
-        len(sizes),
-        method=method,
-        k=k,
-        epochs=epochs,
-        batch=batch,
-        learning_rate=learning_rate,
-        schedule=schedule,
-        momentum=momentum,
-        weight_decay=weight_decay,
-        averaged=averaged,
-        centred=centred,
-        chains=chains,
-    )
-    run = prepare(data, validation, settings, ("dbn", *sizes), seed, progress, on_epoch, checkpoint)
-    return _dbn(train_stack(run, sizes, [(1, 1)] * len(sizes), _dbn))
+    sizes = hidden_sizes(hidden)
+    options = (method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred)
+    settings = settings_of_stages(len(sizes), *options, chains)
+    examples = check_examples(data, "data")
+    architectures = stack_architectures((examples.width, *sizes))
+    after_epoch = report_epochs(on_epoch)
+    with training_run(
+        examples, architectures, settings, seed, validation, progress, after_epoch, checkpoint
+    ) as run:
+        return _dbn(train_stack(run, len(sizes), _dbn))
 
 
-def _dbn(machines: Sequence[Machine]) -> DBN:
-    return DBN([machine.parameters for machine in machines[:-1]], top=RBM(*machines[-1].parameters))
+def _dbn(layers: Sequence[TrainableDBM]) -> DBN:
+    return DBN([layer.parameters for layer in layers[:-1]], top=RBM(*layers[-1].parameters))

@@ -1,16 +1,169 @@
-"""The two phases of learning: what the data say about every pair of units, and what the model says."""
+"""A DBM in training, and what one update needs of it: the data phase, the model phase and the gradient.
 
+An RBM is a DBM with one hidden layer. The odd hidden layers h1, h3, … are one side, the visible layer and h2, h4, …
+the other; given one side, the units of the other are independent. Parameters are float32 and changed in place.
+
+In the greedy pretraining of a DBM a layer may stand for two copies of itself with tied weights (Salakhutdinov and
+Hinton 2009). Its neighbour receives the sum of both copies, so its state counts from 0 to 2.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from meltpoint.annealing.kernels.compiling import compiled
-from meltpoint.training.coupling import State, pair_sums
-from meltpoint.training.machine import Array, Machine, States
+from meltpoint.annealing.kernels.numerics import LIMIT, exp
+from meltpoint.annealing.kernels.xoshiro import LANES, fill_uniforms
+from meltpoint.randomness import Purpose, sequence
+from meltpoint.training.sparse import Coupling, State, pair_sums
+
+Array: TypeAlias = NDArray[np.floating]
+States: TypeAlias = list[State]
+"""One array (example, unit) for each layer, visible first."""
+
+_INITIAL_HIDDEN_BIAS = -2.0
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Number of units and copies of every layer, visible first."""
+
+    sizes: tuple[int, ...]
+    copies: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TrainableDBM:
+    """Couplings between neighbouring layers; biases and copies of every layer."""
+
+    couplings: tuple[Coupling, ...]
+    biases: tuple[Array, ...]
+    copies: tuple[int, ...]
+
+    @property
+    def n_layers(self) -> int:
+        """Number of layers, the visible one included."""
+        return len(self.biases)
+
+    @property
+    def parameters(self) -> tuple[Array, ...]:
+        """All weights, then all biases."""
+        return (*(coupling.weights for coupling in self.couplings), *self.biases)
+
+    def probabilities(self, layer: int, states: States, from_below: Array | None = None) -> Array:
+        """Probability (example, unit) that one copy of a unit is on, given the neighbours in `states`.
+
+        `states` may end below the layer: then the layers above it are left out. The input from below is
+        computed unless it is given.
+        """
+        if layer == 0:
+            field = self.couplings[0].down(states[1])
+        else:
+            field = (
+                self.couplings[layer - 1].up(states[layer - 1]) if from_below is None else from_below.copy()
+            )
+            if layer + 1 < len(states):
+                field += self.couplings[layer].down(states[layer + 1])
+        sigmoid_(field, self.biases[layer])
+        return field
+
+    def means(self, layer: int, states: States, from_below: Array | None = None) -> Array:
+        """Mean (example, unit) of a layer's units, summed over its copies, given the neighbours in `states`."""
+        probabilities = self.probabilities(layer, states, from_below)
+        return probabilities if self.copies[layer] == 1 else probabilities * self.copies[layer]
+
+    def draw_layer(self, layer: int, probabilities: Array, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """State (example, unit) of a layer: zeros and ones, or their sum over two copies."""
+        state = np.empty(probabilities.shape, np.uint8)
+        (draw_bits if self.copies[layer] == 1 else draw_counts)(probabilities, stream, state)
+        return state
+
+
+def trainable_dbm(parameters: Sequence[Array], copies: tuple[int, ...]) -> TrainableDBM:
+    """The DBM with these parameters: all weights, then all biases."""
+    n = len(copies) - 1
+    return TrainableDBM(tuple(map(Coupling, parameters[:n])), tuple(parameters[n:]), copies)
+
+
+def initial_dbm(
+    architecture: Architecture, rates: NDArray[np.floating], generator: np.random.Generator
+) -> TrainableDBM:
+    """Small Gaussian weights, and visible biases that give every visible unit its own rate in the data.
+
+    Hidden units are rarely on at first. They become sparse features, which are learned sooner than those that
+    start at one half, and for which sparse products pay (docs/decisions/training.md).
+    """
+    sizes = architecture.sizes
+    weights = [generator.normal(0.0, 0.01, shape).astype(np.float32) for shape in pairwise(sizes)]
+    visible_bias = np.log(rates / (1.0 - rates)).astype(np.float32)
+    hidden_biases = [np.full(size, _INITIAL_HIDDEN_BIAS, np.float32) for size in sizes[1:]]
+    return trainable_dbm([*weights, visible_bias, *hidden_biases], architecture.copies)
+
+
+def data_phase(dbm: TrainableDBM, visible: NDArray[np.uint8], sweeps: int) -> States:
+    """The visible layer, and the mean of every hidden layer given it.
+
+    With one hidden layer the means are exact and `sweeps` is not used. With more this is mean field: from a
+    bottom-up pass that doubles each input to make up for the missing layer above, every hidden layer is
+    `sweeps` times replaced by its means given its neighbours' means.
+    """
+    states: States = [visible * np.uint8(dbm.copies[0])]
+    for layer in range(1, dbm.n_layers):
+        below = states[-1] if layer + 1 == dbm.n_layers else states[-1] * np.uint8(2)
+        states.append(dbm.means(layer, [*states[:-1], below]))
+    if dbm.n_layers > 2:
+        from_visible = dbm.couplings[0].up(states[0])
+        for _ in range(sweeps):
+            for layer in range(1, dbm.n_layers):
+                states[layer] = dbm.means(layer, states, from_visible if layer == 1 else None)
+    return states
+
+
+def log_f_bound(dbm: TrainableDBM, states: States) -> Array:
+    """Lower bound (example,) on log f of the visible layer, from the hidden means of the data phase.
+
+    Expected log f plus the entropy of independent hidden units; exact for one hidden layer.
+    """
+    bound = np.matmul(states[0], dbm.biases[0])
+    for layer in range(1, dbm.n_layers):
+        field = dbm.couplings[layer - 1].up(states[layer - 1]) + dbm.biases[layer]
+        rates = states[layer] / dbm.copies[layer]
+        entropy = -xlogy(rates, rates) - xlogy(1 - rates, 1 - rates)
+        bound = bound + (states[layer] * field + dbm.copies[layer] * entropy).sum(axis=1)
+    return bound
+
+
+def start_chains(dbm: TrainableDBM, data: States, chains: int, stream: NDArray[np.uint32]) -> States:
+    """Odd layers (h1, h3, …) of chains that start at the data, each example serving as often as needed."""
+    rows = np.arange(chains) % len(data[0])
+    odd = range(1, dbm.n_layers, 2)
+    return [
+        dbm.draw_layer(layer, data[layer][rows] * np.float32(1 / dbm.copies[layer]), stream) for layer in odd
+    ]
+
+
+def model_phase(dbm: TrainableDBM, odd: States, k: int, stream: NDArray[np.uint32]) -> tuple[States, States]:
+    """All layers, and the odd layers drawn, after k Gibbs steps of chains whose odd layers are given.
+
+    Of the layers returned first, even ones are drawn and odd ones are their means given them, which are less
+    noisy than draws. The chains continue from the odd layers returned second.
+    """
+    states: States = [odd[0]] * dbm.n_layers
+    probabilities: list[Array] = []
+    for _ in range(k):
+        states[1::2] = odd
+        for layer in range(0, dbm.n_layers, 2):
+            states[layer] = dbm.draw_layer(layer, dbm.probabilities(layer, states), stream)
+        probabilities = [dbm.probabilities(layer, states) for layer in range(1, dbm.n_layers, 2)]
+        odd = [dbm.draw_layer(2 * i + 1, p, stream) for i, p in enumerate(probabilities)]
+    copies = dbm.copies[1::2]
+    states[1::2] = [p if n == 1 else p * n for p, n in zip(probabilities, copies, strict=True)]
+    return states, odd
 
 
 @dataclass(frozen=True)
@@ -21,78 +174,17 @@ class Gradient:
     units: tuple[Array, ...]
 
 
-def infer(machine: Machine, visible: NDArray[np.uint8], sweeps: int) -> States:
-    """Data phase: the visible layer, and the mean of every hidden layer given it.
-
-    With one hidden layer the means are exact and `sweeps` is not used. With more this is mean field: from a
-    bottom-up pass that doubles each input to make up for the missing layer above, every hidden layer is
-    `sweeps` times replaced by its means given its neighbours' means.
-    """
-    states: States = [visible * np.uint8(machine.copies[0])]
-    for layer in range(1, machine.n_layers):
-        below = states[-1] if layer + 1 == machine.n_layers else states[-1] * np.uint8(2)
-        states.append(_mean(machine, layer, [*states[:-1], below]))
-    if machine.n_layers > 2:
-        from_visible = machine.couplings[0].up(states[0])
-        for _ in range(sweeps):
-            for layer in range(1, machine.n_layers):
-                states[layer] = _mean(machine, layer, states, from_visible if layer == 1 else None)
-    return states
-
-
-def log_f_bound(machine: Machine, states: States) -> Array:
-    """Lower bound (example,) on log f of the visible layer, from the hidden means that `infer` gave.
-
-    Expected log f plus the entropy of independent hidden units; exact for one hidden layer.
-    """
-    bound = np.matmul(states[0], machine.biases[0])
-    for layer in range(1, machine.n_layers):
-        field = machine.couplings[layer - 1].up(states[layer - 1]) + machine.biases[layer]
-        rates = states[layer] / machine.copies[layer]
-        entropy = -xlogy(rates, rates) - xlogy(1 - rates, 1 - rates)
-        bound = bound + (states[layer] * field + machine.copies[layer] * entropy).sum(axis=1)
-    return bound
-
-
-def begin(machine: Machine, data: States, chains: int, stream: NDArray[np.uint32]) -> States:
-    """Odd layers (h1, h3, …) of chains that start at the data, each example serving as often as needed."""
-    rows = np.arange(chains) % len(data[0])
-    odd = range(1, machine.n_layers, 2)
-    return [
-        machine.draw(layer, data[layer][rows] * np.float32(1 / machine.copies[layer]), stream)
-        for layer in odd
-    ]
-
-
-def dream(machine: Machine, odd: States, k: int, stream: NDArray[np.uint32]) -> tuple[States, States]:
-    """Model phase: k Gibbs steps of chains whose odd layers are given.
-
-    Returns the layers, even ones drawn and odd ones as their means given them (less noise than draws), and
-    the odd layers drawn, from which the chains go on.
-    """
-    states: States = [odd[0]] * machine.n_layers
-    means: list[Array] = []
-    for _ in range(k):
-        states[1::2] = odd
-        for layer in range(0, machine.n_layers, 2):
-            states[layer] = machine.draw(layer, machine.probabilities(layer, states), stream)
-        means = [machine.probabilities(layer, states) for layer in range(1, machine.n_layers, 2)]
-        odd = [machine.draw(2 * i + 1, mean, stream) for i, mean in enumerate(means)]
-    states[1::2] = [_times(mean, machine.copies[2 * i + 1]) for i, mean in enumerate(means)]
-    return states, odd
-
-
-def gradient(data: States, model: States, kind: np.dtype) -> Gradient:
-    """Direction that raises the likelihood, if `data` and `model` are what their phases stand for."""
+def gradient(data: States, model: States, dtype: np.dtype) -> Gradient:
+    """Gradient of the log likelihood, as far as `data` and `model` are exact samples of their phases."""
     n, m = len(data[0]), len(model[0])
-    share = np.concatenate([np.full(n, 1 / n, kind), np.full(m, -1 / m, kind)])
+    share = np.concatenate([np.full(n, 1 / n, dtype), np.full(m, -1 / m, dtype)])
     both = [cast(State, np.concatenate(pair)) for pair in zip(data, model, strict=True)]
     pairs = [pair_sums(lower, np.multiply(upper, share[:, np.newaxis])) for lower, upper in pairwise(both)]
     return Gradient(tuple(pairs), tuple(np.matmul(share, layer) for layer in both))
 
 
 def centre(gradient: Gradient, offsets: list[Array]) -> None:
-    """Make it the gradient of the same machine written with units minus offsets (Montavon and Müller 2012).
+    """Make it the gradient of the same model written with units minus offsets (Montavon and Müller 2012).
 
     A weight that grows also raises the mean input of the units it joins, which their biases must undo. With
     offsets near the mean activities the two come apart, and one learning rate suits all parameters.
@@ -114,9 +206,53 @@ def _subtract_means(
             row[j] -= a * high[j] + b * high_offset[j]
 
 
-def _mean(machine: Machine, layer: int, states: States, from_below: Array | None = None) -> Array:
-    return _times(machine.probabilities(layer, states, from_below), machine.copies[layer])
+def random_stream(seed: int, *key: int) -> NDArray[np.uint32]:
+    """Generators (1, 4, lane) of the annealing kernels for one key (stage, epoch, …) of a training run."""
+    words = sequence(seed, Purpose.TRAINING, *key).generate_state(4 * LANES, np.uint32)
+    return words.astype(np.uint32).reshape(1, 4, LANES)
 
 
-def _times(probabilities: Array, copies: int) -> Array:
-    return probabilities if copies == 1 else probabilities * copies
+@compiled
+def sigmoid_(field: np.ndarray, bias: np.ndarray) -> None:
+    """Replace inputs (example, unit) by the probabilities sigmoid(field + bias) of being on."""
+    t = np.empty(field.shape[1], field.dtype)  # a loop that reads and writes one array is not vectorised
+    for row in range(field.shape[0]):
+        t[:] = field[row]
+        _sigmoid(t, bias, field[row])
+
+
+@compiled
+def _sigmoid(field: np.ndarray, bias: np.ndarray, out: np.ndarray) -> None:
+    one, limit = out.dtype.type(1), out.dtype.type(LIMIT)
+    for j in range(field.size):
+        t = field[j] + bias[j]
+        t = t if t < limit else limit
+        t = t if t > -limit else -limit
+        out[j] = one / (one + exp(-t))
+
+
+@compiled
+def draw_bits(probabilities: np.ndarray, state: np.ndarray, out: np.ndarray) -> None:
+    """Fill out (example, unit) with zeros and ones; state advances."""
+    width = probabilities.shape[1]
+    uniforms = np.empty((width + LANES - 1) // LANES * LANES, dtype=np.float32)
+    one, zero = out.dtype.type(1), out.dtype.type(0)
+    for row in range(probabilities.shape[0]):
+        fill_uniforms(state, 0, uniforms, uniforms.size)
+        p, units = probabilities[row], out[row]
+        for j in range(width):
+            units[j] = one if uniforms[j] <= p[j] else zero
+
+
+@compiled
+def draw_counts(probabilities: np.ndarray, state: np.ndarray, out: np.ndarray) -> None:
+    """Fill out (example, unit) with the number of ones, 0 to 2, in two draws of each unit; state advances."""
+    width = probabilities.shape[1]
+    uniforms = np.empty((2 * width + LANES - 1) // LANES * LANES, dtype=np.float32)
+    one, zero = out.dtype.type(1), out.dtype.type(0)
+    for row in range(probabilities.shape[0]):
+        fill_uniforms(state, 0, uniforms, uniforms.size)
+        p, units = probabilities[row], out[row]
+        for j in range(width):
+            first = one if uniforms[j] <= p[j] else zero
+            units[j] = first + (one if uniforms[width + j] <= p[j] else zero)

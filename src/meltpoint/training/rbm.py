@@ -1,64 +1,159 @@
-"""Training of restricted Boltzmann machines by contrastive divergence, persistent or not."""
+"""Training of restricted Boltzmann machines, alone and as greedy stacks."""
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from numpy.typing import ArrayLike
 
 from meltpoint.errors import Progress
+from meltpoint.models import Model
 from meltpoint.models.rbm import RBM
-from meltpoint.training.epoch import Epoch
-from meltpoint.training.machine import Machine
-from meltpoint.training.run import prepare
-from meltpoint.training.settings import Method, Schedule, Settings, whole
-from meltpoint.training.stack import train_stack
+from meltpoint.randomness import Purpose, generator
+from meltpoint.training.loop import Recognition, Stage, TrainingRun, check_examples, train_stage, training_run
+from meltpoint.training.monitor import Epoch, report_epochs
+from meltpoint.training.phases import Architecture, TrainableDBM, initial_dbm, random_stream
+from meltpoint.training.settings import (
+    RBM_DEFAULTS,
+    RBM_HIDDEN,
+    SEED,
+    Method,
+    Schedule,
+    TrainingSettings,
+    check_positive,
+)
+
+_START, _RATES = 3, 4  # keys of random streams
+_RATES_EXAMPLES = 10_000
 
 
 def train_rbm(
     data: ArrayLike,
-    hidden: int = 500,
+    hidden: int = RBM_HIDDEN,
     *,
-    method: Method = "pcd",
-    k: int = 1,
-    epochs: int = 30,
-    batch: int = 100,
-    learning_rate: float = 0.2,
-    schedule: Schedule = "linear",
-    momentum: float = 0.0,
-    weight_decay: float = 1e-4,
-    averaged: float = 0.2,
-    centred: bool = True,
-    chains: int | None = None,
-    seed: int = 0,
+    method: Method = RBM_DEFAULTS.method,
+    k: int = RBM_DEFAULTS.k,
+    epochs: int | None = RBM_DEFAULTS.epochs,
+    batch: int = RBM_DEFAULTS.batch,
+    learning_rate: float = RBM_DEFAULTS.learning_rate,
+    schedule: Schedule = RBM_DEFAULTS.schedule,
+    momentum: float = RBM_DEFAULTS.momentum,
+    weight_decay: float = RBM_DEFAULTS.weight_decay,
+    averaged: float = RBM_DEFAULTS.averaged,
+    centred: bool = RBM_DEFAULTS.centred,
+    chains: int | None = RBM_DEFAULTS.chains,
+    seed: int = SEED,
     validation: ArrayLike | None = None,
     progress: Progress | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> RBM:
-    """An RBM trained on data (example, visible unit) of zeros and ones, or grey values in [0, 1].
+    """An RBM trained on data (example, visible unit) by contrastive divergence, persistent or not.
 
-    Grey values are probabilities: bits are drawn from them anew in every epoch. `method` is "cd", whose
-    chains start at the data, or "pcd", whose `chains` chains go on from step to step; `k` is the number of
-    Gibbs steps. The learning rate falls linearly to zero (or stays "constant"), and the result is the average
-    of the iterates of the last `averaged` share of the run.
+    Parameters
+    ----------
+    data
+        Zeros and ones, or grey values in [0, 1]. Grey values are probabilities: bits are drawn from them anew
+        in every epoch.
+    hidden
+        Number of hidden units.
+    method
+        "pcd": chains go on from update to update; "cd": they start at the batch.
+    k
+        Gibbs steps of each update.
+    epochs
+        How often every example is shown. None is 30, or as many as make 3,000 updates.
+    batch
+        Examples of one update.
+    learning_rate
+        Of the first update.
+    schedule
+        "linear": the learning rate falls to zero; "constant": it stays.
+    momentum
+        Share of the last step that is added to the next, 0 to 0.999.
+    weight_decay
+        Pulls weights, not biases, to zero.
+    averaged
+        The result is the mean of the iterates of this last share of the updates.
+    centred
+        Whether units are centred at their mean activities.
+    chains
+        Number of persistent chains. None is as many as a batch has examples.
+    seed
+        The same seed gives the same model.
+    validation
+        Held-out examples, on which `on_epoch` is told how the training goes.
+    progress
+        Called after every update with (name of the stage, epochs done, epochs in all).
+    on_epoch
+        Called with an `Epoch` after every epoch.
+    checkpoint
+        A file. A run that was interrupted goes on from there when the same call is made again, and ends with
+        the same bits. Ctrl-C saves it.
 
-    `on_epoch` is told after every epoch how it goes, on `validation` data if given. With a `checkpoint` file
-    a run that was interrupted goes on where it was when the same call is made again, and ends with the same
-    bits; Ctrl-C saves it.
-
+    Examples
+    --------
     >>> import numpy as np
     >>> stripes = np.repeat([[0, 0, 1, 1], [1, 1, 0, 0]], 50, axis=0)
     >>> train_rbm(stripes, hidden=2, epochs=2, batch=10)
     RBM 4-2
+
     """
-    settings = Settings(
+    settings = TrainingSettings(
         method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred, chains
     )
-    size = whole("hidden", hidden)
-    run = prepare(data, validation, [settings], ("rbm", size), seed, progress, on_epoch, checkpoint)
-    (machine,) = train_stack(run, [size], [(1, 1)], _rbm)
-    return _rbm([machine])
+    examples = check_examples(data, "data")
+    architectures = stack_architectures((examples.width, check_positive("hidden", hidden)))
+    after_epoch = report_epochs(on_epoch)
+    with training_run(
+        examples, architectures, [settings], seed, validation, progress, after_epoch, checkpoint
+    ) as run:
+        return _rbm(train_stack(run, 1, _rbm))
 
 
-def _rbm(machines: Sequence[Machine]) -> RBM:
-    return RBM(*machines[0].parameters)
+def _rbm(layers: Sequence[TrainableDBM]) -> RBM:
+    return RBM(*layers[0].parameters)
+
+
+def stack_architectures(
+    sizes: Sequence[int], copies: Sequence[tuple[int, int]] | None = None
+) -> list[Architecture]:
+    """Every two neighbouring layers as an RBM, with these copies of its lower and upper layer."""
+    pairs = list(pairwise(sizes))
+    return [Architecture(*each) for each in zip(pairs, copies or [(1, 1)] * len(pairs), strict=True)]
+
+
+def train_stack(
+    run: TrainingRun, n_layers: int, model: Callable[[Sequence[TrainableDBM]], Model] | None
+) -> list[TrainableDBM]:
+    """One RBM for each hidden layer, lowest first: the first `n_layers` stages of the run.
+
+    Each is trained on draws from the layers below it. `model` gives the model that the first few RBMs make up,
+    None if they do not make one up yet.
+    """
+    layers: list[TrainableDBM] = []
+    for number in range(n_layers):
+        name = f"layer {number + 1} of {n_layers}" if n_layers > 1 else "training"
+        recognition = Recognition(tuple(layers)) if layers else None
+        stage = Stage(number, name, recognition, model=model and _with_top(model, list(layers)))
+        layers.append(train_stage(run, stage, _initial(run, stage)))
+    return layers
+
+
+def _with_top(
+    model: Callable[[Sequence[TrainableDBM]], Model], below: list[TrainableDBM]
+) -> Callable[[TrainableDBM], Model]:
+    return lambda top: model([*below, top])
+
+
+def _initial(run: TrainingRun, stage: Stage) -> Callable[[], TrainableDBM]:
+    def start() -> TrainableDBM:
+        rates = run.examples.rates
+        if stage.recognition is not None:
+            stream = random_stream(run.seed, stage.number, _RATES)
+            ones = stage.recognition(run.examples.bits(slice(_RATES_EXAMPLES), stream), stream)
+            rates = (ones.sum(axis=0) + 1.0) / (len(ones) + 2.0)
+        random = generator(run.seed, Purpose.TRAINING, stage.number, _START)
+        return initial_dbm(run.architectures[stage.number], rates, random)
+
+    return start

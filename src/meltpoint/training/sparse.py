@@ -3,15 +3,25 @@
 The matrix is cut into strips one cache line wide, so that a strip stays in the first-level cache while all
 lists walk over it. Entries of the
 left side may be small counts: a unit that counts 2 has its row added twice.
+
+`Coupling` and `pair_sums` choose between this and the matrix product. Drawn states are uint8 and mostly zero, so
+adding rows is less work, unless many units are on or the rows are short. Means are floats and always take the
+matrix product.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.training.rowsum import STRIP_BYTES, sum_rows
+
+State: TypeAlias = NDArray[np.uint8] | NDArray[np.floating]
+"""Units (example, unit): uint8 where drawn, floats where means."""
+
+_SPARSE_BELOW = 0.45  # share of ones up to which adding rows wins (docs/decisions/training.md)
+_SHORTEST_ROW = 64
 
 
 class Lists(NamedTuple):
@@ -144,3 +154,48 @@ def _multiply(lists: Lists, strips: Strips, out: np.ndarray) -> None:
             else:
                 sum_rows(strips.flat, offset, lists.columns, first, count, last, 0)  # pyright: ignore[reportCallIssue]
                 out[i, column:] = last[: n_columns - column]
+
+
+class Coupling:
+    """Weights (lower unit, upper unit) that change from step to step, and their strips."""
+
+    def __init__(self, weights: NDArray[np.floating]) -> None:
+        self.weights = weights
+        self._strips: dict[str, Strips] = {}
+
+    def up(self, lower: State) -> NDArray[np.floating]:
+        """Input (example, upper unit) from below: lower @ weights."""
+        return self._product(lower, "up")
+
+    def down(self, upper: State) -> NDArray[np.floating]:
+        """Input (example, lower unit) from above: upper @ weights.T."""
+        return self._product(upper, "down")
+
+    def changed(self) -> None:
+        """To be called whenever the weights were changed in place."""
+        self._strips.clear()
+
+    def _product(self, states: State, way: str) -> NDArray[np.floating]:
+        matrix = self.weights if way == "up" else self.weights.T
+        ones = _if_sparse_pays(states, matrix.shape[1])
+        if ones is None:
+            return states.astype(matrix.dtype, copy=False) @ matrix
+        if way not in self._strips:
+            self._strips[way] = strips_of(matrix)
+        return multiply(list_rows(ones), self._strips[way])
+
+
+def pair_sums(lower: State, upper: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Sums of products over examples (lower unit, upper unit): lower.T @ upper."""
+    ones = _if_sparse_pays(lower, upper.shape[1])
+    if ones is None:
+        return lower.T.astype(upper.dtype, copy=False) @ upper
+    return multiply(list_columns(ones), strips_of(upper))
+
+
+def _if_sparse_pays(states: State, row_length: int) -> NDArray[np.uint8] | None:
+    """The same states if their product with rows of this length is best done by adding rows."""
+    if states.dtype != np.uint8 or row_length < _SHORTEST_ROW:
+        return None
+    few = total(states) < _SPARSE_BELOW * states.size
+    return cast(NDArray[np.uint8], states) if few else None

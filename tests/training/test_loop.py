@@ -1,24 +1,23 @@
-"""The loop itself: what it starts from, in which order it goes, what it averages."""
+"""The loop: what it starts from, in which order it goes, what it averages."""
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
-from meltpoint.training import fit
-from meltpoint.training.ascent import at_rest, climb
+from meltpoint.training import loop, rbm
 from meltpoint.training.dbm import train_dbm
-from meltpoint.training.examples import Examples
-from meltpoint.training.machine import machine_of, new_machine
-from meltpoint.training.phases import Gradient
+from meltpoint.training.loop import Examples
+from meltpoint.training.optimiser import sgd_step, zero_velocity
+from meltpoint.training.phases import Architecture, Gradient, initial_dbm, trainable_dbm
 from meltpoint.training.rbm import train_rbm
 
 DATA = (np.random.default_rng(0).random((60, 9)) < 0.3).astype(np.uint8)
 
 
-def test_a_new_machine_has_the_rates_of_the_data_and_rare_hidden_units():
+def test_a_new_model_has_the_rates_of_the_data_and_rare_hidden_units():
     rates = np.array([0.1, 0.5, 0.9])
-    machine = new_machine([3, 4], rates, np.random.default_rng(0), (1, 1))
-    weights, visible_bias, hidden_bias = machine.parameters
+    dbm = initial_dbm(Architecture((3, 4), (1, 1)), rates, np.random.default_rng(0))
+    weights, visible_bias, hidden_bias = dbm.parameters
     np.testing.assert_allclose(expit(visible_bias), rates, rtol=1e-6)
     assert (expit(hidden_bias) < 0.2).all()
     assert 0 < np.abs(weights).max() < 0.1
@@ -26,14 +25,12 @@ def test_a_new_machine_has_the_rates_of_the_data_and_rare_hidden_units():
 
 def test_a_step_is_felt_by_the_next_product():
     rng = np.random.default_rng(1)
-    machine = machine_of([rng.normal(size=(300, 100)), np.zeros(300), np.zeros(100)], (1, 1))
+    dbm = trainable_dbm([rng.normal(size=(300, 100)), np.zeros(300), np.zeros(100)], (1, 1))
     lower = (rng.random((5, 300)) < 0.1).astype(np.uint8)
-    machine.couplings[0].up(lower)
+    dbm.couplings[0].up(lower)
     slopes = Gradient((rng.normal(size=(300, 100)),), (np.zeros(300), np.zeros(100)))
-    climb(machine, at_rest(machine), slopes, 1.0, 0.0, 0.0)
-    np.testing.assert_allclose(
-        machine.couplings[0].up(lower), lower @ machine.couplings[0].weights, atol=1e-9
-    )
+    sgd_step(dbm, zero_velocity(dbm), slopes, 1.0, 0.0, 0.0)
+    np.testing.assert_allclose(dbm.couplings[0].up(lower), lower @ dbm.couplings[0].weights, atol=1e-9)
 
 
 def test_every_epoch_shows_all_examples_in_an_order_of_its_own(monkeypatch):
@@ -50,8 +47,10 @@ def test_every_epoch_shows_all_examples_in_an_order_of_its_own(monkeypatch):
 @pytest.mark.parametrize(("method", "starts"), [("cd", 12), ("pcd", 1)])
 def test_chains_start_at_every_batch_or_once(method, starts, monkeypatch):
     calls = []
-    begin = fit.begin
-    monkeypatch.setattr(fit, "begin", lambda *arguments: (calls.append(arguments), begin(*arguments))[1])
+    start_chains = loop.start_chains
+    monkeypatch.setattr(
+        loop, "start_chains", lambda *arguments: (calls.append(arguments), start_chains(*arguments))[1]
+    )
     train_rbm(DATA, 4, epochs=2, batch=10, method=method)
     assert len(calls) == starts
 
@@ -64,14 +63,20 @@ def test_the_last_share_of_the_updates_is_averaged(averaged, count, tmp_path):
 
 
 def test_what_is_handed_over_is_the_average(tmp_path):
-    rbm = train_rbm(DATA, 4, epochs=2, batch=10, averaged=0.5, checkpoint=tmp_path / "run.npz")
+    model = train_rbm(DATA, 4, epochs=2, batch=10, averaged=0.5, checkpoint=tmp_path / "run.npz")
     with np.load(tmp_path / "run.npz") as file:
-        np.testing.assert_array_equal(rbm.weights, file["stage0_average_0"])
+        np.testing.assert_array_equal(model.weights, file["stage0_average_0"])
         assert (file["stage0_average_0"] != file["stage0_parameter_0"]).any()
 
 
-def test_pretraining_doubles_the_layers_that_will_have_two_neighbours(tmp_path):
-    train_dbm(DATA, (4, 3, 2), epochs=1, checkpoint=tmp_path / "run.npz")
-    with np.load(tmp_path / "run.npz") as file:
-        copies = [file[f"stage{stage}_copies"].tolist() for stage in range(4)]
-    assert copies == [[2, 1], [2, 2], [1, 2], [1, 1, 1, 1]]
+def test_pretraining_doubles_the_layers_that_will_have_two_neighbours(monkeypatch):
+    copies = []
+    train_stage = rbm.train_stage
+    monkeypatch.setattr(
+        rbm,
+        "train_stage",
+        lambda run, stage, start: (copies.append(start().copies), train_stage(run, stage, start))[1],
+    )
+    dbm = train_dbm(DATA, (4, 3, 2), epochs=1)
+    assert copies == [(2, 1), (2, 2), (1, 2)]
+    assert dbm.layer_sizes == (9, 4, 3, 2)

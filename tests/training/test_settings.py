@@ -1,5 +1,6 @@
-"""Recipes as text and back."""
+"""Options and their defaults; recipes as text and back."""
 
+import inspect
 from dataclasses import fields
 from pathlib import Path
 
@@ -7,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import meltpoint as mp
 from meltpoint.errors import InputError
-from meltpoint.training.recipe import TRAINERS, Recipe, option_names, read_recipe
-from meltpoint.training.settings import Settings
+from meltpoint.training import settings
+from meltpoint.training.settings import MODELS, Recipe, TrainingSettings, read_recipe
 
 TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"]))
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
@@ -48,7 +50,7 @@ def test_recipes_are_what_their_names_say(path):
 
 
 @given(
-    st.sampled_from(sorted(TRAINERS)),
+    st.sampled_from(sorted(MODELS)),
     TEXT,
     st.none() | st.integers(0, 100),
     st.dictionaries(
@@ -73,6 +75,7 @@ def test_a_recipe_survives_as_text(tmp_path_factory, model, data, validation, op
         ('model = "rbm"\ndata = "mnist"\nlearnin_rate = 1', "did you mean learning_rate"),
         ('model = "rbm"\ndata = "mnist"\nsweeps = 3', "options of a rbm"),
         ('model = "rbm"\ndata = "mnist"\nprogress = 3', "options of a rbm"),
+        ('model = "rbm"\ndata = "mnist"\nvalidation = "all"', "validation = all"),
         ("this is not TOML", "not TOML"),
     ],
 )
@@ -88,6 +91,38 @@ def test_a_recipe_that_is_not_there(tmp_path):
         read_recipe(tmp_path / "none.toml")
 
 
-def test_every_setting_can_be_chosen_in_a_recipe():
-    for model in TRAINERS:
-        assert {field.name for field in fields(Settings)} <= set(option_names(model))
+NOT_OPTIONS = {"data", "validation", "progress", "on_epoch", "checkpoint"}
+DEFAULTS = {"rbm": settings.RBM_DEFAULTS, "dbn": settings.DBN_DEFAULTS, "dbm": settings.DBM_DEFAULTS}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_functions_take_the_options_of_a_recipe_with_the_defaults_of_the_settings(model):
+    parameters = inspect.signature(getattr(mp, f"train_{model}")).parameters
+    options = [name for name in parameters if name not in NOT_OPTIONS]
+    Recipe(model, "digits", None, dict.fromkeys(options, 1))
+    stage = [field.name for field in fields(TrainingSettings)]
+    assert [name for name in options if name in stage] == stage  # passed on in this order
+    assert {name: parameters[name].default for name in stage} == vars(DEFAULTS[model])
+
+
+@pytest.mark.parametrize(
+    ("n_examples", "batch", "epochs"),
+    [(60_000, 100, 30), (1500, 100, -(-settings._LEAST_UPDATES // 15)), (30, 100, settings._LEAST_UPDATES)],
+)
+def test_few_examples_get_more_epochs(n_examples, batch, epochs):
+    assert TrainingSettings(batch=batch).n_epochs(n_examples) == epochs
+    assert TrainingSettings(batch=batch, epochs=7).n_epochs(n_examples) == 7
+
+
+def test_options_may_differ_from_stage_to_stage():
+    options = vars(TrainingSettings(method="cd"))
+    first, second, third = settings.settings_of_stages(3, *(options | {"epochs": [3, None, 5]}).values())
+    assert (first.epochs, second.epochs, third.epochs, third.method) == (3, None, 5, "cd")
+    with pytest.raises(InputError, match="one for each stage"):
+        settings.settings_of_stages(2, *(options | {"epochs": [3, 4, 5]}).values())
+
+
+def test_the_learning_rate_falls_to_zero_or_stays():
+    linear = TrainingSettings(learning_rate=0.4, schedule="linear")
+    assert [linear.rate(share) for share in (0.0, 0.5, 1.0)] == [0.4, 0.2, 0.0]
+    assert TrainingSettings(learning_rate=0.4, schedule="constant").rate(0.7) == 0.4

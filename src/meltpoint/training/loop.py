@@ -1,0 +1,299 @@
+"""The training loop, the same for every model: data phase, model phase, step; again.
+
+A run has one stage for each DBM that is trained: the layers of a greedy stack, and all layers together. Its examples
+are checked once, then shuffled (and drawn anew, if they are grey) in every epoch.
+"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from meltpoint.errors import InputError, Progress
+from meltpoint.models import Model, checks
+from meltpoint.randomness import Purpose, check_seed, generator
+from meltpoint.training.checkpoint import (
+    Checkpoint,
+    StagePlan,
+    open_checkpoint,
+    run_fingerprint,
+)
+from meltpoint.training.optimiser import (
+    TrainingState,
+    averaged_dbm,
+    is_averaged,
+    sgd_step,
+    stage_progress,
+    update_average,
+    zero_velocity,
+)
+from meltpoint.training.phases import (
+    Architecture,
+    TrainableDBM,
+    centre,
+    data_phase,
+    draw_bits,
+    gradient,
+    model_phase,
+    random_stream,
+    start_chains,
+)
+from meltpoint.training.settings import TrainingSettings, with_epochs
+
+_SHUFFLE, _DRAWS = 0, 1  # keys of random streams; the monitor has 2, the starts of stages 3 and 4
+_OFFSET_SHARE = 0.01  # of each new batch in the running means that centre the units
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Rows of uint8 zeros and ones, or of float32 probabilities from which they are drawn when asked for."""
+
+    rows: NDArray[np.uint8] | NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def width(self) -> int:
+        """Number of visible units."""
+        return self.rows.shape[1]
+
+    @property
+    def rates(self) -> NDArray[np.float64]:
+        """How often each visible unit is on (unit,), smoothed by one example on and one off."""
+        return (self.rows.sum(axis=0, dtype=np.float64) + 1.0) / (len(self) + 2.0)
+
+    def bits(self, chosen: NDArray[np.integer] | slice, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """Zeros and ones (chosen example, unit)."""
+        rows = self.rows[chosen]
+        bits = rows.astype(np.uint8)
+        if rows.dtype != np.uint8:
+            draw_bits(rows, stream, bits)
+        return bits
+
+
+def check_examples(data: ArrayLike, name: str, width: int | None = None) -> Examples:
+    """Examples from zeros and ones, or from real grey values in [0, 1]."""
+    array = np.asarray(data)
+    if array.ndim != 2 or 0 in array.shape:
+        raise InputError(
+            found=f"{name} of shape {array.shape}",
+            expected="(examples, units), neither of them 0",
+            remedy=f"flatten each example: {name}.reshape(len({name}), -1)",
+        )
+    if width is not None and array.shape[1] != width:
+        raise InputError(
+            found=f"{name} with {array.shape[1]} columns",
+            expected=f"{width}, as in the training data",
+            remedy="is the label column still in one of them?",
+        )
+    if np.issubdtype(array.dtype, np.floating) and array.min() >= 0 and array.max() <= 1:
+        grey = ((array != 0) & (array != 1)).any()
+        return Examples(array.astype(np.float32, copy=False) if grey else array.astype(np.uint8))
+    return Examples(checks.to_bits(array, name))
+
+
+def shuffled_batches(n: int, n_batches: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Which examples are in each batch of one epoch: every example once, as evenly as possible."""
+    return np.array_split(generator.permutation(n), n_batches)
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """Draws of a layer from visible units, through the RBMs trained below it."""
+
+    layers: tuple[TrainableDBM, ...]
+
+    def __call__(self, visible: NDArray[np.uint8], stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """State (example, unit) of the highest RBM's hidden layer, one copy of it."""
+        state = visible
+        for rbm in self.layers:
+            rates = rbm.probabilities(1, [state * np.uint8(rbm.copies[0])])
+            state = np.empty(rates.shape, np.uint8)
+            draw_bits(rates, stream, state)
+        return state
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Which DBM is trained, on what, and what it will be part of.
+
+    `recognition` draws the DBM's lowest layer from visible units, None where that is the visible layer. `model`
+    gives the model that the DBM is part of, None where it is not part of one yet.
+    """
+
+    number: int
+    name: str
+    recognition: Recognition | None = None
+    sweeps: int = 0
+    model: Callable[[TrainableDBM], Model] | None = None
+
+    def lowest_layer(self, visible: NDArray[np.uint8], stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """State (example, unit) of the layer that this stage is trained on."""
+        return self.recognition(visible, stream) if self.recognition else visible
+
+
+AfterEpoch: TypeAlias = Callable[["TrainingRun", Stage, TrainingState, float], None]
+"""Called after every epoch with the seconds that the stage has taken in this process."""
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """What all stages of a run share: data, architecture and settings of each stage, seed, callbacks, checkpoint."""
+
+    examples: Examples
+    validation: Examples | None
+    architectures: tuple[Architecture, ...]
+    settings: tuple[TrainingSettings, ...]
+    seed: int
+    progress: Progress | None
+    after_epoch: AfterEpoch | None
+    checkpoint: Checkpoint | None
+
+    def n_epochs(self, stage: Stage) -> int:
+        """Number of epochs of a stage."""
+        return self.settings[stage.number].n_epochs(len(self.examples))
+
+
+@contextmanager
+def training_run(
+    examples: Examples,
+    architectures: Sequence[Architecture],
+    settings: Sequence[TrainingSettings],
+    seed: int,
+    validation: ArrayLike | None,
+    progress: Progress | None,
+    after_epoch: AfterEpoch | None,
+    checkpoint: str | os.PathLike[str] | None,
+    *,
+    sweeps: int = 0,
+) -> Iterator[TrainingRun]:
+    """A run, and its checkpoint as long as it lasts, which must agree in all that determines the result."""
+    seed = check_seed(seed)
+    settings = with_epochs(settings, len(examples))
+    held_out = None if validation is None else check_examples(validation, "validation", examples.width)
+    with ExitStack() as stack:
+        file = None
+        if checkpoint is not None:
+            fingerprint = run_fingerprint(examples.rows, architectures, settings, sweeps, seed)
+            plans = [StagePlan(*each, len(examples)) for each in zip(architectures, settings, strict=True)]
+            file = stack.enter_context(open_checkpoint(checkpoint, fingerprint, plans))
+        yield TrainingRun(
+            examples, held_out, tuple(architectures), settings, seed, progress, after_epoch, file
+        )
+
+
+def train_stage(run: TrainingRun, stage: Stage, start: Callable[[], TrainableDBM]) -> TrainableDBM:
+    """The DBM at the end of its stage, trained from `start`, or from the run's checkpoint."""
+    state = run.checkpoint.state_at(stage.number) if run.checkpoint else None
+    if state is None:
+        dbm = start()
+        state = TrainingState(dbm, zero_velocity(dbm))
+    n_epochs = run.n_epochs(stage)
+    if state.epoch == n_epochs:
+        return averaged_dbm(state)
+    seconds = 0.0
+    with postponed_interrupts() as interrupted:
+        while state.epoch < n_epochs:
+            begun = time.monotonic()
+            _train_epoch(run, stage, state, interrupted)
+            seconds += time.monotonic() - begun
+            if run.after_epoch is not None:
+                run.after_epoch(run, stage, state, seconds)
+        if run.checkpoint:
+            run.checkpoint.save(stage.number, state)
+    return averaged_dbm(state)
+
+
+def _train_epoch(
+    run: TrainingRun, stage: Stage, state: TrainingState, interrupted: Callable[[], bool]
+) -> None:
+    """Show the model every example once, or those that are left of an epoch that was interrupted."""
+    settings, n_epochs = run.settings[stage.number], run.n_epochs(stage)
+    order = generator(run.seed, Purpose.TRAINING, stage.number, state.epoch, _SHUFFLE)
+    n_batches = settings.n_batches(len(run.examples))
+    batches = shuffled_batches(len(run.examples), n_batches, order)
+    while state.batch < n_batches:
+        stream = random_stream(run.seed, stage.number, state.epoch, _DRAWS, state.batch)
+        visible = run.examples.bits(batches[state.batch], stream)
+        progress = stage_progress(state.epoch, state.batch, n_batches, n_epochs)
+        update(state, settings, stage.lowest_layer(visible, stream), stage.sweeps, progress, stream)
+        state.batch += 1
+        if run.progress is not None:
+            run.progress(stage.name, state.epoch + state.batch / n_batches, n_epochs)
+        if interrupted():
+            if run.checkpoint:
+                run.checkpoint.save(stage.number, state)
+            raise KeyboardInterrupt
+        if run.checkpoint:
+            run.checkpoint.save_if_due(stage.number, state)
+    state.epoch, state.batch = state.epoch + 1, 0
+    if not all(np.isfinite(bias).all() for bias in state.dbm.biases):
+        raise InputError(
+            found=f"parameters that are not finite after epoch {state.epoch}",
+            expected="a training that converges",
+            remedy=f"lower the learning rate, which is {settings.learning_rate:g}",
+        )
+
+
+def update(
+    state: TrainingState,
+    settings: TrainingSettings,
+    visible: NDArray[np.uint8],
+    sweeps: int,
+    progress: float,
+    stream: NDArray[np.uint32],
+) -> None:
+    """Learn from one batch (example, unit), after a fraction `progress` of the stage."""
+    dbm = state.dbm
+    data = data_phase(dbm, visible, sweeps)
+    chains = state.chains or start_chains(dbm, data, settings.chains or len(visible), stream)
+    model, chains = model_phase(dbm, chains, settings.k, stream)
+    state.chains = chains if settings.method == "pcd" else []
+    slope = gradient(data, model, dbm.biases[0].dtype)
+    if settings.centred:
+        means = [layer.mean(axis=0, dtype=dbm.biases[0].dtype) for layer in data]
+        state.offsets = state.offsets or means
+        for offset, mean in zip(state.offsets, means, strict=True):
+            offset += _OFFSET_SHARE * (mean - offset)
+        centre(slope, state.offsets)
+    sgd_step(dbm, state.optimiser, slope, settings.rate(progress), settings.momentum, settings.weight_decay)
+    if is_averaged(progress, settings.averaged):
+        update_average(dbm, state.optimiser)
+
+
+@contextmanager
+def postponed_interrupts() -> Iterator[Callable[[], bool]]:
+    """A function that says whether Ctrl-C was pressed since; pressing it twice interrupts at once.
+
+    So an update is never left half done. SIGTERM counts as Ctrl-C where the program has given it a handler. A
+    signal that is ignored stays ignored. Python delivers signals to the main thread alone: in any other thread
+    the answer is always no.
+    """
+    pressed = False
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: handler for number, handler in handlers.items() if callable(handler)}
+    try:
+        for number in before:
+            signal.signal(number, note)
+        yield lambda: pressed
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

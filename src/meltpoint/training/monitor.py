@@ -1,0 +1,86 @@
+"""What is reported after each epoch: is it learning, is it overfitting, how long has it taken."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.annealing.base import data_rates
+from meltpoint.estimators.ais import ais_log_z
+from meltpoint.estimators.reverse import raise_log_prob
+from meltpoint.models import Model
+from meltpoint.training.loop import AfterEpoch, Examples, Stage, TrainingRun
+from meltpoint.training.optimiser import TrainingState, averaged_dbm
+from meltpoint.training.phases import data_phase, log_f_bound, random_stream
+
+_MONITOR = 2  # key of the random stream
+_FEWEST_EPOCHS = 5  # between two brackets
+_MOST_BRACKETS = 20  # in a stage
+_BRACKET_EXAMPLES = 100
+_BRACKET_STEPS = 1000
+_RATES_EXAMPLES = 10_000
+_GAP_EXAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class TrainingBracket:
+    """Mean log likelihood of a few examples in nats: RAISE from below, AIS from above."""
+
+    conservative: float
+    optimistic: float
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """The report on one epoch of a stage.
+
+    `bracket` is measured every few epochs, on validation examples or, if there are none, training examples.
+    `gap` is the mean of log f on training examples minus that on validation examples, in nats: it grows when
+    the model overfits. (For a DBM, log f is its mean-field bound.)
+    """
+
+    stage: str
+    number: int
+    of: int
+    seconds: float
+    gap: float | None
+    bracket: TrainingBracket | None
+
+
+def report_epochs(on_epoch: Callable[[Epoch], None] | None) -> AfterEpoch | None:
+    """What the loop calls after each epoch, so that `on_epoch` is given its report."""
+    if on_epoch is None:
+        return None
+    return lambda run, stage, state, seconds: on_epoch(describe_epoch(run, stage, state, seconds))
+
+
+def describe_epoch(run: TrainingRun, stage: Stage, state: TrainingState, seconds: float) -> Epoch:
+    """The report on the epoch that has just ended."""
+    n_epochs = run.n_epochs(stage)
+    stream = random_stream(run.seed, stage.number, state.epoch, _MONITOR)
+    gap = bracket = None
+    if run.validation is not None:
+        train, held_out = (_log_f(stage, state, each, stream) for each in (run.examples, run.validation))
+        gap = train - held_out
+    every = max(_FEWEST_EPOCHS, -(-n_epochs // _MOST_BRACKETS))
+    if stage.model and (state.epoch % every == 0 or state.epoch == n_epochs):
+        model = stage.model(averaged_dbm(state))
+        bracket = _bracket(model, run.examples, run.validation or run.examples, stream)
+    return Epoch(stage.name, state.epoch, n_epochs, seconds, gap, bracket)
+
+
+def _log_f(stage: Stage, state: TrainingState, examples: Examples, stream: NDArray[np.uint32]) -> float:
+    """Mean log f, or its bound, of the stage's own layers."""
+    visible = examples.bits(slice(_GAP_EXAMPLES), stream)
+    dbm = averaged_dbm(state)
+    states = data_phase(dbm, stage.lowest_layer(visible, stream), stage.sweeps)
+    return float(log_f_bound(dbm, states).mean())
+
+
+def _bracket(model: Model, train: Examples, shown: Examples, stream: NDArray[np.uint32]) -> TrainingBracket:
+    base = data_rates(train.bits(slice(_RATES_EXAMPLES), stream), model)
+    examples = shown.bits(slice(_BRACKET_EXAMPLES), stream)
+    log_z = ais_log_z(model, base=base, steps=_BRACKET_STEPS, chains=_BRACKET_EXAMPLES).value
+    below = raise_log_prob(model, examples, base=base, steps=_BRACKET_STEPS, chains=1).values
+    return TrainingBracket(float(below.mean()), float(model.log_f(examples).mean() - log_z))
