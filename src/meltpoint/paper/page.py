@@ -1,5 +1,6 @@
 """The page of the documentation: words from a template, every number from the results."""
 
+import math
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -94,10 +95,12 @@ def _particles(plan: Plan, results: Results) -> str:
     if not pairs:
         return "*Not computed yet.*"
     closer = sum(abs(many.value) < abs(one.value) for one, many in pairs)
-    inverted = [sum(gap.value < -SIGMAS * gap.stderr for gap in gaps) for gaps in zip(*pairs, strict=True)]
+    above = sum(one.value < -SIGMAS * one.stderr for one, _ in pairs)
     told = (
-        f"With {n} the gap is the smaller one in {closer} of {len(pairs)} cases. RAISE lies above AIS, by more than "
-        f"{SIGMAS:.0f} standard errors of the gap, in {inverted[0]} cases with N = 1 and in {inverted[1]} with {n}."
+        f"With {n} the gap is the smaller one in {closer} of {len(pairs)} cases. With N = 1 RAISE lies above AIS by "
+        f"more than {SIGMAS:.0f} standard errors in {above} of them. With N particles it cannot lie above the AIS "
+        f"estimate of its own forward chains by more than log N/(N - 1) = {math.log1p(1 / plan.profile.forward):.4f} "
+        "nats and, for deep models, the noise of log f."
     )
     return f"{told}\n\n" + "\n".join(lines)
 
