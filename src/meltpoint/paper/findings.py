@@ -78,15 +78,15 @@ def _rises(plan: Plan, results: Results) -> tuple[bool, str]:
 
 
 def _smaller_gap(plan: Plan, results: Results) -> tuple[bool, str]:
-    told, against = [], []
+    evidence, against = [], []
     for row in all_rows(plan, results):
         if "data" in row.bases:
             uniform, data = (_need(row.bases[base].gap) for base in BASES)
-            told.append(f"{row_label(row)} {data.value:.2f} instead of {uniform.value:.2f}")
+            evidence.append(f"{row_label(row)} {data.value:.2f} instead of {uniform.value:.2f}")
             noise = SIGMAS * math.hypot(uniform.stderr, data.stderr)
             if abs(data.value) - abs(uniform.value) > noise:
                 against.append(f"not so for {row_label(row)}")
-    return not against, _joined([*told, *against])
+    return not against, _joined([*evidence, *against])
 
 
 def _many_nats(plan: Plan, results: Results) -> tuple[bool, str]:
@@ -103,9 +103,9 @@ def _csl_low(plan: Plan, results: Results) -> tuple[bool, str]:
         for row in table_rows("table1", plan, results)
         if row.steps == plan.profile.steps
     }
-    told = [f"{label} {distance:.1f}" for label, distance in below.items()]
+    evidence = [f"{label} {distance:.1f}" for label, distance in below.items()]
     low = sum(distance > _TENS for distance in below.values())
-    return low >= len(below) - 1, f"nats below RAISE from data base rates: {_joined(told)}"
+    return low >= len(below) - 1, f"nats below RAISE from data base rates: {_joined(evidence)}"
 
 
 def _inverted(plan: Plan, results: Results) -> tuple[bool, str]:
@@ -130,17 +130,17 @@ def _few_configurations(plan: Plan, results: Results) -> tuple[bool, str]:
 
 
 def _exact_inside(plan: Plan, results: Results) -> tuple[bool, str]:
-    told, outside = [], []
+    evidence, outside = [], []
     for row in table_rows("table1", plan, results):
         for base, found in row.bases.items() if row.model in SMALL else ():
             exact, low, high = _need(row.exact), _need(found.conservative), _need(found.optimistic)
             where = f"{row.model.label}, {base}"
             # Few chains have no error of use; Markov's inequality bounds how far log Z can be too high.
             above = max(SIGMAS * high.stderr, _MARKOV if found.degenerate else 0.0)
-            told.append(f"{where}: {low}, exact {exact.value:.2f}, {high}{_few(found)}")
+            evidence.append(f"{where}: {low}, exact {exact.value:.2f}, {high}{_few(found)}")
             if not low.value - SIGMAS * low.stderr <= exact.value <= high.value + above:
                 outside.append(f"outside for {where}")
-    return not outside, _joined([*told, *outside])
+    return not outside, _joined([*evidence, *outside])
 
 
 def _control_variate(plan: Plan, results: Results) -> tuple[bool, str]:
@@ -168,14 +168,14 @@ def _omniglot_dbm(plan: Plan, results: Results) -> tuple[bool, str]:
 
 
 def _own_parameters(plan: Plan, results: Results) -> tuple[bool, str]:
-    told, holds = [], True
+    evidence, holds = [], True
     for base, allowed in _ALLOWED.items():
         found = base_estimates(PARAMETERS, base, plan.profile.long_steps, plan, results)
         raised, ais, _ = PAPER_VALUES[PARAMETERS.label].bases[base]
         low, high = _need(found.conservative), _need(found.optimistic)
-        told.append(f"{base}: RAISE {low} (paper {raised:.2f}), AIS {high} (paper {ais:.2f})")
+        evidence.append(f"{base}: RAISE {low} (paper {raised:.2f}), AIS {high} (paper {ais:.2f})")
         holds = holds and max(abs(low.value - raised), abs(high.value - ais)) <= allowed
-    return holds, f"with {plan.profile.long_steps:,} steps, {_joined(told)}"
+    return holds, f"with {plan.profile.long_steps:,} steps, {_joined(evidence)}"
 
 
 def _gaps(found: Mapping[str, BaseEstimates]) -> str:

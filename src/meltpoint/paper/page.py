@@ -96,13 +96,13 @@ def _particles(plan: Plan, results: Results) -> str:
         return "*Not computed yet.*"
     closer = sum(abs(many.value) < abs(one.value) for one, many in pairs)
     above = sum(one.value < -SIGMAS * one.stderr for one, _ in pairs)
-    told = (
+    text = (
         f"With {n} the gap is the smaller one in {closer} of {len(pairs)} cases. With N = 1 RAISE lies above AIS by "
         f"more than {SIGMAS:.0f} standard errors in {above} of them. With N particles it cannot lie above the AIS "
         f"estimate of its own forward chains by more than log N/(N - 1) = {math.log1p(1 / plan.profile.forward):.4f} "
-        "nats and, for deep models, the noise of log f."
+        "nats and, for deep models, the noise of estimating log f."
     )
-    return f"{told}\n\n" + "\n".join(lines)
+    return f"{text}\n\n" + "\n".join(lines)
 
 
 def _figures(plan: Plan, results: Results) -> str:
@@ -136,10 +136,10 @@ def _missing(plan: Plan, results: Results) -> str:
     absent = [cell for cell in cells if results.read(cell) is None]
     if not absent:
         return "All cells of both tables and of all figures are computed."
-    told = f"**{len(absent)} of {len(cells)} cells are not computed yet**, and shown as — below"
+    text = f"**{len(absent)} of {len(cells)} cells are not computed yet**, and shown as — below"
     if len(absent) > _LISTED:
-        return f"{told}; `meltpoint paper all --dry-run` lists them."
-    return f"{told}:\n\n" + "\n".join(f"- `{cell.name}`" for cell in absent)
+        return f"{text}; `meltpoint paper all --dry-run` lists them."
+    return f"{text}:\n\n" + "\n".join(f"- `{cell.name}`" for cell in absent)
 
 
 def _computed(cells: Sequence[Cell], results: Results) -> bool:
