@@ -1,9 +1,6 @@
 """Fixtures shared by all tests."""
 
-import getpass
-import hashlib
 import os
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,19 +9,6 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
-
-def _compile_afresh_when_kernels_change() -> None:
-    """Numba's cache sees a change of the file a function stands in, not of the files it uses."""
-    digest = hashlib.sha256()
-    for path in sorted((ROOT / "src").rglob("*.py")):
-        source = path.read_bytes()
-        if b"compiling import" in source or path.parent.name == "kernels":
-            digest.update(source)
-    cache = Path(tempfile.gettempdir()) / f"meltpoint-kernels-{getpass.getuser()}-{digest.hexdigest()[:16]}"
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(cache))
-
-
-_compile_afresh_when_kernels_change()
 
 # A busy machine is not a failing test.
 settings.register_profile("meltpoint", deadline=None)

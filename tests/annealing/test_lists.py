@@ -8,14 +8,14 @@ import pytest
 from meltpoint.annealing import precision as precision_module
 from meltpoint.annealing.anneal import Leg, anneal
 from meltpoint.annealing.base import Base, family_of
-from meltpoint.annealing.kernels.packing import CHEAPEST, OFF, ON, QUADS, pack
+from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack
 from meltpoint.annealing.precision import prepare
 from meltpoint.annealing.streams import chain_generators
 from meltpoint.models.dbm import DBM
 from meltpoint.randomness import Purpose
 from oracle.driving.replay import replay
 
-KINDS = {"on": ON, "off": OFF, "quads": QUADS, "cheapest": CHEAPEST}
+KINDS = {"on": ON, "off": OFF, "quads": QUADS, "flips": FLIPS, "cheapest": CHEAPEST}
 SIZES = {"narrow": (70, 90), "wide": (150, 20), "deep": (40, 33, 50, 7)}
 
 

@@ -25,12 +25,25 @@ def test_adding_rows_is_the_product(counts, n_columns, kind, transposed):
     np.testing.assert_array_equal(out, counts.astype(kind) @ matrix)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("n_on", [0, 1, 3, 4, 7, 30])
+def test_rows_are_added_in_a_fixed_order(kind, n_on):
+    # Trained models keep their bits only as long as this order stays: four sums, what is left over goes to the first.
+    matrix = np.random.default_rng(n_on).normal(size=(30, 20)).astype(kind)
+    sums = np.zeros((4, 20), kind)
+    for k, row in enumerate(matrix[:n_on]):
+        sums[k % 4 if k < n_on - n_on % 4 else 0] += row
+    counts = (np.arange(30) < n_on).astype(np.uint8)[np.newaxis]
+    expected = ((sums[0] + sums[1]) + sums[2]) + sums[3]
+    np.testing.assert_array_equal(multiply(list_rows(counts), strips_of(matrix))[0], expected)
+
+
 @given(COUNTS)
 @settings(deadline=None)
 def test_columns_are_listed_like_rows_of_the_transpose(counts):
     by_column, by_row = list_columns(counts), list_rows(np.ascontiguousarray(counts.T))
     np.testing.assert_array_equal(by_column.starts, by_row.starts)
-    np.testing.assert_array_equal(by_column.columns, by_row.columns[: by_row.starts[-1]])
+    np.testing.assert_array_equal(by_column.lines, by_row.lines[: by_row.starts[-1]])
 
 
 @pytest.mark.parametrize("density", [0.0, 0.1, 0.9])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.kernels.compiling import compiled
-from meltpoint.training.rowsum import STRIP_BYTES, sum_rows
+from meltpoint.annealing.kernels.rows import STRIP_BYTES, add_rows_at_once
 
 State: TypeAlias = NDArray[np.uint8] | NDArray[np.floating]
 """Units (example, unit): uint8 where drawn, floats where means."""
@@ -25,10 +25,10 @@ _SHORTEST_ROW = 64
 
 
 class Lists(NamedTuple):
-    """Row i of a matrix of counts has its ones in columns[starts[i] : starts[i + 1]]."""
+    """Row i of a matrix of counts has its ones in the columns lines[starts[i] : starts[i + 1]] / STRIP_BYTES."""
 
     starts: NDArray[np.int64]
-    columns: NDArray[np.uint32]
+    lines: NDArray[np.uint32]
 
 
 class Strips(NamedTuple):
@@ -56,18 +56,18 @@ def list_rows(counts: NDArray[np.uint8]) -> Lists:
     """The ones of every row."""
     starts = np.zeros(len(counts) + 1, np.int64)
     _add_up_rows(counts, starts)
-    columns = np.empty(starts[-1] + 2, np.uint32)
-    _list(counts, columns)
-    return Lists(starts, columns)
+    lines = np.empty(starts[-1] + 2, np.uint32)
+    _list(counts, lines)
+    return Lists(starts, lines)
 
 
 def list_columns(counts: NDArray[np.uint8]) -> Lists:
     """The ones of every column."""
     by_row = list_rows(counts)
     starts = np.zeros(counts.shape[1] + 2, np.int64)
-    rows = np.empty(by_row.starts[-1], np.uint32)
-    _transpose(by_row, starts, rows)
-    return Lists(starts[:-1], rows)
+    lines = np.empty(by_row.starts[-1], np.uint32)
+    _transpose(by_row, starts, lines)
+    return Lists(starts[:-1], lines)
 
 
 def multiply(lists: Lists, strips: Strips) -> NDArray[np.floating]:
@@ -112,34 +112,32 @@ def _add_up_rows(counts: np.ndarray, starts: np.ndarray) -> None:
 
 
 @compiled
-def _list(counts: np.ndarray, columns: np.ndarray) -> None:
+def _list(counts: np.ndarray, lines: np.ndarray) -> None:
     n = 0
     for row in range(counts.shape[0]):
         units = counts[row]
         for j in range(units.size):
             # Without a branch: both places are written, and kept as far as the count goes.
-            columns[n] = j
-            columns[n + 1] = j
+            lines[n] = lines[n + 1] = STRIP_BYTES * j
             n += units[j]
 
 
 @compiled
-def _transpose(lists: Lists, starts: np.ndarray, rows: np.ndarray) -> None:
-    """Fill starts (column + 2,), which is zero before, and the rows of every column."""
+def _transpose(lists: Lists, starts: np.ndarray, lines: np.ndarray) -> None:
+    """Fill starts (column + 2,), which is zero before, and the lines of every column."""
     for i in range(lists.starts[-1]):
-        starts[lists.columns[i] + 2] += 1
+        starts[lists.lines[i] // STRIP_BYTES + 2] += 1
     for column in range(2, starts.size):
         starts[column] += starts[column - 1]
     for row in range(lists.starts.size - 1):
         for i in range(lists.starts[row], lists.starts[row + 1]):
-            column = lists.columns[i]
-            rows[starts[column + 1]] = row
+            column = lists.lines[i] // STRIP_BYTES
+            lines[starts[column + 1]] = STRIP_BYTES * row
             starts[column + 1] += 1
 
 
 @compiled
 def _multiply(lists: Lists, strips: Strips, out: np.ndarray) -> None:
-    # The type checker sees the intrinsic's signature, which has a context argument in front.
     width, n_columns = strips.width, strips.n_columns
     flat_out = out.reshape(-1)
     last = np.empty(width, out.dtype)
@@ -150,9 +148,10 @@ def _multiply(lists: Lists, strips: Strips, out: np.ndarray) -> None:
             first = lists.starts[i]
             count = lists.starts[i + 1] - first
             if column + width <= n_columns:
-                sum_rows(strips.flat, offset, lists.columns, first, count, flat_out, i * n_columns + column)  # pyright: ignore[reportCallIssue]
+                at = i * n_columns + column
+                add_rows_at_once(strips.flat, offset, lists.lines, first, count, 0, 1, True, flat_out, at)
             else:
-                sum_rows(strips.flat, offset, lists.columns, first, count, last, 0)  # pyright: ignore[reportCallIssue]
+                add_rows_at_once(strips.flat, offset, lists.lines, first, count, 0, 1, True, last, 0)
                 out[i, column:] = last[: n_columns - column]
 
 

@@ -10,123 +10,168 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 
 from meltpoint.annealing.kernels.compiling import intrinsic
 from meltpoint.annealing.kernels.polynomials import Reals
 from meltpoint.annealing.kernels.rows import QUAD, STRIP_BYTES
-from meltpoint.annealing.kernels.xoshiro import emit_uniforms
+from meltpoint.annealing.kernels.xoshiro import Generators
 from meltpoint.annealing.streams import LANES
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 PRODUCTS = 16
+_DOUBLES = ir.VectorType(ir.DoubleType(), PRODUCTS)
 
 
-class _Block:
-    """Emits the instructions for one block of units."""
+class _Blocks:
+    """Emits a loop over the blocks of one chain's units. Arguments are named; arrays among them are pointers."""
 
-    def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:  # noqa: ANN401
-        self.context, self.builder, self.signature, self.args = context, builder, signature, args
+    def __init__(self, context: Any, builder: Any, signature: Any, args: Any, names: str) -> None:
+        self.builder = builder
+        self.arguments = dict(zip(names.split(), args, strict=True))
+        for name, kind in zip(names.split(), signature.args, strict=True):
+            if isinstance(kind, types.Array):
+                array = context.make_array(kind)(context, builder, self.arguments[name])
+                self.arguments[name] = array.data
 
-    def data(self, k: int) -> Any:  # noqa: ANN401
-        """Pointer to argument k's elements."""
-        return self.context.make_array(self.signature.args[k])(self.context, self.builder, self.args[k]).data
+    def __getitem__(self, name: str) -> Any:
+        return self.arguments[name]
 
-    def load(self, k: int, at: Any) -> Any:  # noqa: ANN401
-        """LANES elements of argument k."""
-        vector = ir.VectorType(self.context.get_value_type(self.signature.args[k].dtype), LANES)
-        place = self.builder.bitcast(self.builder.gep(self.data(k), [at]), vector.as_pointer())
-        value = self.builder.load(place)
+    def loop(self) -> Any:
+        """From block 0 to the argument `n_blocks`."""
+        zero, one = ir.Constant(_I64, 0), ir.Constant(_I64, 1)
+        return cgutils.for_range_slice(self.builder, zero, self["n_blocks"], one, _I64)
+
+    def place(self, name: str, block: Any) -> Any:
+        """Of a chain's word in an array (chain, block)."""
+        row = self.builder.mul(self["chain"], self["n_blocks"])
+        return self.builder.gep(self[name], [self.builder.add(row, block)])
+
+    def units(self, name: str, block: Any, at: Any = None) -> Any:
+        """The LANES elements of a block, in an array (unit,) or from `at` on."""
+        first = self.builder.mul(block, ir.Constant(_I64, LANES))
+        pointer = self.builder.gep(self[name], [first if at is None else self.builder.add(at, first)])
+        vector = ir.VectorType(pointer.type.pointee, LANES)
+        value = self.builder.load(self.builder.bitcast(pointer, vector.as_pointer()))
         value.align = 4
         return value
 
-    def reals(self, k: int) -> Reals:
-        """Arithmetic in the type of argument k's elements."""
-        return Reals(self.builder, self.context.get_value_type(self.signature.args[k].dtype), LANES)
+    def word(self, name: str, block: Any) -> Any:
+        """The word of a block, in an array (block,)."""
+        return self.builder.load(self.builder.gep(self[name], [block]))
 
-    def word(self, on: Any) -> Any:  # noqa: ANN401
-        """The comparisons' outcomes as the bits of a uint32."""
-        return self.builder.bitcast(on, _I32)
+    def reals(self) -> Reals:
+        """Arithmetic in the type of the biases."""
+        return Reals(self.builder, self["bias"].type.pointee, LANES)
 
 
 @intrinsic
 def draw_even(
-    _context: Any,  # noqa: ANN401
-    generators: Any,  # noqa: ANN401
-    chain: Any,  # noqa: ANN401
-    field: Any,  # noqa: ANN401
-    at: Any,  # noqa: ANN401
-    bias: Any,  # noqa: ANN401
-    unit: Any,  # noqa: ANN401
-    factor: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
-    """Draw the units `unit` … `unit + 31` with input factor * field[at + k] + bias[unit + k]: bits of a uint32."""
+    _context: Any,
+    generators: Any,
+    chain: Any,
+    field: Any,
+    at: Any,
+    bias: Any,
+    slope: Any,
+    factor: Any,
+    real: Any,
+    frozen: Any,
+    state: Any,
+    n_blocks: Any,
+) -> Any:
+    """Draw a chain's even units with inputs factor * field[at:] + bias, and give the sum of the slopes of those on.
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-        block = _Block(context, builder, signature, args)
-        reals = block.reals(4)
-        decay = reals.decay(block.load(2, args[3]), block.load(4, args[5]), args[6])
-        return block.word(reals.is_on(emit_uniforms(builder, block.data(0), args[1], reals.vector), decay))
+    `state` (chain, block) is changed in place, but for units that are frozen (block,) or not real (block,).
+    """
+    names = "generators chain field at bias slope factor real frozen state n_blocks"
 
-    real = bias.dtype
-    return types.uint32(generators, types.int64, field, types.int64, bias, types.int64, real), codegen
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        blocks = _Blocks(context, builder, signature, args, names)
+        reals = blocks.reals()
+        streams = Generators(builder, blocks["generators"], blocks["chain"])
+        sums = _zeros(builder, reals.vector)
+        with blocks.loop() as (k, _):
+            decay = reals.decay(
+                blocks.units("field", k, blocks["at"]), blocks.units("bias", k), blocks["factor"]
+            )
+            drawn = builder.bitcast(reals.is_on(streams.step(reals.vector), decay), _I32)
+            frozen, place = blocks.word("frozen", k), blocks.place("state", k)
+            drawn = builder.and_(builder.and_(drawn, blocks.word("real", k)), builder.not_(frozen))
+            word = builder.or_(builder.and_(builder.load(place), frozen), drawn)
+            builder.store(word, place)
+            _add_where_on(builder, word, blocks.units("slope", k), sums)
+        streams.keep()
+        return _fold(builder, builder.load(sums), builder.fadd)
 
-
-def _weigh(block: _Block, reals: Reals) -> Any:  # noqa: ANN401
-    """Multiply the block's factors 1 + z into the products; gives exp(-t) at the new beta."""
-    builder, args = block.builder, block.args
-    field = reals.convert(block.load(2, args[3]))
-    decay = reals.decay(field, block.load(4, args[6]), args[7])
-    d = reals.fma(field, reals.splat(args[8]), builder.fmul(block.load(5, args[6]), reals.splat(args[9])))
-    ratio = builder.fdiv(reals.expm1(d), builder.fadd(decay, reals.constant(1.0)))
-    double = ir.VectorType(ir.DoubleType(), LANES)
-    wide = ratio if ratio.type == double else builder.fpext(ratio, double)
-    factors = builder.fadd(wide, ir.Constant(double, [1.0] * LANES))
-    halves = [
-        builder.shuffle_vector(factors, factors, ir.Constant(ir.VectorType(_I32, PRODUCTS), list(half)))
-        for half in (range(PRODUCTS), range(PRODUCTS, LANES))
-    ]
-    place = builder.bitcast(block.data(10), halves[0].type.as_pointer())
-    old = builder.load(place)
-    old.align = 8
-    builder.store(builder.fmul(builder.fmul(old, halves[0]), halves[1]), place).align = 8
-    return decay
+    i64, value = types.int64, bias.dtype
+    signature = types.float64(generators, i64, field, i64, bias, slope, value, real, frozen, state, i64)
+    return signature, codegen
 
 
-def _odd_weigher(draws: bool) -> Any:  # noqa: ANN401
+@intrinsic
+def sum_slopes(_context: Any, slope: Any, chain: Any, state: Any, n_blocks: Any) -> Any:
+    """Sum of the slopes (unit,) of the units of a chain that are on in the state (chain, block)."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        blocks = _Blocks(context, builder, signature, args, "slope chain state n_blocks")
+        sums = _zeros(builder, ir.VectorType(blocks["slope"].type.pointee, LANES))
+        with blocks.loop() as (k, _):
+            _add_where_on(builder, builder.load(blocks.place("state", k)), blocks.units("slope", k), sums)
+        return _fold(builder, builder.load(sums), builder.fadd)
+
+    return types.float64(slope, types.int64, state, types.int64), codegen
+
+
+def _odd_weigher(draws: bool) -> Any:
     """An intrinsic that weighs the odd units' step to a new beta and, if told to, draws them there."""
 
     def weigh(
-        _context: Any,  # noqa: ANN401
-        generators: Any,  # noqa: ANN401
-        chain: Any,  # noqa: ANN401
-        field: Any,  # noqa: ANN401
-        at: Any,  # noqa: ANN401
-        bias: Any,  # noqa: ANN401
-        slope: Any,  # noqa: ANN401
-        unit: Any,  # noqa: ANN401
-        factor: Any,  # noqa: ANN401
-        minus_change: Any,  # noqa: ANN401
-        minus_delta: Any,  # noqa: ANN401
-        products: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
-        """Multiply the products (PRODUCTS,) by 1 + sigmoid(t) * expm1(-d) of the units `unit` … `unit + 31`.
+        _context: Any,
+        generators: Any,
+        chain: Any,
+        field: Any,
+        at: Any,
+        bias: Any,
+        slope: Any,
+        factor: Any,
+        minus_change: Any,
+        minus_delta: Any,
+        real: Any,
+        state: Any,
+        products: Any,
+        n_blocks: Any,
+    ) -> Any:
+        """Give a chain's 1 + sigmoid(t) * expm1(-d), multiplied over units; the factors are in products (PRODUCTS,).
 
-        t = factor * x + bias at the new beta and -d = minus_change * x + minus_delta * slope, where x is
-        field[at:at+32]. Gives the units drawn at the new beta as the bits of a uint32, or zero.
+        t = factor * x + bias at the new beta and -d = minus_change * x + minus_delta * slope, where x is field[at:].
+        Units drawn at the new beta go to `state` (chain, block).
         """
+        names = "generators chain field at bias slope factor minus_change minus_delta real state products n_blocks"
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-            block = _Block(context, builder, signature, args)
-            reals = block.reals(4)
-            decay = _weigh(block, reals)
-            if not draws:
-                return ir.Constant(_I32, 0)
-            return block.word(
-                reals.is_on(emit_uniforms(builder, block.data(0), args[1], reals.vector), decay)
-            )
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            blocks = _Blocks(context, builder, signature, args, names)
+            reals = blocks.reals()
+            streams = Generators(builder, blocks["generators"], blocks["chain"]) if draws else None
+            ones = ir.Constant(_DOUBLES, [1.0] * PRODUCTS)
+            products = cgutils.alloca_once(builder, _DOUBLES)
+            builder.store(ones, products)
+            with blocks.loop() as (k, _):
+                decay = _weigh(blocks, reals, k, products)
+                if streams is not None:
+                    drawn = builder.bitcast(reals.is_on(streams.step(reals.vector), decay), _I32)
+                    word = builder.and_(drawn, blocks.word("real", k))
+                    builder.store(word, blocks.place("state", k))
+            if streams is not None:
+                streams.keep()
+            found = builder.load(products)
+            builder.store(found, builder.bitcast(blocks["products"], _DOUBLES.as_pointer())).align = 8
+            return _fold(builder, found, builder.fmul)
 
-        i64, real = types.int64, bias.dtype
-        signature = types.uint32(generators, i64, field, i64, bias, slope, i64, real, real, real, products)
+        i64, value = types.int64, bias.dtype
+        signature = types.float64(
+            generators, i64, field, i64, bias, slope, value, value, value, real, state, products, i64
+        )
         return signature, codegen
 
     return intrinsic(weigh)
@@ -136,74 +181,65 @@ weigh_and_draw_odd = _odd_weigher(draws=True)
 weigh_odd = _odd_weigher(draws=False)
 
 
-@intrinsic
-def add_where_on(_context: Any, values: Any, unit: Any, word: Any, sums: Any) -> Any:  # noqa: ANN401
-    """sums[k] += values[unit + k] for the LANES units k that are on in the word."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-        block = _Block(context, builder, signature, args)
-        words = ir.VectorType(_I32, LANES)
-        undefined = ir.Constant(words, ir.Undefined)
-        first = builder.insert_element(undefined, args[2], ir.Constant(_I32, 0))
-        copies = builder.shuffle_vector(first, undefined, ir.Constant(words, None))
-        bits = ir.Constant(words, [1 << k for k in range(LANES)])
-        on = builder.icmp_unsigned("!=", builder.and_(copies, bits), ir.Constant(words, None))
-        values = block.load(0, args[1])
-        kept = builder.select(on, values, ir.Constant(values.type, None))
-        place = builder.bitcast(block.data(3), values.type.as_pointer())
-        old = builder.load(place)
-        old.align = 4
-        builder.store(builder.fadd(old, kept), place).align = 4
-        return context.get_dummy_value()
-
-    return types.void(values, types.int64, types.uint32, sums), codegen
+def _weigh(blocks: _Blocks, reals: Reals, block: Any, products: Any) -> Any:
+    """Multiply a block's factors 1 + z into the products; gives exp(-t) at the new beta."""
+    builder = blocks.builder
+    field = reals.convert(blocks.units("field", block, blocks["at"]))
+    decay = reals.decay(field, blocks.units("bias", block), blocks["factor"])
+    minus_delta = reals.splat(blocks["minus_delta"])
+    d = reals.fma(
+        field, reals.splat(blocks["minus_change"]), builder.fmul(blocks.units("slope", block), minus_delta)
+    )
+    ratio = builder.fdiv(reals.expm1(d), builder.fadd(decay, reals.constant(1.0)))
+    double = ir.VectorType(ir.DoubleType(), LANES)
+    wide = ratio if ratio.type == double else builder.fpext(ratio, double)
+    factors = builder.fadd(wide, ir.Constant(double, [1.0] * LANES))
+    halves = [_part(builder, factors, first, PRODUCTS) for first in (0, PRODUCTS)]
+    builder.store(builder.fmul(builder.fmul(builder.load(products), halves[0]), halves[1]), products)
+    return decay
 
 
-def _folder(lanes: int, operation: str) -> Any:  # noqa: ANN401
-    """An intrinsic that folds the first `lanes` elements of an array into one float64, halving the vector each time."""
-
-    def fold(_context: Any, values: Any) -> Any:  # noqa: ANN401
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-            data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            element = context.get_value_type(signature.args[0].dtype)
-            vector = builder.load(builder.bitcast(data, ir.VectorType(element, lanes).as_pointer()))
-            vector.align = 4
-            if element != ir.DoubleType():
-                vector = builder.fpext(vector, ir.VectorType(ir.DoubleType(), lanes))
-            size = lanes
-            while size > 1:
-                size //= 2
-                low, high = (
-                    builder.shuffle_vector(
-                        vector,
-                        vector,
-                        ir.Constant(ir.VectorType(_I32, size), list(range(first, first + size))),
-                    )
-                    for first in (0, size)
-                )
-                vector = getattr(builder, operation)(low, high)
-            return builder.extract_element(vector, ir.Constant(_I32, 0))
-
-        return types.float64(values), codegen
-
-    return intrinsic(fold)
+def _add_where_on(builder: Any, word: Any, values: Any, sums: Any) -> None:
+    """sums += values in the lanes that are on in the word."""
+    on = builder.bitcast(word, ir.VectorType(ir.IntType(1), LANES))
+    kept = builder.select(on, values, ir.Constant(values.type, None))
+    builder.store(builder.fadd(builder.load(sums), kept), sums)
 
 
-total = _folder(LANES, "fadd")
-product = _folder(PRODUCTS, "fmul")
+def _zeros(builder: Any, vector: ir.VectorType) -> Any:
+    place = cgutils.alloca_once(builder, vector)
+    builder.store(ir.Constant(vector, None), place)
+    return place
+
+
+def _part(builder: Any, vector: Any, first: int, size: int) -> Any:
+    """Lanes first … first + size - 1 of a vector."""
+    lanes = ir.Constant(ir.VectorType(_I32, size), list(range(first, first + size)))
+    return builder.shuffle_vector(vector, vector, lanes)
+
+
+def _fold(builder: Any, vector: Any, operation: Any) -> Any:
+    """A vector folded into one float64, halving it each time."""
+    size = vector.type.count
+    if vector.type.element != ir.DoubleType():
+        vector = builder.fpext(vector, ir.VectorType(ir.DoubleType(), size))
+    while size > 1:
+        size //= 2
+        vector = operation(*(_part(builder, vector, first, size) for first in (0, size)))
+    return builder.extract_element(vector, ir.Constant(_I32, 0))
 
 
 @intrinsic
-def list_quads(_context: Any, word: Any, quad: Any, lines: Any, at: Any) -> Any:  # noqa: ANN401
+def list_quads(_context: Any, word: Any, quad: Any, lines: Any, at: Any) -> Any:
     """lines[at:at+8] = the table rows of a word's eight quads, the first of which is number `quad`."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ANN401
-        block = _Block(context, builder, signature, args)
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[2])(context, builder, args[2]).data
         count = LANES // QUAD
         words = ir.VectorType(_I32, count)
         undefined = ir.Constant(words, ir.Undefined)
 
-        def splat(scalar: Any) -> Any:  # noqa: ANN401
+        def splat(scalar: Any) -> Any:
             first = builder.insert_element(undefined, scalar, ir.Constant(_I32, 0))
             return builder.shuffle_vector(first, undefined, ir.Constant(words, None))
 
@@ -212,7 +248,7 @@ def list_quads(_context: Any, word: Any, quad: Any, lines: Any, at: Any) -> Any:
         quads = builder.add(splat(builder.trunc(args[1], _I32)), ir.Constant(words, list(range(count))))
         rows = builder.add(builder.mul(quads, ir.Constant(words, [2**QUAD] * count)), states)
         offsets = builder.mul(rows, ir.Constant(words, [STRIP_BYTES] * count))
-        place = builder.bitcast(builder.gep(block.data(2), [args[3]]), words.as_pointer())
+        place = builder.bitcast(builder.gep(data, [args[3]]), words.as_pointer())
         builder.store(offsets, place).align = 4
         return context.get_dummy_value()
 

@@ -1,23 +1,116 @@
-"""How this library uses Numba: compiled functions that let other threads run, and LLVM instructions of our own."""
+"""How this library uses Numba: compiled functions without the GIL, cached on disk, and LLVM instructions of our own.
 
+Numba's own cache compares the source file of the cached function only, although the functions that it calls are
+compiled into it. Here machine code is filed under a digest of every source file of this package that the function's
+module imports, directly or not, and of the versions of Numba, llvmlite and NumPy. Numba adds the signature, the
+processor and the version of Python.
+"""
+
+import contextlib
+import hashlib
+import inspect
+import re
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import llvmlite
+import numba
+import numpy as np
 from numba import extending, njit
+from numba.core import caching
+
+_PACKAGE = Path(__file__).parents[2]
+_IMPORT = re.compile(
+    rf"^\s*(?:from|import)\s+({_PACKAGE.name}[\w.]*)(?:\s+import\s+(\([^)]*\)|[^\n]*))?", re.MULTILINE
+)
+_DIGEST_LENGTH = 16
+_KEPT_DIGESTS = 3
+"""Versions of a module's machine code that stay on disk, for those who go back and forth between some."""
 
 
-def compiled(function: Callable[..., Any]) -> Any:  # noqa: ANN401
+def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called, without the GIL and without checks for division by zero.
 
     The machine code is cached beside the source or, where that is read-only, in the user's cache directory. Where
     neither can be written it is compiled anew in every process.
     """
-    try:
-        return njit(nogil=True, cache=True, error_model="numpy")(function)
-    except RuntimeError:
-        return njit(nogil=True, error_model="numpy")(function)
+    dispatcher: Any = njit(nogil=True, error_model="numpy")(function)
+    # RuntimeError: Numba found no directory to write to. OSError: there are no source files to read.
+    with contextlib.suppress(RuntimeError, OSError):
+        dispatcher._cache = _DigestCache(function)
+    return dispatcher
 
 
-def intrinsic(emitter: Callable[..., Any]) -> Any:  # noqa: ANN401
+def intrinsic(emitter: Callable[..., Any]) -> Any:
     """Make a function that emits LLVM instructions callable, without its first parameter, from compiled ones."""
     return extending.intrinsic(emitter)
+
+
+@cache
+def code_digest(file: Path) -> str:
+    """Digest of what the compiled functions of a source file depend on."""
+    digest = hashlib.sha256()
+    for version in (numba.__version__, llvmlite.__version__, np.__version__):
+        digest.update(f"{version}\n".encode())
+    for path in sorted(_sources(file)):
+        source = path.read_bytes()
+        digest.update(f"{path.name} {len(source)}\n".encode() + source)
+    return digest.hexdigest()[:_DIGEST_LENGTH]
+
+
+def _sources(file: Path) -> set[Path]:
+    """The file, and the files of this package that it imports, directly or not."""
+    found, waiting = set[Path](), {file}
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        for module, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+            parts = module.split(".")[1:]
+            # What is imported from a package may be a module of it.
+            for place in (parts, *([*parts, name] for name in re.findall(r"\w+", names))):
+                stem = _PACKAGE.joinpath(*place)
+                waiting |= {p for p in (stem.with_suffix(".py"), stem / "__init__.py") if p.is_file()} - found
+    return found
+
+
+class _DigestCacheImpl(caching.CompileResultCacheImpl):
+    """Numba's choice of a directory, and file names that contain the digest."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._digest = code_digest(Path(inspect.getfile(function)))
+        super().__init__(function)
+
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
+        """What the names of a function's index and of its machine code begin with."""
+        return f"{super().get_filename_base(fullname, abiflags)}-{self._digest}"
+
+
+class _DigestCache(caching.FunctionCache):
+    """Numba's cache of one function, which also removes the machine code of old versions of its module."""
+
+    _impl_class = _DigestCacheImpl
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write the machine code of one signature."""
+        super().save_overload(sig, data)
+        remove_old_versions(Path(self.cache_path), Path(inspect.getfile(self._py_func)).stem)
+
+
+def remove_old_versions(folder: Path, module: str) -> None:
+    """Remove the cached machine code of a module but for the digests that were written last."""
+    name = re.compile(rf"{re.escape(module)}\..+\.py\d+\w*(?:-(\w+))?(?:\.\d+)?\.nb[ic](?:\.tmp\.\w+)?")
+    written: dict[str, float] = {}
+    files: list[tuple[Path, str]] = []
+    for path in folder.iterdir():
+        if match := name.fullmatch(path.name):
+            digest = match[1] or ""  # none in what Numba's own cache has written
+            with contextlib.suppress(OSError):  # another process has removed it
+                written[digest] = max(written.get(digest, 0.0), path.stat().st_mtime)
+                files.append((path, digest))
+    kept = sorted(filter(None, written), key=lambda digest: written[digest])[-_KEPT_DIGESTS:]
+    for path, digest in files:
+        if digest not in kept:
+            with contextlib.suppress(OSError):
+                path.unlink()

@@ -1,75 +1,92 @@
-"""Which rows to add: of the units that are on, of those that are off, or of the quads' tables.
+"""Which rows to add: of the units that are on, or off, or flipped, or of the quads' tables.
 
 Adding costs a cache line per row and strip, so the shortest list wins; tables lie in the second-level cache and
 their sums are widened four times as often, so a table's row counts as one and a half. Few units always take the
-tables: a choice that no processor can foresee costs more than it saves. The choice depends on the state alone,
-never on a clock, and does not change the sums.
+tables: a choice that no processor can foresee costs more than it saves. Integer sums do not drift, so what a layer
+adds to a field can be kept and corrected by the rows of the units that flipped. The choice is made for every chain,
+layer and step. It depends on the states alone, never on a clock, and does not change the sums.
 """
 
 import numpy as np
 
-from meltpoint.annealing.kernels.bits import WORD, count_ones, trailing_zeros, without_lowest
+from meltpoint.annealing.kernels.bits import WORD, count_flipped, list_on
 from meltpoint.annealing.kernels.blocks import list_quads
 from meltpoint.annealing.kernels.compiling import compiled
-from meltpoint.annealing.kernels.packing import CHEAPEST, OFF, ON, QUADS
+from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS
 from meltpoint.annealing.kernels.rows import FEW, QUAD, STRIP_BYTES
+
+_FLIPS_OVERHEAD = 4  # rows: two lists have two remainders
 
 
 @compiled
 def list_lines(
     words: np.ndarray,
+    listed: np.ndarray,
     starts: np.ndarray,
     sizes: np.ndarray,
     real: np.ndarray,
+    none_on: np.ndarray,
     lists: int,
     tabled: np.ndarray,
+    corrects: bool,
     lines: np.ndarray,
     counts: np.ndarray,
-    kinds: np.ndarray,
 ) -> None:
     """List, chain by chain and layer by layer, the lines to add for units (chain, block) of a side.
 
-    `starts`, `sizes`, `real` and `lists` are the side's, see `Side`. A line is row * STRIP_BYTES; `counts` and
-    `kinds` (chain, layer) say how many there are and of which kind, and `tabled` (layer,) which layers have tables.
+    `starts`, `sizes`, `real` and `lists` are the side's, see `Side`; `none_on` (block,) is zero. A line is
+    row * STRIP_BYTES; `lines` is flat, (chain * unit,) and SLACK more. `counts` (3, chain, layer) say how many there
+    are, of which kind, and, for flips, how many lines to subtract follow. `tabled` (layer,) says which layers have
+    tables. `listed` (chain, block) holds the units of the last call and then of this one, unless it is empty;
+    `corrects` says whether what was added up after the last call is still there.
     """
-    flat = lines.reshape(-1)
-    for layer in range(sizes.size):
-        start, size = starts[layer], sizes[layer]
-        first, last = start // WORD, starts[layer + 1] // WORD
-        n_quads = (size + QUAD - 1) // QUAD
-        for chain in range(words.shape[0]):
-            begin = chain * lines.shape[1] + start
+    n_units = starts[-1]
+    for chain in range(words.shape[0]):
+        for layer in range(
+            sizes.size
+        ):  # in order: a list may overwrite the beginning of the next one's place
+            size = sizes[layer]
+            first = starts[layer] // WORD
+            n_words = starts[layer + 1] // WORD - first
+            n_quads = (size + QUAD - 1) // QUAD
+            at = chain * words.shape[1] + first
             kind = lists
-            n_on = 0
             if kind == CHEAPEST and size <= FEW:
                 kind = QUADS
             elif kind == CHEAPEST:
-                for k in range(first, last):
-                    n_on += count_ones(words[chain, k])
-                kind = _cheapest(n_on, size, n_quads if tabled[layer] else size)
-            if kind == QUADS and tabled[layer]:
-                for k in range(last - first):
-                    list_quads(words[chain, first + k], k * (WORD // QUAD), flat, begin + k * (WORD // QUAD))
-                kinds[chain, layer] = QUADS
-                counts[chain, layer] = n_quads
-                continue
-            n = begin
-            for k in range(first, last):
-                word = words[chain, k]
-                if kind == OFF:
-                    word = np.uint32(~word & real[k])
-                while word:
-                    flat[n] = STRIP_BYTES * (WORD * (k - first) + trailing_zeros(word))
-                    word = without_lowest(word)
-                    n += 1
-            kinds[chain, layer] = OFF if kind == OFF else ON
-            counts[chain, layer] = n - begin
+                n_on = count_flipped(words, at, none_on, first, n_words)
+                n_flipped = count_flipped(words, at, listed, at, n_words) if corrects else size
+                kind = _cheapest(n_on, n_flipped, size, n_quads if tabled[layer] else size)
+            begin = chain * n_units + starts[layer]
+            end = begin + n_quads
+            n_removed = 0
+            if kind == FLIPS and corrects:
+                end = list_on(words, at, listed, at, n_words, STRIP_BYTES, lines, begin)
+                n_removed = list_on(listed, at, words, at, n_words, STRIP_BYTES, lines, end) - end
+            elif kind == QUADS and tabled[layer]:
+                for k in range(n_words):
+                    list_quads(words[chain, first + k], k * (WORD // QUAD), lines, begin + k * (WORD // QUAD))
+            elif kind == OFF:
+                end = list_on(real, first, words, at, n_words, STRIP_BYTES, lines, begin)
+            else:
+                kind = ON
+                end = list_on(words, at, none_on, first, n_words, STRIP_BYTES, lines, begin)
+            counts[0, chain, layer] = end - begin
+            counts[1, chain, layer] = kind
+            counts[2, chain, layer] = n_removed
+    if listed.size > 0:
+        for chain in range(words.shape[0]):
+            for k in range(words.shape[1]):
+                listed[chain, k] = words[chain, k]
 
 
 @compiled
-def _cheapest(n_on: int, size: int, n_tables: int) -> int:
+def _cheapest(n_on: int, n_flipped: int, size: int, n_tables: int) -> int:
     """Which lines cost least."""
     shorter = min(n_on, size - n_on)
-    if 3 * n_tables < 2 * shorter:
+    tables = 3 * n_tables
+    if 2 * (n_flipped + _FLIPS_OVERHEAD) < min(tables, 2 * shorter):
+        return FLIPS
+    if tables < 2 * shorter:
         return QUADS
     return ON if n_on == shorter else OFF

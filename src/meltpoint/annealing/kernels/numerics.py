@@ -21,10 +21,10 @@ _C7, _C6, _C5, _C4, _C3, _C2 = (np.float32(c) for c in FLOAT32)
 
 
 @intrinsic
-def _two_to_the(_context: Any, power: Any) -> Any:  # noqa: ANN401
+def _two_to_the(_context: Any, power: Any) -> Any:
     """2**power for a float32 that holds an integer in -126 … 127, by writing the exponent bits."""
 
-    def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:  # noqa: ANN401
+    def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:
         i32 = ir.IntType(32)
         exponent = builder.add(builder.fptosi(args[0], i32), ir.Constant(i32, 127))
         return builder.bitcast(builder.shl(exponent, ir.Constant(i32, 23)), ir.FloatType())
@@ -33,10 +33,10 @@ def _two_to_the(_context: Any, power: Any) -> Any:  # noqa: ANN401
 
 
 @intrinsic
-def _fma(_context: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ANN401
+def _fma(_context: Any, a: Any, b: Any, c: Any) -> Any:
     """a * b + c, rounded once."""
 
-    def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:  # noqa: ANN401
+    def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.fma(*args)
 
     return types.float32(types.float32, types.float32, types.float32), codegen
@@ -47,7 +47,7 @@ def exp(x: float) -> float:
     return math.exp(x)
 
 
-def _exp32(x):  # noqa: ANN001, ANN202 (Numba compares the signatures of overloads)
+def _exp32(x):
     n = _fma(x, _LOG2E, _ROUND) - _ROUND
     r = _fma(n, _MINUS_LOW, _fma(n, _MINUS_HIGH, x))
     p = _fma(_fma(_fma(_fma(_fma(_C7, r, _C6), r, _C5), r, _C4), r, _C3), r, _C2)
@@ -55,5 +55,5 @@ def _exp32(x):  # noqa: ANN001, ANN202 (Numba compares the signatures of overloa
 
 
 @overload(exp, inline="always")
-def _overload_exp(x):  # noqa: ANN001, ANN202
+def _overload_exp(x):
     return _exp32 if x == types.float32 else (lambda x: math.exp(x))

@@ -17,12 +17,22 @@ from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.annealing.family import Family
 from meltpoint.annealing.kernels.blocks import to_words
-from meltpoint.annealing.kernels.rows import FEW, QUAD, STRIP_BYTES, WIDE, strip_width
+from meltpoint.annealing.kernels.rows import (
+    FEW,
+    GROUP,
+    QUAD,
+    STRIP_BYTES,
+    WIDE,
+    safe_group,
+    safe_quads,
+    strip_width,
+)
 from meltpoint.annealing.streams import LANES
 
 STATES = 2**QUAD
-ON, OFF, QUADS, CHEAPEST = range(4)
-"""Which lines to add: of the units that are on, of those that are off, of the tables, or what costs least."""
+ON, OFF, QUADS, FLIPS, CHEAPEST = range(5)
+"""Which lines to add: of the units that are on, of those that are off, of the tables, of the units that flipped, or
+what costs least."""
 _TABLE_BYTES = 4 * 2**20
 """Tables beyond this are slower than rows: every tile of chains streams them through the second-level cache."""
 
@@ -37,11 +47,15 @@ class Side(NamedTuple):
     real: NDArray[np.uint32]  # (block,) bits of the real units
     weights: NDArray[Any]  # flat strips
     quads: NDArray[Any]  # flat tables, strip by strip
-    strips: NDArray[np.int64]  # (strip, 5): see `_side`
+    strips: NDArray[np.int64]  # (strip, 8): see `_side`
     totals: NDArray[Any]  # (strip, width): sum of all the strip's rows
     scale: float  # weights are multiplied by this
-    stride: int  # elements of a chain's field: the units, and room for the last strip
+    stride: (
+        int  # elements of a chain's field: the units and room for the last strip, or a place for every strip
+    )
     wide: bool  # whether strips are WIDE cache lines wide
+    kept: bool  # whether sums may be kept from step to step and corrected: integers do not drift
+    parts: bool  # whether a field has a place for every strip, to be added up: sums of several layers that are kept
     lists: int  # which lines to add for this side's own units; CHEAPEST but in tests
 
 
@@ -117,6 +131,8 @@ def _side(
     wide = few and len(sizes) == 1 and sizes[0] > 2 * LANES
     width = strip_width(dtype) * (WIDE if wide else 1)
     sum_type = np.dtype(np.int32) if dtype == np.int16 and not few else dtype
+    kept = dtype == np.int16 and not few
+    parts = kept and len({layer for _, layer, _ in sources}) < len(sources)
     rows, tables, strips, totals = [], [np.zeros(0, dtype)], [], []
     row_offset = table_offset = 0
     for source, layer, weights in sources:
@@ -127,9 +143,12 @@ def _side(
             part = weights[:, column : column + strip.shape[1]]
             strip[: part.shape[0], : part.shape[1]] = part
             target = starts[layer] + column
-            fresh = all(target != earlier[2] for earlier in strips)
-            # Offset in weights, source layer, first unit it feeds, offset in quads, and whether it is the first to.
-            strips.append((row_offset, source, target, table_offset if tabled else -1, fresh))
+            place = len(strips) * width if parts else target
+            fresh = parts or all(target != earlier[5] for earlier in strips)
+            # Offset in weights, source layer, place in the field, offset in quads, whether it is the first at its
+            # place, the first unit it feeds, and how many rows and tables can be added up before the sum is widened.
+            groups = (safe_group(strip), safe_quads(strip)) if kept else (GROUP, GROUP)
+            strips.append((row_offset, source, place, table_offset if tabled else -1, fresh, target, *groups))
             rows.append(strip.ravel())
             row_offset += strip.size
             totals.append(strip.sum(axis=0, dtype=np.int64 if dtype == np.int16 else np.float64))
@@ -147,8 +166,10 @@ def _side(
         np.array(strips, np.int64),
         np.array(totals).astype(sum_type),
         scale,
-        int(-(-starts[-1] // width) * width),
+        len(strips) * width if parts else int(-(-starts[-1] // width) * width),
         wide,
+        kept,
+        parts,
         lists,
     )
 

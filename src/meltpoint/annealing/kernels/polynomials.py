@@ -26,7 +26,7 @@ LN2_PARTS = (0.693359375, -2.12194440054690583e-4)
 class Reals:
     """Emits arithmetic on vectors of `lanes` numbers of one type."""
 
-    def __init__(self, builder: Any, real: ir.Type, lanes: int) -> None:  # noqa: ANN401
+    def __init__(self, builder: Any, real: ir.Type, lanes: int) -> None:
         self.builder, self.real, self.lanes = builder, real, lanes
         self.vector = ir.VectorType(real, lanes)
         single = isinstance(real, ir.FloatType)
@@ -40,7 +40,7 @@ class Reals:
         """The same number in every lane."""
         return ir.Constant(self.vector, [value] * self.lanes)
 
-    def splat(self, scalar: Any) -> Any:  # noqa: ANN401
+    def splat(self, scalar: Any) -> Any:
         """A scalar in every lane."""
         undefined = ir.Constant(self.vector, ir.Undefined)
         first = self.builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
@@ -48,11 +48,11 @@ class Reals:
             first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None)
         )
 
-    def convert(self, value: Any) -> Any:  # noqa: ANN401
+    def convert(self, value: Any) -> Any:
         """Integers as reals; reals as they are."""
         return value if value.type == self.vector else self.builder.sitofp(value, self.vector)
 
-    def fma(self, a: Any, b: Any, c: Any) -> Any:  # noqa: ANN401
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
         """a * b + c, rounded once."""
         function = ir.FunctionType(self.vector, [self.vector] * 3)
         name = f"llvm.fma.v{self.lanes}f{self._integer.width}"
@@ -60,7 +60,7 @@ class Reals:
             cgutils.get_or_insert_function(self.builder.module, function, name), [a, b, c]
         )
 
-    def decay(self, field: Any, bias: Any, factor: Any) -> Any:  # noqa: ANN401
+    def decay(self, field: Any, bias: Any, factor: Any) -> Any:
         """exp(-t) for t = factor * field + bias, t clipped to ± LIMIT."""
         # Negating both terms costs nothing: it becomes part of the fused instruction.
         minus_t = self.fma(
@@ -72,17 +72,17 @@ class Reals:
         power, excess = self._split(minus_t)
         return self.builder.fmul(self.builder.fadd(excess, self.constant(1.0)), power)
 
-    def expm1(self, x: Any) -> Any:  # noqa: ANN401
+    def expm1(self, x: Any) -> Any:
         """exp(x) - 1 with full relative precision near zero, for |x| at most LIMIT."""
         power, excess = self._split(x)
         return self.fma(excess, power, self.builder.fsub(power, self.constant(1.0)))
 
-    def is_on(self, uniforms: Any, decay: Any) -> Any:  # noqa: ANN401
+    def is_on(self, uniforms: Any, decay: Any) -> Any:
         """Whether u (1 + exp(-t)) <= 1 for uniforms u in units of UNIFORM, lane by lane."""
         scaled = self.fma(uniforms, decay, uniforms)
         return self.builder.fcmp_ordered("<=", scaled, self.constant(1 / UNIFORM))
 
-    def _split(self, x: Any) -> tuple[Any, Any]:  # noqa: ANN401
+    def _split(self, x: Any) -> tuple[Any, Any]:
         """2**n and exp(r) - 1, where x = n ln 2 + r."""
         builder = self.builder
         rounded = self.fma(x, self.constant(1 / math.log(2)), self.constant(self._round))

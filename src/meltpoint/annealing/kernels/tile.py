@@ -9,20 +9,18 @@ import math
 
 import numpy as np
 
-from meltpoint.annealing.kernels.bits import WORD
+from meltpoint.annealing.kernels.bits import SLACK, WORD
 from meltpoint.annealing.kernels.blocks import (
     PRODUCTS,
-    add_where_on,
     draw_even,
-    product,
-    total,
+    sum_slopes,
     weigh_and_draw_odd,
     weigh_odd,
 )
 from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.annealing.kernels.lists import list_lines
-from meltpoint.annealing.kernels.packing import OFF, QUADS, Side
-from meltpoint.annealing.kernels.rows import add_quads, add_rows, add_wide_quads, add_wide_rows
+from meltpoint.annealing.kernels.packing import FLIPS, OFF, QUADS, Side
+from meltpoint.annealing.kernels.rows import add_flips, add_rows, add_wide_rows
 
 _LARGEST_STEP = 4.0  # |change of t| up to which 1 + z keeps its digits in float32
 _LARGEST_PRODUCT = 400.0  # |log| of a step's product up to which it need not be taken in parts
@@ -52,19 +50,27 @@ def run_tile(
     n_chains = state.shape[0]
     n_even, n_odd = even.starts[-1], odd.starts[-1]
     # Fields are flat, chain after chain.
-    even_field = np.empty(n_chains * even.stride, even.totals.dtype)
-    odd_field = np.empty(n_chains * odd.stride, odd.totals.dtype)
-    even_lines = np.empty((n_chains, n_even), np.uint32)
-    odd_lines = np.empty((n_chains, n_odd), np.uint32)
-    even_counts = np.empty((2, n_chains, even.sizes.size), np.int64)  # counts, then kinds
-    odd_counts = np.empty((2, n_chains, odd.sizes.size), np.int64)
+    even_parts = np.empty(n_chains * even.stride, even.totals.dtype)
+    odd_parts = np.empty(n_chains * odd.stride, odd.totals.dtype)
+    even_stride, odd_stride = n_even if even.parts else even.stride, n_odd if odd.parts else odd.stride
+    even_field = np.empty(n_chains * n_even, even_parts.dtype) if even.parts else even_parts
+    odd_field = np.empty(n_chains * n_odd, odd_parts.dtype) if odd.parts else odd_parts
+    even_lines = np.empty(n_chains * n_even + SLACK, np.uint32)
+    odd_lines = np.empty(n_chains * n_odd + SLACK, np.uint32)
+    even_counts = np.zeros((3, n_chains, even.sizes.size), np.int64)
+    odd_counts = np.zeros((3, n_chains, odd.sizes.size), np.int64)
     even_tabled, odd_tabled = _tabled(odd, even), _tabled(even, odd)
     even_bias = np.empty(n_even, real.dtype)
     odd_bias = np.empty(n_odd, real.dtype)
     even_slope, odd_slope = even.slope.astype(real.dtype), odd.slope.astype(real.dtype)
-    odd_state = np.empty((n_chains, n_odd // WORD), np.uint32)
+    odd_state = np.zeros((n_chains, n_odd // WORD), np.uint32)
+    even_listed = np.empty((n_chains if odd.kept else 0, state.shape[1]), np.uint32)
+    odd_listed = np.empty((n_chains if even.kept else 0, odd_state.shape[1]), np.uint32)
+    none_on = np.zeros(max(even.real.size, odd.real.size), np.uint32)
     products = np.empty(PRODUCTS)
-    sums = np.empty(WORD, real.dtype)
+    slopes = np.empty(n_chains)
+    for chain in range(n_chains):
+        slopes[chain] = sum_slopes(even_slope, chain, state, even.real.size)
 
     previous = betas[0]
     for i in range(betas.size):
@@ -73,13 +79,15 @@ def run_tile(
         last = i + 1 == betas.size
         # Functions are given the arrays they need: a whole Side costs as much as a step of several chains.
         list_lines(
-            state, even.starts, even.sizes, even.real, even.lists, even_tabled,
-            even_lines, even_counts[0], even_counts[1],
+            state, even_listed, even.starts, even.sizes, even.real, none_on, even.lists, even_tabled,
+            odd.kept and i > 0, even_lines, even_counts,
         )  # fmt: skip
         _gather(
             odd.weights, odd.quads, odd.strips, odd.totals, odd.stride, odd.wide,
-            even.starts, even_lines, even_counts, odd_field,
+            even.starts, even_lines, even_counts, odd_parts,
         )  # fmt: skip
+        if odd.parts:
+            _add_parts(odd.strips, odd.totals.shape[1], odd.stride, odd_parts, odd_stride, odd_field)
         _bias_at(beta, even.base_bias, even.slope, even_bias)
         _bias_at(beta, odd.base_bias, odd.slope, odd_bias)
         coarse = (
@@ -91,28 +99,22 @@ def run_tile(
         minus_delta = real.dtype.type(0.0 if coarse else -delta)
         minus_change = real.dtype.type(0.0 if coarse else -delta * odd.scale)
         for chain in range(n_chains):
-            at = chain * odd.stride
-            sums[:] = 0
-            for k in range(state.shape[1]):
-                add_where_on(even_slope, k * WORD, state[chain, k], sums)
-            gain = delta * total(sums)
+            at = chain * odd_stride
+            gain = delta * slopes[chain]
             if coarse:
                 gain += _coarse_change(previous, beta, odd, odd_field[at : at + n_odd])
-            products[:] = 1.0
             if last:
-                for unit in range(0, n_odd, WORD):
-                    weigh_odd(
-                        generators, chain, odd_field, at + unit, odd_bias, odd_slope, unit,
-                        factor, minus_change, minus_delta, products,
-                    )  # fmt: skip
+                factors = weigh_odd(
+                    generators, chain, odd_field, at, odd_bias, odd_slope,
+                    factor, minus_change, minus_delta, odd.real, odd_state, products, odd.real.size,
+                )  # fmt: skip
             else:
-                for unit in range(0, n_odd, WORD):
-                    odd_state[chain, unit // WORD] = odd.real[unit // WORD] & weigh_and_draw_odd(
-                        generators, chain, odd_field, at + unit, odd_bias, odd_slope, unit,
-                        factor, minus_change, minus_delta, products,
-                    )  # fmt: skip
+                factors = weigh_and_draw_odd(
+                    generators, chain, odd_field, at, odd_bias, odd_slope,
+                    factor, minus_change, minus_delta, odd.real, odd_state, products, odd.real.size,
+                )  # fmt: skip
             if small:
-                carried[chain] *= product(products)
+                carried[chain] *= factors
                 if not 1 / _LARGEST_CARRY < carried[chain] < _LARGEST_CARRY:
                     gain -= math.log(carried[chain])
                     carried[chain] = 1.0
@@ -123,19 +125,21 @@ def run_tile(
         if last:
             break
         list_lines(
-            odd_state, odd.starts, odd.sizes, odd.real, odd.lists, odd_tabled,
-            odd_lines, odd_counts[0], odd_counts[1],
+            odd_state, odd_listed, odd.starts, odd.sizes, odd.real, none_on, odd.lists, odd_tabled,
+            even.kept and i > 0, odd_lines, odd_counts,
         )  # fmt: skip
         _gather(
             even.weights, even.quads, even.strips, even.totals, even.stride, even.wide,
-            odd.starts, odd_lines, odd_counts, even_field,
+            odd.starts, odd_lines, odd_counts, even_parts,
         )  # fmt: skip
+        if even.parts:
+            _add_parts(even.strips, even.totals.shape[1], even.stride, even_parts, even_stride, even_field)
         factor = real.dtype.type(beta * even.scale)
         for chain in range(n_chains):
-            for k in range(state.shape[1]):
-                at = chain * even.stride + k * WORD
-                word = draw_even(generators, chain, even_field, at, even_bias, k * WORD, factor)
-                state[chain, k] = (state[chain, k] & frozen[k]) | (word & even.real[k] & ~frozen[k])
+            slopes[chain] = draw_even(
+                generators, chain, even_field, chain * even_stride, even_bias, even_slope, factor,
+                even.real, frozen, state, even.real.size,
+            )  # fmt: skip
         previous = beta
 
 
@@ -183,29 +187,41 @@ def _gather(
     counts: np.ndarray,
     field: np.ndarray,
 ) -> None:
-    """Field (chain * unit of a side,): the sum of the weights of the source units that are on.
+    """Field (chain * unit of a side,): the sum of the weights of the source units that are on, anew or corrected.
 
     The first parameters are the side's own, see `Side`; `starts` are those of the source's layers.
     """
-    n_chains = lines.shape[0]
-    flat_lines = lines.reshape(-1)
+    n_chains, n_units = counts.shape[1], starts[-1]
     for strip in range(strips.shape[0]):
-        rows, layer, column, table, first_to_feed = strips[strip]
+        rows, layer, column, table, first_to_feed, _, group, quads_group = strips[strip]
         for chain in range(n_chains):
             at = chain * stride + column
-            first = chain * lines.shape[1] + starts[layer]
+            first = chain * n_units + starts[layer]
             count, kind = counts[0, chain, layer], counts[1, chain, layer]
             fresh, sign = first_to_feed == 1, 1
+            if kind == FLIPS:
+                add_flips(weights, rows, lines, first, count, counts[2, chain, layer], group, field, at)
+                continue
             if kind == OFF:
                 # Element by element: for whole arrays Numba compiles two seconds of error messages.
                 for j in range(totals.shape[1]):
                     field[at + j] = totals[strip, j] + (0 if fresh else field[at + j])
                 fresh, sign = False, -1
-            if wide and kind == QUADS:
-                add_wide_quads(quads, table, flat_lines, first, count, sign, fresh, field, at)
-            elif wide:
-                add_wide_rows(weights, rows, flat_lines, first, count, sign, fresh, field, at)
-            elif kind == QUADS:
-                add_quads(quads, table, flat_lines, first, count, sign, fresh, field, at)
+            source, begin, size = (quads, table, quads_group) if kind == QUADS else (weights, rows, group)
+            if wide:
+                add_wide_rows(source, begin, lines, first, count, size, sign, fresh, field, at)
             else:
-                add_rows(weights, rows, flat_lines, first, count, sign, fresh, field, at)
+                add_rows(source, begin, lines, first, count, size, sign, fresh, field, at)
+
+
+@compiled
+def _add_parts(
+    strips: np.ndarray, width: int, parts_stride: int, parts: np.ndarray, stride: int, field: np.ndarray
+) -> None:
+    """Field (chain * unit,): the sum of what the strips that feed a unit have at their places (chain * place,)."""
+    field[:] = 0
+    for chain in range(field.size // stride):
+        for strip in range(strips.shape[0]):
+            place, target = chain * parts_stride + strips[strip, 2], chain * stride + strips[strip, 5]
+            for j in range(width):
+                field[target + j] += parts[place + j]

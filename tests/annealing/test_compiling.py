@@ -1,0 +1,135 @@
+"""Cached machine code is run only while every source it was compiled from is as it was."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from meltpoint.annealing.kernels import compiling
+from meltpoint.annealing.kernels.compiling import code_digest, remove_old_versions
+
+PACKAGE = Path(compiling.__file__).parents[2]
+KERNELS = sorted((PACKAGE / "annealing" / "kernels").glob("*.py"))
+LOOP = [path for path in KERNELS if path.stem not in ("__init__", "numerics")]  # numerics is for training
+
+# The smallest compiled function that has a callee in another file, which has one in a third.
+CALLER = """
+from meltpoint.annealing.kernels.compiling import compiled
+from meltpoint.annealing.kernels.callee import twice
+
+@compiled
+def f(x):
+    return twice(x) + 1
+"""
+CALLEE = """
+from meltpoint.annealing.kernels.compiling import compiled
+from meltpoint.annealing.kernels.constants import FACTOR
+
+@compiled
+def twice(x):
+    return FACTOR * x
+"""
+RUN = """
+from meltpoint.annealing.kernels.caller import f
+print(f(10), sum(f.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A copy of the package with three more kernel files."""
+    shutil.copytree(PACKAGE, tmp_path / "meltpoint", ignore=shutil.ignore_patterns("__pycache__"))
+    kernels = tmp_path / "meltpoint" / "annealing" / "kernels"
+    (kernels / "caller.py").write_text(CALLER)
+    (kernels / "callee.py").write_text(CALLEE)
+    (kernels / "constants.py").write_text("FACTOR = 2\n")
+    return tmp_path
+
+
+def run(site, code=RUN, **environment):
+    env = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    env |= {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_a_change_in_a_file_that_is_only_called_is_compiled(site):
+    kernels = site / "meltpoint" / "annealing" / "kernels"
+    assert run(site) == ["21", "0"]
+    assert run(site) == ["21", "1"]  # from the cache
+    (kernels / "constants.py").write_text("FACTOR = 3\n")
+    assert run(site) == ["31", "0"]
+    (kernels / "callee.py").write_text(CALLEE.replace("* x", "* x + 5"))
+    assert run(site) == ["36", "0"]
+    (kernels / "callee.py").write_text(CALLEE)
+    assert run(site) == ["31", "1"]  # back at a version that is still there
+
+
+def test_numba_alone_would_run_stale_code(site):
+    # The mutant: the decorator as Numba provides it. If this fails, the test above has nothing to detect.
+    kernels = site / "meltpoint" / "annealing" / "kernels"
+    (kernels / "compiling.py").write_text("from numba import njit\ncompiled = njit(cache=True)\n")
+    assert run(site) == ["21", "0"]
+    (kernels / "constants.py").write_text("FACTOR = 3\n")
+    assert run(site) == ["21", "1"]
+
+
+def test_nothing_is_cached_where_nothing_can_be_written(site):
+    blocked = site / "file"  # no directory can be made below a file, whoever asks
+    blocked.write_text("")
+    pycache = site / "meltpoint" / "annealing" / "kernels" / "__pycache__"
+    pycache.write_text("")
+    for _ in range(2):
+        assert run(site, HOME=str(blocked), XDG_CACHE_HOME=str(blocked)) == ["21", "0"]
+    assert run(site, HOME=str(site), XDG_CACHE_HOME=str(site / "cache")) == ["21", "0"]
+    assert run(site, HOME=str(site), XDG_CACHE_HOME=str(site / "cache")) == ["21", "1"]
+
+
+@pytest.mark.parametrize("changed", LOOP, ids=lambda path: path.stem)
+def test_every_kernel_source_is_in_the_digest_of_the_annealing_loop(changed, tmp_path, monkeypatch):
+    copy = tmp_path / "meltpoint"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(compiling, "_PACKAGE", copy)
+    kernels = copy / "annealing" / "kernels"
+    before = code_digest.__wrapped__(kernels / "tile.py")
+    assert code_digest.__wrapped__(kernels / "tile.py") == before
+    with (kernels / changed.name).open("a") as file:
+        file.write("\n")
+    assert code_digest.__wrapped__(kernels / "tile.py") != before
+
+
+@pytest.mark.parametrize("library", ["numba", "llvmlite", "np"])
+def test_versions_are_in_the_digest(library, monkeypatch):
+    before = code_digest.__wrapped__(KERNELS[0])
+    monkeypatch.setattr(getattr(compiling, library), "__version__", "0.0")
+    assert code_digest.__wrapped__(KERNELS[0]) != before
+
+
+def test_files_with_compiled_functions_are_traced_to_what_they_use():
+    sources = compiling._sources(PACKAGE / "training" / "draws.py")
+    assert {"draws.py", "numerics.py", "polynomials.py", "xoshiro.py", "streams.py"} <= {
+        p.name for p in sources
+    }
+    for path in PACKAGE.rglob("*.py"):
+        # An import that the digest does not follow would be one of a relative name.
+        assert not re.search(r"^\s*from \.", path.read_text(), re.MULTILINE), path
+
+
+def test_old_versions_do_not_pile_up(tmp_path):
+    now = time.time()
+    for age in range(6):
+        for name in (f"tile.f-3.py311-digest{age}.nbi", f"tile.f-3.py311-digest{age}.1.nbc"):
+            (tmp_path / name).write_text("")
+            os.utime(tmp_path / name, (now - age, now - age))
+    others = ["tile.cpython-311.pyc", "tiles.f-3.py311-digest9.nbi", "tile.f-3.py311.1.nbc"]
+    for name in [*others, "tile.g-9.py311-digest5.nbi.tmp.12ab"]:
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (now - 5, now - 5))
+    remove_old_versions(tmp_path, "tile")
+    kept = {f"tile.f-3.py311-digest{age}{end}" for age in range(3) for end in (".nbi", ".1.nbc")}
+    assert {path.name for path in tmp_path.iterdir()} == kept | set(others[:2])

@@ -1,0 +1,209 @@
+"""Fields that are kept and corrected by the rows of flipped units have the bits of fields that are added up anew."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from meltpoint.annealing.base import family_of, uniform
+from meltpoint.annealing.kernels.bits import SLACK, list_on, lister
+from meltpoint.annealing.kernels.blocks import to_bits, to_words
+from meltpoint.annealing.kernels.compiling import compiled
+from meltpoint.annealing.kernels.lists import list_lines
+from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack, spread
+from meltpoint.annealing.kernels.rows import FEW, GROUP, QUAD, safe_group, safe_quads
+from meltpoint.annealing.kernels.tile import _add_parts, _gather, _tabled, run_tile
+from meltpoint.annealing.precision import prepare
+from meltpoint.annealing.streams import chain_generators
+from meltpoint.models.dbm import DBM
+from meltpoint.randomness import Purpose
+
+KINDS = (ON, OFF, QUADS, FLIPS, CHEAPEST)
+LARGEST = np.iinfo(np.int16).max
+N_CHAINS = 5
+
+
+def make_packed(sizes, lists, seed=0, scale=0.3):
+    """Packed for 16 bits, with lists of one kind, and the family of rounded weights."""
+    rng = np.random.default_rng(seed)
+    weights = [rng.normal(0, scale, shape) for shape in itertools.pairwise(sizes)]
+    model = DBM(weights, [rng.normal(0, 1, size) for size in sizes])
+    walk = prepare(family_of(model, uniform()), "mixed")
+    assert walk.rounded is not None
+    assert walk.rounded_packed is not None
+    return pack(walk.rounded, np.int16, walk.rounded_packed.even.scale, lists=lists), walk.rounded
+
+
+class OddFields:
+    """The odd side's fields for one state of the even side after the other, as the kernel finds them."""
+
+    def __init__(self, packed):
+        self.even, self.odd = even, odd = packed.even, packed.odd
+        self.listed = np.zeros((N_CHAINS, even.real.size), np.uint32)
+        self.lines = np.zeros(N_CHAINS * even.starts[-1] + SLACK, np.uint32)
+        self.counts = np.zeros((3, N_CHAINS, even.sizes.size), np.int64)
+        self.parts = np.zeros(N_CHAINS * odd.stride, odd.totals.dtype)
+        self.later = False
+
+    def after(self, bits):
+        even, odd = self.even, self.odd
+        words = to_words(spread(bits, even.sizes))
+        tabled, none_on = _tabled(odd, even), np.zeros_like(even.real)
+        list_lines(
+            words, self.listed, even.starts, even.sizes, even.real, none_on, even.lists, tabled,
+            self.later, self.lines, self.counts,
+        )  # fmt: skip
+        _gather(
+            odd.weights, odd.quads, odd.strips, odd.totals, odd.stride, odd.wide,
+            even.starts, self.lines, self.counts, self.parts,
+        )  # fmt: skip
+        self.later = odd.kept
+        field = self.parts
+        if odd.parts:
+            field = np.zeros(N_CHAINS * odd.starts[-1], odd.totals.dtype)
+            _add_parts(odd.strips, odd.totals.shape[1], odd.stride, self.parts, odd.starts[-1], field)
+        field = field.reshape(N_CHAINS, -1)
+        places = [range(start, start + size) for start, size in zip(odd.starts[:-1], odd.sizes, strict=True)]
+        return np.concatenate([field[:, place] for place in places], axis=1)
+
+
+def expected_field(family, scale, bits):
+    """The same by integer matrix products."""
+    two = family.target
+    field = np.zeros((len(bits), two.n_odd), np.int64)
+    for block in two.blocks:
+        rows, columns = two.even_slices[block.even_layer], two.odd_slices[block.odd_layer]
+        field[:, columns] += bits[:, rows].astype(np.int64) @ np.rint(block.weights / scale).astype(np.int64)
+    return field
+
+
+def sequences(n_even):
+    """States (step, chain, unit): nothing flips, everything flips, all on, one unit, a few, many."""
+    rng = np.random.default_rng(1)
+    random = rng.integers(0, 2, (N_CHAINS, n_even), np.uint8)
+    one = np.zeros_like(random)
+    one[:, -1] = 1
+    few = random.copy()
+    few[:, ::17] ^= 1
+    zeros, ones = np.zeros_like(random), np.ones_like(random)
+    return [random, random, few, 1 - few, zeros, zeros, one, zeros, ones, ones, 1 - one, random, few, random]
+
+
+@pytest.mark.parametrize(
+    "sizes", [(100, 40), (200, 130), (96, 30, 70), (70, 40, 90, 33), (64, 20), (1, 100), (100, 1)]
+)
+@pytest.mark.parametrize("kind", KINDS, ids=["on", "off", "quads", "flips", "cheapest"])
+def test_fields_are_the_matrix_product(sizes, kind):
+    packed, family = make_packed(sizes, kind)
+    fields = OddFields(packed)
+    for bits in sequences(family.target.n_even):
+        np.testing.assert_array_equal(fields.after(bits), expected_field(family, packed.odd.scale, bits))
+        few = family.target.n_even <= FEW
+        if kind == FLIPS and not few and fields.counts[2].any():
+            assert (fields.counts[1] == FLIPS).all()
+
+
+def test_layers_of_one_side_choose_for_themselves():
+    # One layer hardly flips, the other flips wholly: the first is corrected, the second added up anew.
+    packed, family = make_packed((100, 40, 200), CHEAPEST)
+    fields = OddFields(packed)
+    before = np.random.default_rng(2).integers(0, 2, (N_CHAINS, 300), np.uint8)
+    after = before.copy()
+    after[:, [3, 50]] ^= 1
+    after[:, 100:] ^= 1
+    fields.after(before)
+    np.testing.assert_array_equal(fields.after(after), expected_field(family, packed.odd.scale, after))
+    assert (fields.counts[1, :, 0] == FLIPS).all()
+    assert (fields.counts[1, :, 1] != FLIPS).all()
+
+
+def test_a_correction_from_the_wrong_state_would_be_seen():
+    # The mutant: fields are corrected as if they had been added up for another state than they were.
+    packed, family = make_packed((100, 40), FLIPS)
+    fields = OddFields(packed)
+    random, few = sequences(100)[1:3]
+    fields.after(random)
+    fields.listed[:] = to_words(spread(few, packed.even.sizes))
+    assert (fields.after(1 - few) != expected_field(family, packed.odd.scale, 1 - few)).any()
+
+
+def run(packed, betas, frozen, seed, n_chains=4):
+    """Everything a call of the kernel changes."""
+    even = packed.even
+    start = np.random.default_rng(seed).integers(0, 2, (n_chains, even.sizes.sum()), np.uint8)
+    state = to_words(spread(start, even.sizes))
+    generators = chain_generators(seed, Purpose.AIS, np.arange(n_chains))
+    log_weights, carried = np.zeros(n_chains), np.ones(n_chains)
+    held = to_words(spread(frozen.astype(np.uint8), even.sizes))
+    real = np.empty(0, packed.real)
+    run_tile(betas, even, packed.odd, packed.reach, real, held, state, generators, log_weights, carried)
+    kept = to_bits(state)[:, to_bits(held).astype(bool)]
+    np.testing.assert_array_equal(kept, start[:, frozen])
+    return state, generators, log_weights, carried
+
+
+@given(
+    sizes=st.lists(st.integers(1, 140), min_size=2, max_size=4),
+    scale=st.sampled_from([0.02, 0.3, 1.0]),
+    steps=st.integers(1, 80),
+    melts=st.booleans(),
+    freeze=st.sampled_from([0.0, 0.5, 1.0]),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=40, deadline=None)
+def test_chains_have_the_same_bits_whichever_lists_are_used(sizes, scale, steps, melts, freeze, seed):
+    betas = np.linspace(0, 1, steps + 1)[:: -1 if melts else 1].copy()
+    frozen = np.random.default_rng(seed).random(sum(sizes[::2])) < freeze
+    runs = [run(make_packed(sizes, kind, seed, scale)[0], betas, frozen, seed) for kind in KINDS]
+    for other in runs[1:]:
+        for a, b in zip(runs[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_many_steps_do_not_drift():
+    packed = {kind: make_packed((90, 80, 70), kind)[0] for kind in (ON, FLIPS)}
+    betas, frozen = np.full(5001, 0.9), np.zeros(160, bool)
+    for a, b in zip(*(run(packed[kind], betas, frozen, 3) for kind in packed), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@given(
+    hnp.arrays(np.int16, st.tuples(st.integers(1, 200), st.just(3)), elements=st.integers(-2047, 2047)),
+)
+@settings(deadline=None)
+def test_groups_are_as_large_as_sixteen_bits_allow(rows):
+    wide = rows.astype(np.int64)
+    for side in (wide, -wide):
+        largest = np.sort(np.maximum(side, 0), axis=0)[::-1]
+        assert largest[: safe_group(rows)].sum(axis=0).max() <= LARGEST
+        n = QUAD * safe_quads(rows)
+        for first in range(0, len(rows), n):
+            assert np.maximum(side[first : first + n], 0).sum(axis=0).max() <= LARGEST
+    assert safe_group(rows) >= GROUP
+    assert safe_quads(rows) >= GROUP // QUAD
+    if safe_group(rows) < len(rows) and safe_group(rows) > GROUP:
+        n = safe_group(rows) + 1
+        sums = [np.sort(np.maximum(side, 0), axis=0)[::-1][:n].sum(axis=0).max() for side in (wide, -wide)]
+        assert max(sums) > LARGEST
+
+
+_list_looked_up = lister(lambda _context: False)
+
+
+@compiled
+def _list_both(words, others, out, other_out):
+    end = list_on(words, 1, others, 0, others.size, 64, out, 2)
+    return end, _list_looked_up(words, 1, others, 0, others.size, 64, other_out, 2)
+
+
+@given(hnp.arrays(np.uint32, 6), hnp.arrays(np.uint32, 5))
+@settings(deadline=None)
+def test_bits_are_listed_in_order_on_every_processor(words, others):
+    out, other_out = np.zeros((2, 2 + 5 * 32 + SLACK), np.uint32)
+    end, other_end = _list_both(words, others, out, other_out)
+    expected = 64 * np.flatnonzero(to_bits(words[1:] & ~others))
+    for found, stop in ((out, end), (other_out, other_end)):
+        np.testing.assert_array_equal(found[2:stop], expected)
