@@ -252,7 +252,9 @@ class _Planner:
         affordable = self._rate * _RESERVE * self._budget.left
         available = len(self._context.test)
         if self._measured is None:
-            return first_size(available, self._segments, affordable)
+            # Where log f is estimated, starts are drawn, and only more chains make that noise smaller.
+            chains = 4 if self._context.log_f.stderrs.any() else 2
+            return first_size(available, self._segments, affordable, chains)
         alpha = alpha_of(index, 1 - self._context.settings.confidence)
         sigmas = NormalDist().inv_cdf(1 - alpha / 2)
         return next_size(

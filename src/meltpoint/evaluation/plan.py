@@ -125,9 +125,9 @@ def measure(
     return Measured(steps, log_ratios, deficits, log_variance, heated, particles, fixed_error)
 
 
-def first_size(test_examples: int, segments: int, affordable: float) -> Size:
+def first_size(test_examples: int, segments: int, affordable: float, chains: int = 2) -> Size:
     """A stage to measure with: small, and a third at most of the chain-steps that are affordable."""
-    size = Size(2000, min(_LEAST_EXAMPLES, test_examples), 2, _FIRST_AIS_CHAINS)
+    size = Size(2000, min(_LEAST_EXAMPLES, test_examples), chains, _FIRST_AIS_CHAINS)
     share = min(1.0, affordable / 3 / size.work(segments))
     return replace(size, steps=max(_LEAST_STEPS, round(share * size.steps)))
 

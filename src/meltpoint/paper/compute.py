@@ -278,4 +278,12 @@ def _portion(progress: Progress | None, start: float, share: float, whole: float
     """Progress of a part as progress of all cells: `share` of the `whole`, from `start` on."""
     if progress is None:
         return None
-    return lambda _task, done, total: progress("all cells", start + share * done / total, whole)
+    furthest = start
+
+    def tell(_task: str, done: float, total: float) -> None:
+        nonlocal furthest
+        # Preparing kernels is told as a task of its own: what was reached before counts.
+        furthest = max(furthest, start + share * done / total)
+        progress("all cells", furthest, whole)
+
+    return tell
