@@ -8,6 +8,7 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint import __version__
 from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.estimators.pilot import Pilot
@@ -139,8 +140,8 @@ def mean_error(log_f: LogF) -> float:
 
 def versions() -> dict[str, str]:
     """Versions of what the numbers depend on."""
-    packages = {name: version(name) for name in ("meltpoint", "numpy", "numba")}
-    return {**packages, "Python": platform.python_version()}
+    packages = {name: version(name) for name in ("numpy", "numba")}
+    return {"meltpoint": __version__, **packages, "Python": platform.python_version()}
 
 
 def _control_variate(prob: LogProb, log_f: LogF, positions: NDArray[np.integer]) -> tuple[float, float]:
