@@ -10,6 +10,8 @@ Names are imported when they are first used, so that importing meltpoint costs n
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.2.0"
+
 if TYPE_CHECKING:
     from meltpoint import datasets
     from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
@@ -79,6 +81,7 @@ __all__ = [
     "LogZ",
     "Report",
     "SystemFailure",
+    "__version__",
     "ais_log_z",
     "csl_log_prob",
     "data_rates",
@@ -101,14 +104,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    if name == "datasets":
-        return import_module("meltpoint.datasets")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'meltpoint' has no attribute {name!r}")
-    value = getattr(import_module(f"meltpoint.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker that saw this would accept every misspelt name
+
+    def __getattr__(name: str) -> Any:  # noqa: ANN401
+        if name == "datasets":
+            return import_module("meltpoint.datasets")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'meltpoint' has no attribute {name!r}")
+        value = getattr(import_module(f"meltpoint.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -138,12 +138,10 @@ TO_A_GAP = [
 def staged(monkeypatch):
     """Stages of these steps, whatever the planner likes."""
 
-    def following(measured, *_):
-        after = STAGES[STAGES.index(measured.steps) + 1 :]
-        return Size(after[0], 20, 2, 64) if after else None
+    def decide(_planner, index):
+        return Size(STAGES[index], 20, 2, 64) if index < len(STAGES) else None
 
-    monkeypatch.setattr(adaptive, "first_size", lambda *_: Size(STAGES[0], 20, 2, 64))
-    monkeypatch.setattr(adaptive, "next_size", following)
+    monkeypatch.setattr(adaptive._Planner, "decide", decide)
 
 
 def stop_in_stage(monkeypatch, number):

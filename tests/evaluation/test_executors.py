@@ -135,7 +135,7 @@ def test_threads_of_a_worker_share_what_one_of_them_lays_out(monkeypatch):
 
     def open_it(_):
         together.wait()
-        return load_payload(sent).walk
+        return load_payload(sent).path
 
     monkeypatch.setattr("meltpoint.evaluation.execute.prepare_path", counting)
     sent = payload_of(stage_of(MODEL, seed=12))

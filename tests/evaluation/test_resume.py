@@ -47,7 +47,7 @@ def test_a_folder_changes_nothing_and_is_not_computed_twice(whole, tmp_path, mon
         pytest.fail("it was computed again")
 
     for owner, name in [
-        (prerequisites, "_log_f"),
+        (type(model), "log_f_estimate"),
         (prerequisites, "exact_log_z"),
         (front, "make_base"),
         (front, "friction_schedule"),

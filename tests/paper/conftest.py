@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from meltpoint.paper.shelf import Shelf
-from meltpoint.paper.subjects import DBMS, DBNS, RBMS
+from meltpoint.paper.models import DBMS, DBNS, RBMS, Inputs
 
 
 def _rbm(rng, visible, hidden):
@@ -16,16 +15,16 @@ def _rbm(rng, visible, hidden):
 def models(tmp_path_factory):
     """A folder with all ten models: 784 visible units and a handful of others."""
     folder, rng = tmp_path_factory.mktemp("zoo"), np.random.default_rng(0)
-    for subject in RBMS:
-        mp.save(_rbm(rng, 784, 6), folder / f"{subject.name}.npz")
-    for subject in DBMS:
+    for model in RBMS:
+        mp.save(_rbm(rng, 784, 6), folder / f"{model.name}.npz")
+    for model in DBMS:
         w1, w2 = 0.1 * rng.normal(size=(784, 5)), 0.1 * rng.normal(size=(5, 4))
         dbm = mp.DBM([w1, w2], [rng.normal(size=784) - 2, np.zeros(5), np.zeros(4)])
-        mp.save(dbm, folder / f"{subject.name}.npz")
-    for subject in DBNS:
+        mp.save(dbm, folder / f"{model.name}.npz")
+    for model in DBNS:
         below = _rbm(rng, 784, 5)
         directed = [(below.weights, below.visible_bias, below.hidden_bias)]
-        mp.save(mp.DBN(directed, _rbm(rng, 5, 4)), folder / f"{subject.name}.npz")
+        mp.save(mp.DBN(directed, _rbm(rng, 5, 4)), folder / f"{model.name}.npz")
     return folder
 
 
@@ -38,5 +37,5 @@ def data(shared):
 
 
 @pytest.fixture(scope="session")
-def shelf(models, data):
-    return Shelf(models)
+def inputs(models, data):
+    return Inputs(models)

@@ -3,12 +3,12 @@
 import pytest
 
 from meltpoint.errors import InputError
-from meltpoint.paper.cells import CURVES, Plan
-from meltpoint.paper.profiles import PROFILES, profile_of
-from meltpoint.paper.store import fingerprint
-from meltpoint.paper.subjects import RBMS
+from meltpoint.paper.cells import CURVES, PROFILES, TABLES, Plan, profile_of, unique
+from meltpoint.paper.models import RBMS
+from meltpoint.paper.results import cell_fingerprint
 
 FULL = Plan(PROFILES["full"], parameters=True)
+TABLE_CELLS = unique([FULL.table(table) for table in TABLES])
 
 
 def test_names_tell_cells_apart():
@@ -17,8 +17,8 @@ def test_names_tell_cells_apart():
 
 
 def test_table1_has_both_bases_and_the_long_rows():
-    cells = FULL.table1()
-    assert len(cells) == 2 + (6 + 1 + 1) * 2 * 2 + 7 + 1
+    cells = FULL.table("table1")
+    assert len(cells) == 2 + (6 + 1 + 1) * 2 * 3 + 7 + 1
     assert {cell.model for cell in cells if cell.steps == 100_000} == {"mnistvh_CD25"}
     assert [cell.model for cell in cells if cell.method == "exact"] == ["mnistCD1-20", "mnistPCD-20"]
 
@@ -28,19 +28,28 @@ def test_without_the_papers_parameters_a_row_is_missing():
 
 
 def test_the_tables_are_run_with_what_the_paper_page_promises():
-    for cell in FULL.table1() + FULL.table2():
+    for cell in TABLE_CELLS:
         if cell.method == "ais":
             assert (cell.chains, cell.examples) == (1_000, None)
         if cell.method == "raise":
             assert (cell.chains, cell.examples) == (10, 100)
-        if cell.method in ("ais", "raise"):
+        if cell.method in ("ais", "raise", "raise-n"):
             assert cell.steps in (10_000, 100_000)
         assert (cell.seed, cell.test_examples) == (0, None)
 
 
+def test_n_particles_take_the_steps_and_the_chains_of_raise():
+    raised = {(c.model, c.base, c.steps): c for c in TABLE_CELLS if c.method == "raise"}
+    particles = {(c.model, c.base, c.steps): c for c in TABLE_CELLS if c.method == "raise-n"}
+    assert particles.keys() == raised.keys()
+    for key, cell in particles.items():
+        assert (cell.examples, cell.chains, cell.forward) == (100, 1, 900)
+        assert cell.examples * cell.chains + cell.forward == raised[key].examples * raised[key].chains
+
+
 @pytest.mark.parametrize("name", CURVES)
 def test_the_last_point_of_a_curve_is_a_cell_of_a_table(name):
-    tables = set(FULL.table1() + FULL.table2())
+    tables = set(TABLE_CELLS)
     last = [c for c in FULL.figure(name) if c.steps == 10_000 and c.method in ("ais", "raise")]
     assert last
     assert set(last) <= tables
@@ -60,6 +69,6 @@ def test_what_no_profile_can_be_is_refused(arguments):
 
 def test_fingerprints_stay_what_they_are():
     cell = FULL.raise_(RBMS[0], "data", 10_000)
-    assert fingerprint(cell, "model", "data")[:16] == "04d2e6648fff4922"
-    assert fingerprint(cell, "model", "other") != fingerprint(cell, "model", "data")
-    assert fingerprint(cell, "other", "data") != fingerprint(cell, "model", "data")
+    assert cell_fingerprint(cell, "model", "data") == "7d8ee3e4d0d12ee87d39c90500f81c84"
+    assert cell_fingerprint(cell, "model", "other") != cell_fingerprint(cell, "model", "data")
+    assert cell_fingerprint(cell, "other", "data") != cell_fingerprint(cell, "model", "data")

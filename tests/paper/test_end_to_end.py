@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 
 import meltpoint as mp
 from meltpoint.cli.app import app
-from meltpoint.paper import profiles
-from meltpoint.paper.profiles import Profile
+from meltpoint.paper.cells import PROFILES, Profile
 
 TINY = Profile("tiny", 4, (2, 4), 8, examples=3, chains=2, ais_chains=5, test_examples=20)
 pytestmark = pytest.mark.slow
@@ -26,7 +25,7 @@ def place(models, data, tmp_path_factory):
 
     def run(*arguments):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(profiles.PROFILES, "quick", TINY)
+            patch.setitem(PROFILES, "quick", TINY)
             options = ["--profile", "quick", "--models", models, "--parameters", parameters]
             options += ["--out", folder / "results", "--docs", folder / "docs"]
             return CliRunner().invoke(app, ["paper", *map(str, [*arguments, *options])])
@@ -51,7 +50,7 @@ def test_nothing_is_computed_twice(place):
     before = {path: path.stat().st_mtime_ns for path in cells.iterdir()}
     again = run("table1")
     assert again.exit_code == 0
-    assert "42 cells, 42 of them are there" in again.stderr
+    assert "58 cells, 58 of them are there" in again.stderr
     assert {path: path.stat().st_mtime_ns for path in cells.iterdir()} == before
 
 
@@ -94,9 +93,32 @@ def test_tables_hold_the_numbers_of_the_cells(place):
     assert gap["data gap"] is None
 
 
+def test_tables_have_a_column_for_n_particles(place):
+    folder, _, _ = place
+    made = folder / "results" / "tiny"
+    name = "MNIST DBM", "mnistDBM-500-1000.raise-n.data.steps4.examples3.chains1.forward3.seed0.of20.json"
+    found = json.loads((folder / "results" / "cells" / name[1]).read_text())["result"]["estimate"]
+    row = next(row for row in _read(made / "table2.csv") if row["model"] == name[0])
+    assert row["particles"] == "4"
+    assert (float(row["data RAISE N"]), float(row["data RAISE N stderr"])) == (
+        found["value"],
+        found["stderr"],
+    )
+    of_json = next(row for row in json.loads((made / "table2.json").read_text()) if row["model"] == name[0])
+    assert of_json["data RAISE N"] == found
+    assert of_json["paper"]["data RAISE N"] is None
+    head, _, ours, paper, *_ = (made / "table2.md").read_text().splitlines()
+    columns = [text.strip() for text in head.split("|")]
+    assert columns.count("RAISE, N = 4, data") == 1
+    place_of = columns.index("RAISE, N = 4, data")
+    assert f"{found['value']:.2f} ±" in ours.split("|")[place_of]
+    assert paper.split("|")[place_of].strip() == "—"
+    assert "RAISE, $N$ = 4" in (made / "table2.tex").read_text()
+
+
 def test_latex_rows_are_whole(place):
     folder, _, _ = place
-    for name, columns in (("table1", 10), ("table2", 8)):
+    for name, columns in (("table1", 12), ("table2", 10)):
         text = (folder / "results" / "tiny" / f"{name}.tex").read_text()
         rows = [
             line for line in text.splitlines() if line.startswith(("mnist", "omni", "MNIST", "Omni", "Model"))
@@ -126,6 +148,8 @@ def test_the_page_is_made_of_results(place):
     assert "All cells of both tables and of all figures are computed." in text
     assert "$" not in text
     assert "not computed yet" not in text
+    assert "With N = 4 the gap is the smaller one in" in text
+    assert "of 22 cases" in text
     for name in FIGURES:
         assert f"](figures/{name}.png)" in text
         assert (folder / "docs" / "figures" / f"{name}.png").exists()
@@ -146,7 +170,7 @@ def test_the_page_needs_no_models(place, tmp_path):
     folder, _, _ = place
     options = ["--profile", "quick", "--out", folder / "results", "--docs", tmp_path, "--models", tmp_path]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(profiles.PROFILES, "quick", TINY)
+        patch.setitem(PROFILES, "quick", TINY)
         done = CliRunner().invoke(app, ["paper", "page", *map(str, options)])
     assert done.exit_code == 0, done.stderr
     assert "| mnistvh_CD25.mat | 8 steps |" in (tmp_path / "paper.md").read_text(encoding="utf-8")
@@ -160,7 +184,7 @@ def test_few_missing_cells_are_named(place):
     run("page")
     cell.write_bytes(kept)
     text = (folder / "docs" / "paper.md").read_text(encoding="utf-8")
-    assert "**1 of 78 cells are not computed yet**" in text
+    assert "**1 of 100 cells are not computed yet**" in text
     assert "\n- `mnistCD1-20.configurations.seed0`\n" in text
 
 
@@ -187,7 +211,7 @@ def test_missing_parameters_are_named(tmp_path, models, data):
 
 
 def test_an_interruption_says_what_is_kept(models, data, tmp_path, monkeypatch):
-    from meltpoint.paper import run as runner
+    from meltpoint.paper import compute as runner
 
     compute = runner.compute
     left = iter(range(3))
@@ -197,12 +221,12 @@ def test_an_interruption_says_what_is_kept(models, data, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return compute(*arguments)
 
-    monkeypatch.setitem(profiles.PROFILES, "quick", TINY)
+    monkeypatch.setitem(PROFILES, "quick", TINY)
     monkeypatch.setattr(runner, "compute", compute_three)
     options = ["paper", "table1", "--profile", "quick", "--models", str(models), "--out", str(tmp_path)]
     result = CliRunner().invoke(app, options)
     assert result.exit_code == 130
-    assert "3 of 33 cells are kept" in result.stderr
+    assert "3 of 45 cells are kept" in result.stderr
     assert "the same command goes on from there" in result.stderr
 
 

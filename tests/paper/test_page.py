@@ -1,9 +1,26 @@
-"""The page in the documentation."""
+"""The page in the documentation, and the results it is made from."""
 
+import json
 import re
 from pathlib import Path
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+from meltpoint.paper.cells import Cell
+from meltpoint.paper.results import Results, cell_fingerprint
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+
+def test_the_results_are_sealed_and_belong_to_the_models_here():
+    results = Results(ROOT / "results")
+    paths = sorted((ROOT / "results" / "cells").iterdir())
+    assert len(paths) >= 158
+    for path in paths:
+        cell = Cell(**json.loads(path.read_text(encoding="utf-8"))["cell"])
+        record = results.read(cell)
+        assert record is not None, path
+        digests = record["model"]["sha256"], record["data"]["sha256"]
+        assert record["fingerprint"] == cell_fingerprint(cell, *digests)
 
 
 def test_its_links_lead_somewhere():

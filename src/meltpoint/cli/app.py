@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from meltpoint import __version__
 from meltpoint.cli import data, runs
 from meltpoint.cli.demo import demo
 from meltpoint.cli.evaluate import evaluate
@@ -23,9 +24,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        echo(f"meltpoint {version('meltpoint')}")
+        echo(f"meltpoint {__version__}")
         raise typer.Exit
 
 

@@ -10,11 +10,9 @@ from meltpoint.cli.screen import echo, echo_err, progress_bar
 from meltpoint.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from meltpoint.paper.cells import Cell, Plan
-    from meltpoint.paper.shelf import Shelf
-    from meltpoint.paper.store import Record, Store
+    from meltpoint.paper.models import Inputs
+    from meltpoint.paper.results import Record, Results
 
 WHAT = ("table1", "table2", "figure", "all", "page")
 
@@ -54,29 +52,27 @@ def paper(
     there.
     """
     with report_errors():
-        from meltpoint.paper.cells import Plan
-        from meltpoint.paper.profiles import profile_of
-        from meltpoint.paper.shelf import Shelf
-        from meltpoint.paper.store import Store
-        from meltpoint.paper.subjects import PARAMETERS
+        from meltpoint.paper.cells import Plan, profile_of
+        from meltpoint.paper.models import PARAMETERS, Inputs
+        from meltpoint.paper.results import Results
 
-        shelf, store = Shelf(models, parameters), Store(out)
+        inputs, results = Inputs(models, parameters), Results(out)
         # The page needs no models: what was computed elsewhere belongs on it too.
-        kept = what == "page" and store.knows(PARAMETERS.name)
-        plan = Plan(profile_of(profile, steps), parameters=kept or shelf.parameters is not None)
+        kept = what == "page" and results.has_any(PARAMETERS.name)
+        plan = Plan(profile_of(profile, steps), parameters=kept or inputs.parameters is not None)
         groups = _restricted(_groups(plan, what, name), only)
         if dry_run:
-            _list(groups, shelf, store)
+            _list(groups, inputs, results)
             return
         if what != "page":
-            _compute(groups, shelf, store, threads)
-        for path in _publish(plan, what, name, store, docs):
+            _compute(groups, inputs, results, threads)
+        for path in _write(plan, what, name, results, docs):
             echo(path)
 
 
 def _groups(plan: "Plan", what: str, name: str | None) -> "list[list[Cell]]":
     """The cells of what was asked for."""
-    from meltpoint.paper.cells import CURVES
+    from meltpoint.paper.cells import CURVES, TABLES
 
     if what not in WHAT or (what == "figure") != (name is not None) or (name and name not in CURVES):
         raise InputError(
@@ -88,7 +84,7 @@ def _groups(plan: "Plan", what: str, name: str | None) -> "list[list[Cell]]":
         return [plan.figure(name or "")]
     if what in ("all", "page"):
         return plan.all()
-    return [plan.table1() if what == "table1" else plan.table2()]
+    return [plan.table(table) for table in TABLES if table == what]
 
 
 def _restricted(groups: "list[list[Cell]]", only: str | None) -> "list[list[Cell]]":
@@ -105,42 +101,47 @@ def _restricted(groups: "list[list[Cell]]", only: str | None) -> "list[list[Cell
     return [[cell for cell in group if cell.model in names] for group in groups]
 
 
-def _publish(plan: "Plan", what: str, name: str | None, store: "Store", docs: Path) -> list[Path]:
+def _write(plan: "Plan", what: str, name: str | None, results: "Results", docs: Path) -> list[Path]:
     """Write what was asked for from the cells that are there; gives the paths."""
-    from meltpoint.paper.cells import CURVES
-    from meltpoint.paper.page import publish_page
-    from meltpoint.paper.publish import TABLES, publish_figure, publish_table
+    from meltpoint.paper.cells import CURVES, TABLES
+    from meltpoint.paper.figures import write_figure
+    from meltpoint.paper.page import write_page
+    from meltpoint.paper.tables import write_table
 
     if what == "page":
-        return publish_page(plan, store, docs)
-    folder = store.folder / plan.profile.name
+        return write_page(plan, results, docs)
+    folder = results.folder / plan.profile.name
     tables = [table for table in TABLES if what in (table, "all")]
     figures = [name] if name else list(CURVES) if what == "all" else []
     return [
-        *(path for table in tables for path in publish_table(table, plan, store, folder)),
-        *(path for figure in figures for path in publish_figure(figure, plan, store, folder)),
+        *(path for table in tables for path in write_table(table, plan, results, folder)),
+        *(path for figure in figures for path in write_figure(figure, plan, results, folder)),
     ]
 
 
-def _list(groups: "Sequence[Sequence[Cell]]", shelf: "Shelf", store: "Store") -> None:
-    from meltpoint.paper.run import missing, work
+def _list(groups: "list[list[Cell]]", inputs: "Inputs", results: "Results") -> None:
+    from meltpoint.paper.cells import unique
+    from meltpoint.paper.compute import missing, work
     from meltpoint.report.duration import duration
 
-    cells = missing(groups, shelf, store)
-    costs = [work(cell, shelf[cell.model]) for cell in cells]
+    cells = missing(groups, inputs, results)
+    costs = [work(cell, inputs[cell.model]) for cell in cells]
     for cell, cost in zip(cells, costs, strict=True):
         echo(f"{cell.name}  about {duration(cost)}")
-    echo_err(f"{len(cells)} of {_count(groups)} cells are missing: about {duration(sum(costs))} on two cores")
+    echo_err(
+        f"{len(cells)} of {len(unique(groups))} cells are missing: about {duration(sum(costs))} on two cores"
+    )
 
 
-def _compute(groups: "Sequence[Sequence[Cell]]", shelf: "Shelf", store: "Store", threads: int | None) -> None:
+def _compute(groups: "list[list[Cell]]", inputs: "Inputs", results: "Results", threads: int | None) -> None:
     """Compute what is missing, and say what was found."""
-    from meltpoint.paper.run import missing, run, work
+    from meltpoint.paper.cells import unique
+    from meltpoint.paper.compute import missing, run, work
     from meltpoint.report.duration import duration
 
-    cells = missing(groups, shelf, store)
-    whole, left = _count(groups), len(cells)
-    expected = duration(sum(work(cell, shelf[cell.model]) for cell in cells))
+    cells = missing(groups, inputs, results)
+    whole, left = len(unique(groups)), len(cells)
+    expected = duration(sum(work(cell, inputs[cell.model]) for cell in cells))
     echo_err(
         f"{whole} cells, {whole - left} of them are there; the others take about {expected} on two cores"
     )
@@ -152,24 +153,16 @@ def _compute(groups: "Sequence[Sequence[Cell]]", shelf: "Shelf", store: "Store",
 
     try:
         with progress_bar() as progress:
-            run(cells, shelf, store, threads=threads, progress=progress, finished=finished)
+            run(cells, inputs, results, threads=threads, progress=progress, finished=finished)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"{whole - left} of {whole} cells are kept in {store.folder}: the same command goes on from there"
+            f"{whole - left} of {whole} cells are kept in {results.folder}: the same command goes on from there"
         ) from None
-
-
-def _count(groups: "Sequence[Sequence[Cell]]") -> int:
-    return len({cell for group in groups for cell in group})
 
 
 def _shown(record: "Record") -> str:
     """The number a cell is about, with its error."""
-    from meltpoint.statistics.estimate import Estimate
+    from meltpoint.paper.results import estimate_from
 
     estimate = record["result"].get("estimate")
-    if estimate is None:
-        return "done"
-    nan = float("nan")
-    value, error = (nan if estimate[key] is None else estimate[key] for key in ("value", "stderr"))
-    return str(Estimate(value, error, estimate["direction"], ""))
+    return "done" if estimate is None else str(estimate_from(estimate))

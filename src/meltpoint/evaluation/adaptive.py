@@ -316,7 +316,9 @@ class _Planner:
         affordable = self._rate * self._reserve * self._budget.left
         available = len(self._context.test)
         if self._measured is None:
-            return first_size(available, self._segments, affordable)
+            # Where log f is estimated, starts are drawn, and only more chains make that noise smaller.
+            chains = 4 if not self._context.log_f.is_exact else 2
+            return first_size(available, self._segments, affordable, chains)
         return next_size(
             self._measured,
             self.target / self._widening,

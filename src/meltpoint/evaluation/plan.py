@@ -125,9 +125,9 @@ def measure(
     return Measured(steps, log_ratios, deficits, log_variance, heated, particles, fixed_error)
 
 
-def first_size(test_examples: int, segments: int, affordable: float) -> Size:
+def first_size(test_examples: int, segments: int, affordable: float, chains: int = 2) -> Size:
     """A stage to measure with: small, and a third at most of the chain-steps that are affordable."""
-    size = Size(2000, min(_LEAST_EXAMPLES, test_examples), 2, _FIRST_AIS_CHAINS)
+    size = Size(2000, min(_LEAST_EXAMPLES, test_examples), chains, _FIRST_AIS_CHAINS)
     share = min(1.0, affordable / 3 / size.work(segments))
     return replace(size, steps=max(_LEAST_STEPS, round(share * size.steps)))
 
@@ -147,10 +147,14 @@ def next_size(
     """
     all_steps = np.unique(np.geomspace(max(_LEAST_STEPS, measured.steps // 2), _MOST_STEPS, 160).astype(int))
     examples = _doubled(min(_LEAST_EXAMPLES, test_examples), test_examples)
+    all_ais_chains = [
+        _FIRST_AIS_CHAINS,
+        *np.geomspace(_LEAST_AIS_CHAINS, _MOST_AIS_CHAINS, 21).astype(int).tolist(),
+    ]
     quickest: tuple[float, Size] | None = None
     best: tuple[float, Size] | None = None
     for chains in range(1, measured.log_ratios.shape[1] + 1):
-        for ais_chains in np.geomspace(_LEAST_AIS_CHAINS, _MOST_AIS_CHAINS, 21).astype(int).tolist():
+        for ais_chains in all_ais_chains:
             for steps in all_steps.tolist():
                 sizes = [Size(steps, n, chains, ais_chains) for n in examples.tolist()]
                 if quickest and sizes[0].work(segments) > quickest[0]:
@@ -158,7 +162,8 @@ def next_size(
                 limits = measured.half_widths(steps, chains, ais_chains, examples, sigmas)
                 for size, limit in zip(sizes, limits.tolist(), strict=True):
                     work = size.work(segments)
-                    if limit <= _AIM * target and (quickest is None or work < quickest[0]):
+                    enough = limit <= _AIM * target and ais_chains >= _LEAST_AIS_CHAINS
+                    if enough and (quickest is None or work < quickest[0]):
                         quickest = work, size
                     if work <= affordable and (best is None or limit < best[0]):
                         best = limit, size

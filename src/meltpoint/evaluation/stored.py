@@ -125,6 +125,15 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
     ----------
     folder
         The folder that `evaluate(…, run=folder)` has written, finished or not.
+
+    >>> import tempfile
+    >>> from meltpoint.evaluation.evaluate import evaluate
+    >>> from meltpoint.models.rbm import RBM
+    >>> rbm = RBM([[0.0], [0.0]], [0.0, 0.0], [0.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = evaluate(rbm, [[0, 1], [1, 1]], base="uniform", steps=10, run=f"{folder}/run")
+    ...     print(f"{read_run(f'{folder}/run').report().optimistic.value:.4f}")  # log 1/4
+    -1.3863
     """
     path = Path(folder)
     specification = read_specification(path)
@@ -156,6 +165,17 @@ def merge_runs(
         The folders of the runs.
     out
         A new folder for the joint run, which can be joined with others in turn.
+
+    >>> import tempfile
+    >>> from meltpoint.evaluation.evaluate import evaluate
+    >>> from meltpoint.models.rbm import RBM
+    >>> rbm = RBM([[0.0], [0.0]], [0.0, 0.0], [0.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     runs = [f"{folder}/{part}" for part in (0, 1)]
+    ...     for part, run in enumerate(runs):
+    ...         _ = evaluate(rbm, [[0, 1], [1, 1]], base="uniform", steps=10, ais_chains=20, run=run, part=part)
+    ...     merge_runs(runs).particles
+    41
     """
     runs = [read_run(folder) for folder in folders]
     first = runs[0]

@@ -1,29 +1,42 @@
 """Cells: the smallest things that are computed and kept, and those each table and figure is made of."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Literal, TypeAlias
 
-from meltpoint.paper.profiles import Profile
-from meltpoint.paper.subjects import DBMS, DBNS, DEEP, PARAMETERS, RBMS, SMALL, Subject
+from meltpoint.errors import InputError
+from meltpoint.estimators.checks import check_count
+from meltpoint.paper.models import DBMS, DBNS, DEEP, PARAMETERS, RBMS, SMALL, PaperModel
 
 Method: TypeAlias = Literal[
-    "exact", "log-f", "ais", "raise", "csl", "configurations", "samples", "annealed", "training"
+    "exact", "log-f", "ais", "raise", "raise-n", "csl", "configurations", "samples", "annealed", "training"
 ]
 BaseName: TypeAlias = Literal["uniform", "data"]
 
+BASES: tuple[BaseName, ...] = ("uniform", "data")
+TABLES = ("table1", "table2")
+
+_BOTH: tuple[Method, ...] = ("ais", "raise")
 _SAMPLE_STEPS = 1000
 
-BASES: tuple[BaseName, ...] = ("uniform", "data")
+CURVES: dict[str, list[tuple[PaperModel, BaseName, tuple[Method, ...]]]] = {
+    "log-likelihood-rbms": [(model, "uniform", ("raise",)) for model in RBMS],
+    "cd1-500": [(RBMS[2], "uniform", _BOTH), (RBMS[2], "data", _BOTH)],
+    "cd1-20-dbr": [(RBMS[0], "data", _BOTH)],
+    "omni-pcd-1000": [(RBMS[5], "uniform", _BOTH)],
+    "dbn": [(DBMS[0], "uniform", _BOTH), (DBNS[0], "uniform", _BOTH)],
+}
+"""The paper's figures by the labels of its source: the curves over the number of steps in each."""
 
 
 @dataclass(frozen=True)
 class Cell:
     """One estimate of one model: what a method was asked for. What a method does not use is None.
 
-    `chains` are those of AIS or CSL, of RAISE for each example, or the number of pictures. The last four methods
-    are the probabilities of hidden configurations, samples of a model, samples of its annealing model, and
-    training examples.
+    `chains` are those of AIS or CSL, of RAISE for each example, or the number of pictures; `forward` are the forward
+    chains of RAISE with N = forward + 1 particles. The last four methods are the probabilities of hidden
+    configurations, samples of a model, samples of its annealing model, and training examples.
     """
 
     model: str
@@ -34,6 +47,7 @@ class Cell:
     chains: int | None = None
     seed: int = 0
     test_examples: int | None = None
+    forward: int | None = None
 
     @property
     def name(self) -> str:
@@ -46,6 +60,7 @@ class Cell:
             "steps": self.steps,
             "examples": self.examples,
             "chains": self.chains,
+            "forward": self.forward,
             "seed": self.seed,
             "of": self.test_examples,
         }
@@ -55,51 +70,105 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Profile:
+    """How much to compute: linear steps of the tables, of the curves and of the paper's own parameters; chains.
+
+    `test_examples` is how many of the test set are used at all (None: every one).
+    """
+
+    name: str
+    steps: int
+    curve: tuple[int, ...]
+    long_steps: int
+    examples: int
+    chains: int
+    ais_chains: int
+    test_examples: int | None
+    seed: int = 0
+
+    @property
+    def forward(self) -> int:
+        """Forward chains of RAISE with N particles: all its chains but one for each example, at the same cost."""
+        return self.examples * (self.chains - 1)
+
+
+PROFILES = {
+    "full": Profile(
+        name="full",
+        steps=10_000,
+        curve=(10, 30, 100, 300, 1_000, 3_000, 10_000),
+        long_steps=100_000,
+        examples=100,
+        chains=10,
+        ais_chains=1_000,
+        test_examples=None,
+    ),
+    "quick": Profile(
+        name="quick",
+        steps=300,
+        curve=(10, 30, 100, 300),
+        long_steps=3_000,
+        examples=50,
+        chains=2,
+        ais_chains=100,
+        test_examples=500,
+    ),
+}
+
+
+def profile_of(name: str, steps: int | None = None) -> Profile:
+    """The profile of that name, with another number of steps for the tables if one is given.
+
+    >>> profile_of("full", steps=100).curve
+    (10, 30, 100)
+    """
+    if name not in PROFILES:
+        raise InputError(
+            found=f"--profile {name}",
+            expected=f"one of {', '.join(PROFILES)}",
+            remedy="quick takes minutes, full hours",
+        )
+    profile = PROFILES[name]
+    if steps is None or steps == profile.steps:
+        return profile
+    steps = check_count(steps, "steps", "10,000 give the numbers of the documentation")
+    curve = (*(k for k in PROFILES["full"].curve if k < steps), steps)
+    return replace(profile, name=f"{name}-{steps}", steps=steps, curve=curve, long_steps=10 * steps)
+
+
+@dataclass(frozen=True)
 class Plan:
     """The cells of every table and figure under one profile; `parameters` says whether the paper's own are there."""
 
     profile: Profile
     parameters: bool
 
-    def exact(self, subject: Subject) -> Cell:
+    def exact(self, model: PaperModel) -> Cell:
         """The exact value, by enumeration."""
-        return Cell(subject.name, "exact", seed=self.profile.seed, test_examples=self.profile.test_examples)
+        return self._cell(model, "exact")
 
-    def log_f(self, subject: Subject) -> Cell:
+    def log_f(self, model: PaperModel) -> Cell:
         """The unnormalised probabilities of the test set, where they must be estimated."""
-        return Cell(subject.name, "log-f", seed=self.profile.seed, test_examples=self.profile.test_examples)
+        return self._cell(model, "log-f")
 
-    def ais(self, subject: Subject, base: BaseName, steps: int) -> Cell:
+    def ais(self, model: PaperModel, base: BaseName, steps: int) -> Cell:
         """AIS with so many steps."""
-        p = self.profile
-        return Cell(
-            subject.name,
-            "ais",
-            base,
-            steps,
-            chains=p.ais_chains,
-            seed=p.seed,
-            test_examples=p.test_examples,
-        )
+        return self._cell(model, "ais", base=base, steps=steps, chains=self.profile.ais_chains)
 
-    def raise_(self, subject: Subject, base: BaseName, steps: int) -> Cell:
-        """RAISE with so many steps."""
+    def raise_(self, model: PaperModel, base: BaseName, steps: int) -> Cell:
+        """RAISE with so many steps, as in the paper: one particle."""
         p = self.profile
-        return Cell(
-            subject.name,
-            "raise",
-            base,
-            steps,
-            p.examples,
-            p.chains,
-            seed=p.seed,
-            test_examples=p.test_examples,
-        )
+        return self._cell(model, "raise", base=base, steps=steps, examples=p.examples, chains=p.chains)
 
-    def csl(self, subject: Subject) -> Cell:
+    def raise_n(self, model: PaperModel, base: BaseName, steps: int) -> Cell:
+        """RAISE with N particles: one chain melts each example, the others run forward."""
+        p = self.profile
+        return replace(self.raise_(model, base, steps), method="raise-n", chains=1, forward=p.forward)
+
+    def csl(self, model: PaperModel) -> Cell:
         """CSL with as many Gibbs moves as AIS makes."""
         p = self.profile
-        return Cell(subject.name, "csl", "data", p.steps, p.examples, p.ais_chains, p.seed, p.test_examples)
+        return self._cell(model, "csl", base="data", steps=p.steps, examples=p.examples, chains=p.ais_chains)
 
     def configurations(self) -> Cell:
         """The probabilities of all hidden configurations of mnistCD1-20."""
@@ -120,54 +189,69 @@ class Plan:
             ]
         return []
 
-    def both(self, subject: Subject, base: BaseName, steps: int) -> Iterator[Cell]:
-        """AIS and RAISE, and what they rest on."""
-        if subject in DEEP:
-            yield self.log_f(subject)
-        yield self.ais(subject, base, steps)
-        yield self.raise_(subject, base, steps)
+    def rows(self, table: str) -> list[tuple[PaperModel, int]]:
+        """The models of a table with their numbers of steps: the paper's own parameters have few and many."""
+        p = self.profile
+        if table == "table2":
+            return [(model, p.steps) for model in DEEP]
+        own = [(PARAMETERS, p.steps), (PARAMETERS, p.long_steps)] if self.parameters else []
+        return [*((model, p.steps) for model in RBMS), *own]
 
-    def table1(self) -> list[Cell]:
-        """The RBMs (the paper's table 1)."""
-        cells = [self.exact(subject) for subject in SMALL]
-        rows = (*RBMS, PARAMETERS) if self.parameters else RBMS
-        cells += [c for s in rows for base in BASES for c in self.both(s, base, self.profile.steps)]
-        if self.parameters:
-            cells += [c for base in BASES for c in self.both(PARAMETERS, base, self.profile.long_steps)]
-        return [*cells, *(self.csl(subject) for subject in rows), self.configurations()]
+    def table(self, table: str) -> list[Cell]:
+        """The cells of a table: RBMs in the first, deep models in the second."""
+        rows = self.rows(table)
+        cells = [c for model, steps in rows for base in bases_of(model) for c in self.row(model, base, steps)]
+        if table == "table2":
+            return cells
+        shallow = [model for model, steps in rows if steps == self.profile.steps]
+        return [*map(self.exact, SMALL), *cells, *map(self.csl, shallow), self.configurations()]
 
-    def table2(self) -> list[Cell]:
-        """The deep models (the paper's table 2); it has no data base rates for DBNs."""
-        steps = self.profile.steps
-        cells = [c for dbm in DBMS for base in BASES for c in self.both(dbm, base, steps)]
-        return cells + [c for dbn in DBNS for c in self.both(dbn, "uniform", steps)]
+    def row(self, model: PaperModel, base: BaseName, steps: int) -> Iterator[Cell]:
+        """AIS and RAISE with one and with N particles, and what they rest on."""
+        if model in DEEP:
+            yield self.log_f(model)
+        yield self.ais(model, base, steps)
+        yield self.raise_(model, base, steps)
+        yield self.raise_n(model, base, steps)
 
     def figure(self, name: str) -> list[Cell]:
         """The cells of one figure."""
-        cells: list[Cell] = []
-        for subject, base, methods in CURVES[name]:
-            for steps in self.profile.curve:
-                kept = [c for c in self.both(subject, base, steps) if c.method in (*methods, "log-f")]
-                cells += kept
-        if name == "cd1-20-dbr":
-            cells.append(self.exact(SMALL[0]))
-        return cells + self.pictures(name)
+        cells = [
+            cell
+            for model, base, methods in CURVES[name]
+            for steps in self.profile.curve
+            for cell in self.row(model, base, steps)
+            if cell.method in (*methods, "log-f")
+        ]
+        exact = [self.exact(SMALL[0])] if name == "cd1-20-dbr" else []
+        return [*cells, *exact, *self.pictures(name)]
 
     def all(self) -> list[list[Cell]]:
         """Every cell, in groups: tables before figures, what takes longest at the end of the tables."""
-        table1 = self.table1()
-        long = [cell for cell in table1 if cell.steps == self.profile.long_steps]
+        table1, long_steps = self.table("table1"), self.profile.long_steps
         figures = [cell for name in CURVES for cell in self.figure(name)]
-        return [[cell for cell in table1 if cell not in long], self.table2(), long, figures]
+        return [
+            [cell for cell in table1 if cell.steps != long_steps],
+            self.table("table2"),
+            [cell for cell in table1 if cell.steps == long_steps],
+            figures,
+        ]
+
+    def _cell(self, model: PaperModel, method: Method, **asked: Any) -> Cell:  # noqa: ANN401
+        return Cell(
+            model.name,
+            method,
+            seed=self.profile.seed,
+            test_examples=self.profile.test_examples,
+            **asked,
+        )
 
 
-_BOTH: tuple[Method, ...] = ("ais", "raise")
+def bases_of(model: PaperModel) -> tuple[BaseName, ...]:
+    """The base distributions of a model's row: the paper has no data base rates for DBNs."""
+    return BASES[:1] if model in DBNS else BASES
 
-CURVES: dict[str, list[tuple[Subject, BaseName, tuple[Method, ...]]]] = {
-    "log-likelihood-rbms": [(subject, "uniform", ("raise",)) for subject in RBMS],
-    "cd1-500": [(RBMS[2], "uniform", _BOTH), (RBMS[2], "data", _BOTH)],
-    "cd1-20-dbr": [(RBMS[0], "data", _BOTH)],
-    "omni-pcd-1000": [(RBMS[5], "uniform", _BOTH)],
-    "dbn": [(DBMS[0], "uniform", _BOTH), (DBNS[0], "uniform", _BOTH)],
-}
-"""The paper's figures by the labels of its source: the curves over the number of steps in each."""
+
+def unique(groups: list[list[Cell]]) -> list[Cell]:
+    """The cells of all groups, each once."""
+    return list(dict.fromkeys(chain.from_iterable(groups)))

@@ -1,6 +1,8 @@
-"""One cell: from a model and its data to the numbers that are kept."""
+"""Compute the cells that are missing, one after the other, and keep each as soon as it is finished."""
 
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,55 +13,155 @@ from meltpoint.estimators.csl import csl_log_prob
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob
 from meltpoint.estimators.raise_ import raise_log_prob
-from meltpoint.models.checks import Bits
+from meltpoint.estimators.sampling import sample, sample_annealing_model
+from meltpoint.evaluation.prerequisites import log_f_of
+from meltpoint.models.checks import Bits, Floats
 from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM
 from meltpoint.paper.cells import Cell
-from meltpoint.paper.configurations import describe_configurations
-from meltpoint.paper.pictures import draw_pictures
-from meltpoint.paper.shelf import Loaded
+from meltpoint.paper.models import DEEP, MODELS, Inputs, LoadedModel
+from meltpoint.paper.results import Record, Results, record_of
 from meltpoint.randomness import Purpose, generator
-from meltpoint.report.compose import optimistic_of
+from meltpoint.report.compose import conservative_of, exact_of, gap_of, optimistic_of
 from meltpoint.report.duration import Clock
-from meltpoint.statistics.control_variate import control_variate_mean, subset_error
+from meltpoint.runs.store import NullStore
+from meltpoint.statistics.control_variate import subset_error
 from meltpoint.statistics.estimate import Estimate, finite_or_none
+from meltpoint.statistics.log_space import log_mean_exp
+
+# Seconds for one step of one chain and one pair of units, on two cores; only their ratios matter.
+_AIS, _RAISE, _HEAT, _LOG_F, _CSL = 1.7e-11, 2.9e-11, 1.7e-11, 4e-11, 4e-11
+_CONFIGURATIONS = 1.5e-8
+_LOG_F_SAMPLES = 500
+_AT_LEAST = 0.5
 
 _CONFIDENCE = 0.99
+_BLOCK = 1024  # configurations whose probabilities are computed at once
+_SHOWN = 10
+_SHARE = 0.9
+
+
+def missing(groups: Iterable[Sequence[Cell]], inputs: Inputs, results: Results) -> list[Cell]:
+    """The cells that are not there yet, each once: group after group, in each the cheapest first."""
+
+    def order(cell: Cell) -> tuple[bool, float]:
+        return cell.method != "log-f", work(cell, inputs[cell.model])
+
+    found: dict[Cell, None] = {}
+    for group in groups:
+        absent = [cell for cell in dict.fromkeys(group) if not results.has(cell, inputs[cell.model])]
+        found |= dict.fromkeys(sorted(absent, key=order))
+    return list(found)
+
+
+def work(cell: Cell, loaded: LoadedModel) -> float:
+    """About how many seconds a cell takes on two cores."""
+    pair_steps = (cell.steps or 0) * loaded.work
+    melting = _RAISE + (_HEAT if loaded.heated else 0.0)
+    melted = (cell.examples or 0) * (cell.chains or 0)
+    match cell.method:
+        case "log-f":
+            seconds = len(cell_test_set(cell, loaded)) * _LOG_F_SAMPLES * loaded.work * _LOG_F
+        case "configurations":
+            seconds = 2.0 ** loaded.model.layer_sizes[-1] * loaded.model.n_visible * _CONFIGURATIONS
+        case "csl":
+            seconds = pair_steps * (cell.chains or 0) * _CSL
+        case "ais":
+            seconds = pair_steps * (cell.chains or 0) * _AIS
+        case "raise" | "raise-n":
+            seconds = pair_steps * (melted * melting + (cell.forward or 0) * _AIS)
+        case _:
+            seconds = 0.0
+    return _AT_LEAST + seconds
+
+
+def run(
+    cells: Sequence[Cell],
+    inputs: Inputs,
+    results: Results,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    finished: Callable[[Cell, Record], None] | None = None,
+) -> None:
+    """Compute cells and keep them; `progress` is told of the whole, `finished` of each."""
+    costs = [work(cell, inputs[cell.model]) for cell in cells]
+    known: dict[Cell, LogF] = {}
+    for k, cell in enumerate(cells):
+        loaded = inputs[cell.model]
+        # Another process may have been at work on the same folder.
+        if results.has(cell, loaded):
+            continue
+        part = _portion(progress, sum(costs[:k]), costs[k], sum(costs))
+        clock = Clock()
+        # The same for all cells of a model. That of a deep model takes minutes: it is kept on disk too.
+        key = Cell(cell.model, "log-f", seed=cell.seed, test_examples=cell.test_examples)
+        if key not in known:
+            store = results.log_f_store(key, loaded) if MODELS[cell.model] in DEEP else NullStore()
+            known[key] = log_f_of(loaded.model, cell_test_set(key, loaded), key.seed, store, part)
+        clock.lap("log f")
+        result = compute(cell, loaded, known[key], threads, part)
+        clock.lap(cell.method)
+        record = record_of(cell, loaded, result, clock.seconds(), threads)
+        results.write(cell, record)
+        if finished:
+            finished(cell, record)
 
 
 def compute(
-    cell: Cell, loaded: Loaded, log_f: LogF, threads: int | None, progress: Progress | None
-) -> tuple[dict[str, Any], dict[str, float]]:
-    """The result of a cell as plain numbers, and the seconds of its stages.
+    cell: Cell, loaded: LoadedModel, log_f: LogF, threads: int | None, progress: Progress | None
+) -> dict[str, Any]:
+    """The result of a cell as plain numbers.
 
     `log_f` are the unnormalised probabilities of the cell's test examples. Ctrl-C is passed on: half a cell is
     none.
     """
-    clock = Clock()
-    base = loaded.base(cell.base)
-    clock.lap("base")
     running: dict[str, Any] = {"threads": threads, "progress": progress}
-    annealing = {**running, "base": base, "steps": cell.steps, "chains": cell.chains, "seed": cell.seed}
+    annealing = {**running, "steps": cell.steps, "chains": cell.chains, "seed": cell.seed}
+    if cell.base is not None:
+        annealing["base"] = loaded.base(cell.base)
     match cell.method:
         case "exact":
-            result = _exact(log_f, exact_log_z(loaded.model, **running))
+            log_z = exact_log_z(loaded.model, **running)
+            return {"estimate": exact_of(log_z, log_f).to_dict(), "log_z": log_z}
+        case "log-f":
+            return describe_log_f(log_f)
         case "ais":
-            result = _ais(cell, log_f, ais_log_z(loaded.model, **annealing))
+            found = ais_log_z(loaded.model, **annealing)
+            return _log_z(cell.chains, log_f, found, "estimate") | {"log_f": describe_log_f(log_f)}
         case "raise":
             positions, examples = chosen_examples(cell, loaded)
-            result = _raise(positions, log_f, raise_log_prob(loaded.model, examples, **annealing))
+            prob = raise_log_prob(loaded.model, examples, **annealing)
+            one_particle = Melted(prob.log_weights, np.zeros_like(prob.log_weights))
+            certificate, _ = certify_mean_log_prob(*one_particle, np.zeros(0), _CONFIDENCE)
+            return _log_prob(positions, log_f, prob) | {"certificate": certificate.to_dict()}
+        case "raise-n":
+            return _particles(cell, loaded, log_f, annealing)
         case "csl":
             positions, examples = chosen_examples(cell, loaded)
-            result = over_the_test_set(csl_log_prob(loaded.model, examples, **annealing), positions, log_f)
-        case "log-f":
-            result = describe_log_f(log_f)
+            return _log_prob(positions, log_f, csl_log_prob(loaded.model, examples, **annealing))
         case "configurations":
-            assert isinstance(loaded.model, RBM)
-            result = describe_configurations(loaded.model, progress)
+            # Only an RBM's are asked for.
+            return describe_configurations(cast(RBM, loaded.model), progress)
         case "samples" | "annealed" | "training":
-            result = draw_pictures(cell, loaded, threads, progress)
-    clock.lap(cell.method)
-    return result, clock.seconds()
+            return picture_result(_draw(cell, loaded, annealing), loaded.data.image_shape)
+
+
+def cell_test_set(cell: Cell, loaded: LoadedModel) -> Bits:
+    """The test examples a cell is about: all, or a random choice of as many as it says."""
+    test = loaded.data.test
+    if cell.test_examples is None or cell.test_examples >= len(test):
+        return test
+    chooser = generator(cell.seed, Purpose.EXAMPLES, cell.test_examples)
+    return test[chooser.choice(len(test), size=cell.test_examples, replace=False)]
+
+
+def chosen_examples(cell: Cell, loaded: LoadedModel) -> tuple[NDArray[np.integer], Bits]:
+    """Positions and bits of the test examples that a cell's chains are run for, the same for every method."""
+    test = cell_test_set(cell, loaded)
+    size = min(cell.examples or len(test), len(test))
+    positions = generator(cell.seed, Purpose.EXAMPLES).choice(len(test), size=size, replace=False)
+    return positions, test[positions]
 
 
 def describe_log_f(log_f: LogF) -> dict[str, Any]:
@@ -72,58 +174,116 @@ def describe_log_f(log_f: LogF) -> dict[str, Any]:
     }
 
 
-def _exact(log_f: LogF, log_z: float) -> dict[str, Any]:
-    value = float(np.mean(log_f.values)) - log_z
+def _particles(cell: Cell, loaded: LoadedModel, log_f: LogF, annealing: dict[str, Any]) -> dict[str, Any]:
+    """RAISE with N particles, the AIS estimate of its own forward chains, and the gap between them."""
+    positions, examples = chosen_examples(cell, loaded)
+    forward, progress = cell.forward or 0, annealing["progress"]
+    share = forward / (forward + len(positions))
+    ahead = {"chains": forward, "progress": _portion(progress, 0.0, share, 1.0)}
+    log_z = ais_log_z(loaded.model, **annealing | ahead)
+    found = _log_z(forward, log_f, log_z, "optimistic")
+    behind = {"forward": log_z, "progress": _portion(progress, share, 1 - share, 1.0)}
+    prob = raise_log_prob(loaded.model, examples, **annealing | behind)
     return {
-        "estimate": Estimate(value, log_f.mean_error, "exact", "log Z by enumeration").to_dict(),
-        "log_z": log_z,
+        **_log_prob(positions, log_f, prob, log_z.ess - 1),
+        **found,
+        "gap": gap_of(prob, log_z, log_f, positions, optimistic_of(log_z, log_f)).to_dict(),
+        "particles": prob.particles,
     }
 
 
-def _ais(cell: Cell, log_f: LogF, log_z: LogZ) -> dict[str, Any]:
-    if len(log_z.log_weights) != cell.chains:
+def _log_z(chains: int | None, log_f: LogF, log_z: LogZ, name: str) -> dict[str, Any]:
+    """AIS's mean over the test set by this name, and what it is made of."""
+    if len(log_z.log_weights) != chains:
         raise KeyboardInterrupt
     return {
-        "estimate": optimistic_of(log_z, log_f).to_dict(),
+        name: optimistic_of(log_z, log_f).to_dict(),
         "log_z": log_z.to_dict(),
         "ess": finite_or_none(log_z.ess),
-        "log_f": describe_log_f(log_f),
     }
 
 
-def _raise(positions: NDArray[np.integer], log_f: LogF, prob: LogProb) -> dict[str, Any]:
+def _log_prob(
+    positions: NDArray[np.integer], log_f: LogF, prob: LogProb, forward_df: float = math.inf
+) -> dict[str, Any]:
+    """The mean over the whole test set with the control variate, without it, and what both are made of."""
     if len(prob.values) != len(positions):
         raise KeyboardInterrupt
-    one_particle = Melted(prob.log_weights, np.zeros_like(prob.log_weights))
-    certificate, _ = certify_mean_log_prob(*one_particle, np.zeros(0), _CONFIDENCE)
+    estimate = conservative_of(prob, log_f, positions, forward_df)
+    plain_error = subset_error(prob.values, prob.stderrs, len(log_f.values))
+    plain = Estimate(float(np.mean(prob.values)), plain_error, "conservative", estimate.covers)
     return {
-        **over_the_test_set(prob, positions, log_f),
-        "certificate": certificate.to_dict(),
-    }
-
-
-def chosen_examples(cell: Cell, loaded: Loaded) -> tuple[NDArray[np.integer], Bits]:
-    """Positions and bits of the test examples that a cell's chains are run for, the same for every method."""
-    test = loaded.test(cell)
-    size = min(cell.examples or len(test), len(test))
-    positions = generator(cell.seed, Purpose.EXAMPLES).choice(len(test), size=size, replace=False)
-    return positions, test[positions]
-
-
-def over_the_test_set(prob: LogProb, positions: NDArray[np.integer], log_f: LogF) -> dict[str, Any]:
-    """The mean over the whole test set with the control variate, without it, and what both are made of."""
-    control, population = log_f.values[positions], len(log_f.values)
-    mean, error = control_variate_mean(prob.values, control, log_f.values, prob.stderrs)
-    plain_error = subset_error(prob.values, prob.stderrs, population)
-    covers = "the choice of examples and the noise of their chains"
-    return {
-        "estimate": Estimate(mean, error, "conservative", covers).to_dict(),
-        "plain": Estimate(float(np.mean(prob.values)), plain_error, "conservative", covers).to_dict(),
-        "control_variate_gain": finite_or_none(plain_error / error) if error > 0 else None,
+        "estimate": estimate.to_dict(),
+        "plain": plain.to_dict(),
+        "control_variate_gain": finite_or_none(plain_error / estimate.stderr)
+        if estimate.stderr > 0
+        else None,
         "examples": {
             "positions": positions.tolist(),
             "log_prob": [finite_or_none(value) for value in prob.values.tolist()],
             "stderr": [finite_or_none(value) for value in prob.stderrs.tolist()],
-            "log_f": control.tolist(),
+            "log_f": log_f.values[positions].tolist(),
         },
     }
+
+
+def _draw(cell: Cell, loaded: LoadedModel, annealing: dict[str, Any]) -> Bits:
+    """The pictures (picture, pixel) of a cell: samples of the model, of its annealing model, or training examples."""
+    count = annealing.pop("chains")
+    if cell.method == "samples":
+        return sample(loaded.model, count, **annealing)
+    if cell.method == "annealed":
+        return sample_annealing_model(loaded.model, count, **annealing)
+    train = loaded.data.train
+    return train[generator(cell.seed, Purpose.EXAMPLES).choice(len(train), size=count, replace=False)]
+
+
+def picture_result(pictures: Bits, image_shape: Sequence[int]) -> dict[str, Any]:
+    """Pictures (picture, pixel) as letters, for a JSON file."""
+    letters = [row.tobytes().hex() for row in np.packbits(pictures, axis=1)]
+    return {"image_shape": list(image_shape), "pictures": letters}
+
+
+def configuration_log_probs(rbm: RBM, progress: Progress | None = None) -> Floats:
+    """log p(h) (configuration,) of every hidden configuration, visible units summed out.
+
+    >>> configuration_log_probs(RBM([[0.0]], [0.0], [0.0])).round(4)
+    array([-0.6931, -0.6931])
+    """
+    upside_down = RBM(rbm.weights.T, rbm.hidden_bias, rbm.visible_bias)
+    log_f = np.empty(2**rbm.n_hidden)
+    for low in range(0, len(log_f), _BLOCK):
+        numbers = np.arange(low, min(low + _BLOCK, len(log_f)))
+        states = numbers[:, np.newaxis] >> np.arange(rbm.n_hidden) & 1
+        log_f[numbers] = upside_down.log_f(states)
+        if progress:
+            progress("configurations", numbers[-1] + 1.0, float(len(log_f)))
+    return log_f - log_mean_exp(log_f) - np.log(len(log_f))
+
+
+def describe_configurations(rbm: RBM, progress: Progress | None = None) -> dict[str, Any]:
+    """The largest probabilities, how many configurations carry nine tenths, and the perplexity."""
+    log_probs = np.sort(configuration_log_probs(rbm, progress))[::-1]
+    probs = np.exp(log_probs)
+    return {
+        "configurations": len(probs),
+        "largest": probs[:_SHOWN].tolist(),
+        "share": _SHARE,
+        "carry_the_share": int(np.searchsorted(np.cumsum(probs), _SHARE)) + 1,
+        "perplexity": math.exp(-float(probs @ log_probs)),
+    }
+
+
+def _portion(progress: Progress | None, start: float, share: float, whole: float) -> Progress | None:
+    """Progress of a part as progress of all cells: `share` of the `whole`, from `start` on."""
+    if progress is None:
+        return None
+    furthest = start
+
+    def tell(_task: str, done: float, total: float) -> None:
+        nonlocal furthest
+        # Preparing kernels is told as a task of its own: what was reached before counts.
+        furthest = max(furthest, start + share * done / total)
+        progress("all cells", furthest, whole)
+
+    return tell

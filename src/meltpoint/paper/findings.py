@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
-from meltpoint.paper.cells import BASES, BaseName, Plan
-from meltpoint.paper.curves import curves_of
-from meltpoint.paper.published import PUBLISHED
-from meltpoint.paper.rows import Bracket, Row, bracket, table1_rows, table2_rows
-from meltpoint.paper.store import Store
-from meltpoint.paper.subjects import DBMS, DBNS, PARAMETERS, RBMS, SMALL
+from meltpoint.paper.cells import BASES, TABLES, BaseName, Plan
+from meltpoint.paper.figures import curves_of
+from meltpoint.paper.models import DBMS, DBNS, PARAMETERS, RBMS, SMALL
+from meltpoint.paper.paper_values import PAPER_VALUES
+from meltpoint.paper.results import Results
+from meltpoint.paper.tables import BaseEstimates, Row, all_rows, base_estimates, table_rows
 
-_SIGMAS = 3.0  # beyond which a difference is not put down to noise
+SIGMAS = 3.0  # beyond which a difference is not put down to noise
 _MARKOV = math.log(100)  # nats by which log Z is overestimated in one run of a hundred at most
 _MANY = 5.0  # nats
 _TENS = 10.0  # nats
@@ -37,21 +37,21 @@ class _UnfinishedError(Exception):
     """A cell that is needed is not there."""
 
 
-Check: TypeAlias = Callable[[Plan, Store], tuple[bool, str]]
+Check: TypeAlias = Callable[[Plan, Results], tuple[bool, str]]
 """Whether a claim holds, and the numbers that say so."""
 
 
-def findings(plan: Plan, store: Store) -> list[Finding]:
+def findings(plan: Plan, results: Results) -> list[Finding]:
     """All findings, in the order of the paper."""
     checks = dict(_CHECKS)
     if plan.parameters:
         checks[_OWN] = _own_parameters
-    return [_held(claim, check, plan, store) for claim, check in checks.items()]
+    return [_held(claim, check, plan, results) for claim, check in checks.items()]
 
 
-def _held(claim: str, check: Check, plan: Plan, store: Store) -> Finding:
+def _held(claim: str, check: Check, plan: Plan, results: Results) -> Finding:
     try:
-        return Finding(claim, *check(plan, store))
+        return Finding(claim, *check(plan, results))
     except _UnfinishedError:
         return Finding(claim, None, "not all of its cells are finished")
 
@@ -62,63 +62,65 @@ def _need(value: T | None) -> T:
     return value
 
 
-def _rises(plan: Plan, store: Store) -> tuple[bool, str]:
-    curves = curves_of("log-likelihood-rbms", plan, store)
-    if any(len(curve.steps) < len(plan.profile.curve) for curve in curves):
+def _rises(plan: Plan, results: Results) -> tuple[bool, str]:
+    curves = curves_of("log-likelihood-rbms", plan, results)
+    if any(len(curve.points) < len(plan.profile.curve) for curve in curves):
         raise _UnfinishedError
     falls = [
-        f"{curve.subject.label} falls from {low.value:.2f} to {high.value:.2f}"
+        f"{curve.model.label} falls from {low.value:.2f} to {high.value:.2f}"
         for curve in curves
-        for low, high in pairwise(curve.estimates)
-        if low.value - high.value > _SIGMAS * math.hypot(low.stderr, high.stderr)
+        for low, high in pairwise(estimate for _, estimate in curve.points)
+        if low.value - high.value > SIGMAS * math.hypot(low.stderr, high.stderr)
     ]
-    ends = [f"{c.subject.label} {c.estimates[0].value:.1f} to {c.estimates[-1].value:.1f}" for c in curves]
+    ends = [f"{c.model.label} {c.points[0][1].value:.1f} to {c.points[-1][1].value:.1f}" for c in curves]
     first, last = plan.profile.curve[0], plan.profile.curve[-1]
     return not falls, f"from {first:,} to {last:,} steps: {_joined([*ends, *falls])}"
 
 
-def _smaller_gap(plan: Plan, store: Store) -> tuple[bool, str]:
-    told, against = [], []
-    for row in table1_rows(plan, store) + table2_rows(plan, store):
-        if "data" in row.brackets:
-            uniform, data = (_need(row.brackets[base].gap) for base in BASES)
-            told.append(f"{_label(row)} {data.value:.2f} instead of {uniform.value:.2f}")
-            noise = _SIGMAS * math.hypot(uniform.stderr, data.stderr)
+def _smaller_gap(plan: Plan, results: Results) -> tuple[bool, str]:
+    evidence, against = [], []
+    for row in all_rows(plan, results):
+        if "data" in row.bases:
+            uniform, data = (_need(row.bases[base].gap) for base in BASES)
+            evidence.append(f"{row_label(row)} {data.value:.2f} instead of {uniform.value:.2f}")
+            noise = SIGMAS * math.hypot(uniform.stderr, data.stderr)
             if abs(data.value) - abs(uniform.value) > noise:
-                against.append(f"not so for {_label(row)}")
-    return not against, _joined([*told, *against])
+                against.append(f"not so for {row_label(row)}")
+    return not against, _joined([*evidence, *against])
 
 
-def _many_nats(plan: Plan, store: Store) -> tuple[bool, str]:
-    uniform, data = (_need(bracket(RBMS[2], base, plan.profile.steps, plan, store).gap) for base in BASES)
-    holds = uniform.value - _SIGMAS * uniform.stderr > _MANY
+def _many_nats(plan: Plan, results: Results) -> tuple[bool, str]:
+    uniform, data = (
+        _need(base_estimates(RBMS[2], base, plan.profile.steps, plan, results).gap) for base in BASES
+    )
+    holds = uniform.value - SIGMAS * uniform.stderr > _MANY
     return holds, f"a gap of {uniform} nats, against {data} from data base rates"
 
 
-def _csl_low(plan: Plan, store: Store) -> tuple[bool, str]:
+def _csl_low(plan: Plan, results: Results) -> tuple[bool, str]:
     below = {
-        row.subject.label: _need(row.brackets["data"].conservative).value - _need(row.csl).value
-        for row in table1_rows(plan, store)
+        row.model.label: _need(row.bases["data"].conservative).value - _need(row.csl).value
+        for row in table_rows("table1", plan, results)
         if row.steps == plan.profile.steps
     }
-    told = [f"{label} {distance:.1f}" for label, distance in below.items()]
+    evidence = [f"{label} {distance:.1f}" for label, distance in below.items()]
     low = sum(distance > _TENS for distance in below.values())
-    return low >= len(below) - 1, f"nats below RAISE from data base rates: {_joined(told)}"
+    return low >= len(below) - 1, f"nats below RAISE from data base rates: {_joined(evidence)}"
 
 
-def _inverted(plan: Plan, store: Store) -> tuple[bool, str]:
+def _inverted(plan: Plan, results: Results) -> tuple[bool, str]:
     first, last = plan.profile.curve[0], plan.profile.steps
-    few, many = (bracket(SMALL[0], "data", steps, plan, store) for steps in (first, last))
+    few, many = (base_estimates(SMALL[0], "data", steps, plan, results) for steps in (first, last))
     gap = _need(few.gap)
     return (
-        gap.value < -_SIGMAS * gap.stderr,
+        gap.value < -SIGMAS * gap.stderr,
         f"with {first:,} steps RAISE {few.conservative} and AIS {few.optimistic}, a gap of {gap}; with "
         f"{last:,} steps a gap of {_need(many.gap)}",
     )
 
 
-def _few_configurations(plan: Plan, store: Store) -> tuple[bool, str]:
-    result = _need(store.read(plan.configurations()))["result"]
+def _few_configurations(plan: Plan, results: Results) -> tuple[bool, str]:
+    result = _need(results.read(plan.configurations()))["result"]
     largest = result["largest"]
     return (
         result["carry_the_share"] <= len(largest),
@@ -127,23 +129,23 @@ def _few_configurations(plan: Plan, store: Store) -> tuple[bool, str]:
     )
 
 
-def _exact_inside(plan: Plan, store: Store) -> tuple[bool, str]:
-    told, outside = [], []
-    for row in table1_rows(plan, store):
-        for base, found in row.brackets.items() if row.subject in SMALL else ():
+def _exact_inside(plan: Plan, results: Results) -> tuple[bool, str]:
+    evidence, outside = [], []
+    for row in table_rows("table1", plan, results):
+        for base, found in row.bases.items() if row.model in SMALL else ():
             exact, low, high = _need(row.exact), _need(found.conservative), _need(found.optimistic)
-            where = f"{row.subject.label}, {base}"
+            where = f"{row.model.label}, {base}"
             # Few chains have no error of use; Markov's inequality bounds how far log Z can be too high.
-            above = max(_SIGMAS * high.stderr, _MARKOV if found.degenerate else 0.0)
-            told.append(f"{where}: {low}, exact {exact.value:.2f}, {high}{_few(found)}")
-            if not low.value - _SIGMAS * low.stderr <= exact.value <= high.value + above:
+            above = max(SIGMAS * high.stderr, _MARKOV if found.degenerate else 0.0)
+            evidence.append(f"{where}: {low}, exact {exact.value:.2f}, {high}{_few(found)}")
+            if not low.value - SIGMAS * low.stderr <= exact.value <= high.value + above:
                 outside.append(f"outside for {where}")
-    return not outside, _joined([*told, *outside])
+    return not outside, _joined([*evidence, *outside])
 
 
-def _control_variate(plan: Plan, store: Store) -> tuple[bool, str]:
-    cells = [cell for cell in plan.table1() + plan.table2() if cell.method == "raise"]
-    gains = [_need(_need(store.read(cell))["result"]["control_variate_gain"]) for cell in cells]
+def _control_variate(plan: Plan, results: Results) -> tuple[bool, str]:
+    cells = [cell for table in TABLES for cell in plan.table(table) if cell.method == "raise"]
+    gains = [_need(_need(results.read(cell))["result"]["control_variate_gain"]) for cell in cells]
     return (
         min(gains) > 1,
         f"by a factor of {statistics.median(gains):.1f} (median over the {len(gains)} RAISE estimates of both "
@@ -151,40 +153,43 @@ def _control_variate(plan: Plan, store: Store) -> tuple[bool, str]:
     )
 
 
-def _dbns_agree(plan: Plan, store: Store) -> tuple[bool, str]:
-    found = {subject.label: bracket(subject, "uniform", plan.profile.steps, plan, store) for subject in DBNS}
+def _dbns_agree(plan: Plan, results: Results) -> tuple[bool, str]:
+    found = {
+        model.label: base_estimates(model, "uniform", plan.profile.steps, plan, results) for model in DBNS
+    }
     gaps = [_need(each.gap) for each in found.values()]
-    return all(-_SIGMAS * gap.stderr < gap.value < 1 + _SIGMAS * gap.stderr for gap in gaps), _gaps(found)
+    return all(-SIGMAS * gap.stderr < gap.value < 1 + SIGMAS * gap.stderr for gap in gaps), _gaps(found)
 
 
-def _omniglot_dbm(plan: Plan, store: Store) -> tuple[bool, str]:
-    found = {base: bracket(DBMS[1], base, plan.profile.steps, plan, store) for base in BASES}
+def _omniglot_dbm(plan: Plan, results: Results) -> tuple[bool, str]:
+    found = {base: base_estimates(DBMS[1], base, plan.profile.steps, plan, results) for base in BASES}
     gaps = [_need(each.gap) for each in found.values()]
-    return any(gap.value < -_SIGMAS * gap.stderr for gap in gaps), _gaps(found)
+    return any(gap.value < -SIGMAS * gap.stderr for gap in gaps), _gaps(found)
 
 
-def _own_parameters(plan: Plan, store: Store) -> tuple[bool, str]:
-    told, holds = [], True
+def _own_parameters(plan: Plan, results: Results) -> tuple[bool, str]:
+    evidence, holds = [], True
     for base, allowed in _ALLOWED.items():
-        found = bracket(PARAMETERS, base, plan.profile.long_steps, plan, store)
-        raised, ais, _ = PUBLISHED[PARAMETERS.label].brackets[base]
+        found = base_estimates(PARAMETERS, base, plan.profile.long_steps, plan, results)
+        raised, ais, _ = PAPER_VALUES[PARAMETERS.label].bases[base]
         low, high = _need(found.conservative), _need(found.optimistic)
-        told.append(f"{base}: RAISE {low} (paper {raised:.2f}), AIS {high} (paper {ais:.2f})")
+        evidence.append(f"{base}: RAISE {low} (paper {raised:.2f}), AIS {high} (paper {ais:.2f})")
         holds = holds and max(abs(low.value - raised), abs(high.value - ais)) <= allowed
-    return holds, f"with {plan.profile.long_steps:,} steps, {_joined(told)}"
+    return holds, f"with {plan.profile.long_steps:,} steps, {_joined(evidence)}"
 
 
-def _gaps(found: Mapping[str, Bracket]) -> str:
+def _gaps(found: Mapping[str, BaseEstimates]) -> str:
     return "gaps: " + _joined(f"{name} {_need(each.gap)}{_few(each)}" for name, each in found.items())
 
 
-def _few(found: Bracket) -> str:
+def _few(found: BaseEstimates) -> str:
     """A reservation, where the error of AIS is not known."""
     return f" ({found.ess or 0:.1f} effective chains)" if found.degenerate else ""
 
 
-def _label(row: Row) -> str:
-    return f"{row.subject.label} ({row.steps:,} steps)" if row.subject == PARAMETERS else row.subject.label
+def row_label(row: Row) -> str:
+    """A row's model, with the steps where it has several rows."""
+    return f"{row.model.label} ({row.steps:,} steps)" if row.model == PARAMETERS else row.model.label
 
 
 def _joined(parts: Iterable[str]) -> str:

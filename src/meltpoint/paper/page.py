@@ -1,20 +1,18 @@
 """The page of the documentation: words from a template, every number from the results."""
 
+import math
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
-from itertools import chain
 from pathlib import Path
 from string import Template
 
 from meltpoint.estimators.csl import EVERY
-from meltpoint.paper.cells import CURVES, Cell, Plan
+from meltpoint.paper.cells import CURVES, TABLES, Cell, Plan, unique
 from meltpoint.paper.figures import draw
-from meltpoint.paper.findings import findings
-from meltpoint.paper.publish import write_text
-from meltpoint.paper.published import STEPS
-from meltpoint.paper.rows import table1_rows, table2_rows
-from meltpoint.paper.store import Record, Store
-from meltpoint.paper.tables import markdown
+from meltpoint.paper.findings import SIGMAS, findings, row_label
+from meltpoint.paper.paper_values import STEPS
+from meltpoint.paper.results import Record, Results, write_text
+from meltpoint.paper.tables import all_rows, markdown, pipes, shown_estimate, table_rows
 from meltpoint.report.duration import duration
 from meltpoint.report.figures import save_figure
 
@@ -31,20 +29,20 @@ _CAPTIONS = {
 }
 
 
-def publish_page(plan: Plan, store: Store, docs: Path) -> list[Path]:
+def write_page(plan: Plan, results: Results, docs: Path) -> list[Path]:
     """Write paper.md and its figures into the folder of the documentation; gives the paths."""
-    paths = [docs / "figures" / f"{name}.png" for name in CURVES if _computed(plan.figure(name), store)]
-    write_text(docs / "paper.md", page(plan, store))
+    paths = [docs / "figures" / f"{name}.png" for name in CURVES if _computed(plan.figure(name), results)]
+    write_text(docs / "paper.md", page(plan, results))
     for path in paths:
         path.parent.mkdir(exist_ok=True)
-        save_figure(draw(path.stem, plan, store), path)
+        save_figure(draw(path.stem, plan, results), path)
     return [docs / "paper.md", *paths]
 
 
-def page(plan: Plan, store: Store) -> str:
+def page(plan: Plan, results: Results) -> str:
     """The page as Markdown."""
     profile = plan.profile
-    records = [record for cell in _unique(plan.all()) if (record := store.read(cell))]
+    records = [record for cell in unique(plan.all()) if (record := results.read(cell))]
     template = Template((files("meltpoint.paper") / "page.md").read_text(encoding="utf-8"))
     return template.substitute(
         steps=f"{profile.steps:,}",
@@ -59,66 +57,94 @@ def page(plan: Plan, store: Store) -> str:
         test_examples="the whole test set"
         if profile.test_examples is None
         else f"{profile.test_examples:,} test examples",
-        missing=_missing(plan, store),
-        table1=markdown(table1_rows(plan, store)).strip(),
-        table2=markdown(table2_rows(plan, store)).strip(),
-        findings=_findings(plan, store),
-        figures=_figures(plan, store),
-        commands=_commands(plan, store),
+        missing=_missing(plan, results),
+        forward=f"{profile.forward:,}",
+        n_particles=f"{profile.forward + 1:,}",
+        **{table: markdown(table_rows(table, plan, results)).strip() for table in TABLES},
+        particles=_particles(plan, results),
+        findings=_findings(plan, results),
+        figures=_figures(plan, results),
+        commands=_commands(plan, results),
         threads=_span(str(record["threads"]) for record in records),
         versions=_span(_versions(record) for record in records),
     )
 
 
-def _findings(plan: Plan, store: Store) -> str:
+def _findings(plan: Plan, results: Results) -> str:
     words = {True: "yes", False: "**no**", None: "not computed yet"}
     lines = ["| finding | ours | numbers |", "|---|---|---|"]
-    lines += [f"| {f.claim} | {words[f.holds]} | {f.evidence} |" for f in findings(plan, store)]
+    lines += [f"| {f.claim} | {words[f.holds]} | {f.evidence} |" for f in findings(plan, results)]
     return "\n".join(lines)
 
 
-def _figures(plan: Plan, store: Store) -> str:
+def _particles(plan: Plan, results: Results) -> str:
+    """The gaps with one and with N particles side by side, where both are computed, and what they come to."""
+    n = f"N = {plan.profile.forward + 1:,}"
+    lines = [pipes(["model", "base", "gap, N = 1", f"gap, {n}"]), "|---|---|---:|---:|"]
+    pairs = []
+    for row in all_rows(plan, results):
+        for base, found in row.bases.items():
+            one, many = found.gap, found.particles_gap
+            if one is None or many is None:
+                continue
+            pairs.append((one, many))
+            shown = [
+                shown_estimate(gap, few) for gap, few in ((one, found.degenerate), (many, found.few_forward))
+            ]
+            lines.append(pipes([row_label(row), base, *shown]))
+    if not pairs:
+        return "*Not computed yet.*"
+    closer = sum(abs(many.value) < abs(one.value) for one, many in pairs)
+    above = sum(one.value < -SIGMAS * one.stderr for one, _ in pairs)
+    text = (
+        f"With {n} the gap is the smaller one in {closer} of {len(pairs)} cases. With N = 1 RAISE lies above AIS by "
+        f"more than {SIGMAS:.0f} standard errors in {above} of them. With N particles it cannot lie above the AIS "
+        f"estimate of its own forward chains by more than log N/(N - 1) = {math.log1p(1 / plan.profile.forward):.4f} "
+        "nats and, for deep models, the noise of estimating log f."
+    )
+    return f"{text}\n\n" + "\n".join(lines)
+
+
+def _figures(plan: Plan, results: Results) -> str:
     parts = []
     for name in CURVES:
         shown = (
-            f"![{name}](figures/{name}.png)" if _computed(plan.figure(name), store) else "*Not computed yet.*"
+            f"![{name}](figures/{name}.png)"
+            if _computed(plan.figure(name), results)
+            else "*Not computed yet.*"
         )
         parts.append(f"### {name}\n\n{_CAPTIONS[name]}\n\n{shown}")
     return "\n\n".join(parts)
 
 
-def _commands(plan: Plan, store: Store) -> str:
-    commands = {"table1": plan.table1(), "table2": plan.table2()}
+def _commands(plan: Plan, results: Results) -> str:
+    commands: dict[str, list[Cell]] = {table: plan.table(table) for table in TABLES}
     commands |= {f"figure {name}": plan.figure(name) for name in CURVES}
-    commands["all"] = _unique(plan.all())
+    commands["all"] = unique(plan.all())
     lines = ["| command | cells | computing time |", "|---|---:|---:|"]
     for command, cells in commands.items():
-        unique = _unique([cells])
-        done = [record for cell in unique if (record := store.read(cell))]
-        count = f"{len(unique)}" if len(done) == len(unique) else f"{len(done)} of {len(unique)}"
+        asked = unique([cells])
+        done = [record for cell in asked if (record := results.read(cell))]
+        count = f"{len(asked)}" if len(done) == len(asked) else f"{len(done)} of {len(asked)}"
         seconds = sum(record["seconds"]["total"] for record in done)
         lines.append(f"| `meltpoint paper {command}` | {count} | {duration(seconds)} |")
     return "\n".join(lines)
 
 
-def _missing(plan: Plan, store: Store) -> str:
-    cells = _unique(plan.all())
-    absent = [cell for cell in cells if store.read(cell) is None]
+def _missing(plan: Plan, results: Results) -> str:
+    cells = unique(plan.all())
+    absent = [cell for cell in cells if results.read(cell) is None]
     if not absent:
         return "All cells of both tables and of all figures are computed."
-    told = f"**{len(absent)} of {len(cells)} cells are not computed yet**, and shown as — below"
+    text = f"**{len(absent)} of {len(cells)} cells are not computed yet**, and shown as — below"
     if len(absent) > _LISTED:
-        return f"{told}; `meltpoint paper all --dry-run` lists them."
-    return f"{told}:\n\n" + "\n".join(f"- `{cell.name}`" for cell in absent)
+        return f"{text}; `meltpoint paper all --dry-run` lists them."
+    return f"{text}:\n\n" + "\n".join(f"- `{cell.name}`" for cell in absent)
 
 
-def _computed(cells: Sequence[Cell], store: Store) -> bool:
+def _computed(cells: Sequence[Cell], results: Results) -> bool:
     """Whether there is anything of a figure's curves to show."""
-    return any(store.read(cell) for cell in cells if cell.method in ("ais", "raise"))
-
-
-def _unique(groups: Sequence[Sequence[Cell]]) -> list[Cell]:
-    return list(dict.fromkeys(chain.from_iterable(groups)))
+    return any(results.read(cell) for cell in cells if cell.method in ("ais", "raise"))
 
 
 def _span(values: Iterable[str]) -> str:

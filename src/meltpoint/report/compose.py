@@ -8,6 +8,7 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint import __version__
 from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_prob_limits
@@ -49,7 +50,8 @@ def compose(
     particles = None if settings.particles is None else min(settings.particles, len(forward) + 1)
     prob = particle_log_prob(*melted, forward, particles)
     optimistic = optimistic_of(log_z, log_f)
-    conservative, gap = _conservative_and_gap(prob, log_z, log_f, positions, optimistic)
+    conservative = conservative_of(prob, log_f, positions, log_z.ess - 1)
+    gap = gap_of(prob, log_z, log_f, positions, optimistic)
     plain_error = subset_error(prob.values, prob.stderrs, len(log_f.values))
     diagnostics = WeightDiagnostics(
         log_z.ess,
@@ -116,40 +118,56 @@ def exact_of(log_z: float, log_f: LogF) -> Estimate:
     return Estimate(float(np.mean(log_f.values)) - log_z, error, "exact", covers)
 
 
-def versions() -> dict[str, str]:
-    """Versions of what the numbers depend on."""
-    packages = {name: version(name) for name in ("meltpoint", "numpy", "numba")}
-    return {**packages, "Python": platform.python_version()}
-
-
-def _conservative_and_gap(
-    prob: LogProb, log_z: LogZ, log_f: LogF, positions: NDArray[np.integer], optimistic: Estimate
-) -> tuple[Estimate, Estimate]:
-    """RAISE's mean over the test set, and its distance from AIS's.
-
-    Both have a part in common: a relative error of the sum of forward weights moves AIS's end by as much, and RAISE's
-    by its forward share. And the mean of log f over the test set is in both. So the gap is known better than its ends.
-    """
-    errors = np.hypot(prob.stderrs, log_f.stderrs[positions])
-    mean, own = control_variate_mean(prob.values, log_f.values[positions], log_f.values, errors)
-    own_df = len(positions) - 1
-    shares = prob.forward_shares.mean(axis=0)  # (group,)
-    in_ais = _shares_of_sum(log_z.log_weights, prob)
-    df = log_z.ess - 1
-    error, error_df = combined_error(
-        (own, own_df), (_norm(shares * prob.forward_stderrs), df), (log_f.mean_error, math.inf)
+def conservative_of(
+    prob: LogProb, log_f: LogF, positions: NDArray[np.integer], forward_df: float = math.inf
+) -> Estimate:
+    """RAISE's mean over the test set; `forward_df` are the degrees of freedom of its forward chains' error."""
+    mean, own = _control_variate(prob, log_f, positions)
+    error, df = combined_error(
+        (own, len(positions) - 1),
+        (_norm(_mean_shares(prob) * prob.forward_stderrs), forward_df),
+        (log_f.mean_error, math.inf),
     )
-    conservative = Estimate(
+    return Estimate(
         mean,
         error,
         "conservative",
         "the choice of examples, the noise of their chains and of the forward chains; not the bias of few steps",
-        df=error_df,
+        df=df,
     )
+
+
+def gap_of(
+    prob: LogProb, log_z: LogZ, log_f: LogF, positions: NDArray[np.integer], optimistic: Estimate
+) -> Estimate:
+    """The distance of RAISE's mean over the test set from AIS's.
+
+    Both have a part in common: a relative error of the sum of forward weights moves AIS's end by as much, and RAISE's
+    by its forward share. And the mean of log f over the test set is in both. So the gap is known better than its ends.
+    """
+    mean, own = _control_variate(prob, log_f, positions)
+    shares = _mean_shares(prob)
+    in_ais = _shares_of_sum(log_z.log_weights, prob)
     common = _norm((in_ais - shares) * prob.forward_stderrs) if len(shares) else log_z.stderr
-    error, error_df = combined_error((own, own_df), (common, df))
-    gap = Estimate(optimistic.value - mean, error, "difference", "the errors of both ends", df=error_df)
-    return conservative, gap
+    error, df = combined_error((own, len(positions) - 1), (common, log_z.ess - 1))
+    return Estimate(optimistic.value - mean, error, "difference", "the errors of both ends", df=df)
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the numbers depend on."""
+    packages = {name: version(name) for name in ("numpy", "numba")}
+    return {"meltpoint": __version__, **packages, "Python": platform.python_version()}
+
+
+def _control_variate(prob: LogProb, log_f: LogF, positions: NDArray[np.integer]) -> tuple[float, float]:
+    """RAISE's mean over the test set, and what the choice of examples and their own chains add to its error."""
+    errors = np.hypot(prob.stderrs, log_f.stderrs[positions])
+    return control_variate_mean(prob.values, log_f.values[positions], log_f.values, errors)
+
+
+def _mean_shares(prob: LogProb) -> NDArray[np.floating]:
+    """Forward shares (group,), averaged over examples; none where there are no forward chains."""
+    return prob.forward_shares.mean(axis=0) if prob.particles > 1 else np.zeros(0)
 
 
 def _shares_of_sum(log_weights: NDArray[np.floating], prob: LogProb) -> NDArray[np.floating]:

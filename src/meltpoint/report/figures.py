@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".pdf", ".svg")
 
-_CONSERVATIVE: dict[str, Any] = {"color": "#0b6fa4", "marker": "o", "linestyle": "-"}
-_OPTIMISTIC: dict[str, Any] = {"color": "#d1550f", "marker": "^", "linestyle": "--"}
-_EXACT: dict[str, Any] = {"color": "#222222", "linestyle": ":"}
+CONSERVATIVE: dict[str, Any] = {"color": "#0b6fa4", "marker": "o", "linestyle": "-"}
+OPTIMISTIC: dict[str, Any] = {"color": "#d1550f", "marker": "^", "linestyle": "--"}
+EXACT: dict[str, Any] = {"color": "#222222", "linestyle": ":"}
 _HEADROOM = 1.35  # of the tallest bar, for the legend
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -51,8 +51,8 @@ def plot_closing_in(reports: Sequence[Report]) -> Figure:
     steps = [report.settings.steps for report in reports]
     with _panels(1, width=5.0, height=3.2) as (figure, (axes,)):
         for label, style, estimates in (
-            ("AIS, optimistic", _OPTIMISTIC, [report.optimistic for report in reports]),
-            ("RAISE, conservative", _CONSERVATIVE, [report.conservative for report in reports]),
+            ("AIS, optimistic", OPTIMISTIC, [report.optimistic for report in reports]),
+            ("RAISE, conservative", CONSERVATIVE, [report.conservative for report in reports]),
         ):
             values = [estimate.value for estimate in estimates]
             errors = 2 * np.nan_to_num([estimate.stderr for estimate in estimates])
@@ -60,7 +60,7 @@ def plot_closing_in(reports: Sequence[Report]) -> Figure:
         exact = next((report.exact for report in reports if report.exact), None)
         if exact:
             shown = f"{exact.value:.2f}".replace("-", "\N{MINUS SIGN}")
-            axes.axhline(exact.value, **_EXACT, lw=1.4, label=f"exact, {shown}")
+            axes.axhline(exact.value, **EXACT, lw=1.4, label=f"exact, {shown}")
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.set_xlabel("annealing steps")
@@ -88,25 +88,32 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 @contextmanager
-def _panels(columns: int, width: float = 7.0, height: float = 3.0) -> Iterator[tuple[Figure, list[Axes]]]:
-    """A figure with panels side by side in this library's style; pyplot and its settings stay untouched."""
+def styled_figure(width: float, height: float, style: dict[Any, Any] | None = None) -> Iterator[Figure]:
+    """A figure in this library's style and some settings more; pyplot and its settings stay untouched."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(_STYLE | (style or {})):
         figure = Figure(figsize=(width, height))
-        yield figure, list(figure.subplots(1, columns, squeeze=False)[0])
+        yield figure
         # Ticks are made when they are first drawn, in the style that holds then.
         figure.draw_without_rendering()
+
+
+@contextmanager
+def _panels(columns: int, width: float = 7.0, height: float = 3.0) -> Iterator[tuple[Figure, list[Axes]]]:
+    """A figure with panels side by side."""
+    with styled_figure(width, height) as figure:
+        yield figure, list(figure.subplots(1, columns, squeeze=False)[0])
 
 
 def _plot_examples(report: Report, axes: Axes) -> None:
     per = report.per_example
     optimistic = per.log_f - report.log_z.value
     errors = np.nan_to_num(per.stderr)
-    axes.errorbar(optimistic, per.log_prob, yerr=errors, fmt="o", ms=3, lw=0.7, color=_CONSERVATIVE["color"])
+    axes.errorbar(optimistic, per.log_prob, yerr=errors, fmt="o", ms=3, lw=0.7, color=CONSERVATIVE["color"])
     ends = [min(optimistic.min(), per.log_prob.min()), max(optimistic.max(), per.log_prob.max())]
-    axes.plot(ends, ends, **_EXACT, lw=1, label="equal")
+    axes.plot(ends, ends, **EXACT, lw=1, label="equal")
     axes.set_xlabel("AIS log p(v), nats")
     axes.set_ylabel("RAISE log p(v), nats")
     axes.set_title(f"{len(per.log_prob):,} test example{'' if len(per.log_prob) == 1 else 's'}")
@@ -119,8 +126,8 @@ def _plot_spread(report: Report, axes: Axes) -> None:
     axes.set_title("Spread of the log weights")
     ais, per = report.ais_log_weights, report.per_example.log_weights
     spreads: list[tuple[str, dict[str, Any], str, NDArray[np.floating]]] = [
-        ("AIS", _OPTIMISTIC, "", ais - ais.mean()),
-        ("RAISE, within examples", _CONSERVATIVE, "////", (per - per.mean(axis=1, keepdims=True)).ravel()),
+        ("AIS", OPTIMISTIC, "", ais - ais.mean()),
+        ("RAISE, within examples", CONSERVATIVE, "////", (per - per.mean(axis=1, keepdims=True)).ravel()),
     ]
     # A single chain, or weights that are all equal, have no spread to show.
     spreads = [spread for spread in spreads if np.ptp(spread[-1]) > 0]

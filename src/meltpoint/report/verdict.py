@@ -91,15 +91,15 @@ def judge(gap: Estimate, diagnostics: WeightDiagnostics, tolerance: float, base:
         return _wide(gap, base)
     if gap.value < -tolerance - _SIGMAS * error:
         return _inverted(gap)
-    problem = _distrust_weights(diagnostics, error, tolerance)
-    if problem is not None:
-        return problem
     if not known:
         return _distrust(
             "noisy",
             "Noise unknown: a single chain or a single example has no standard error, so agreement would "
             "mean nothing. Use at least two of each.",
         )
+    problem = _distrust_weights(diagnostics, error, tolerance)
+    if problem is not None:
+        return problem
     if _SIGMAS * error > tolerance:
         return _distrust(
             "noisy",

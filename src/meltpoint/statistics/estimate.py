@@ -56,7 +56,8 @@ class Estimate:
             return math.inf
         from scipy.special import stdtrit
 
-        return float(-stdtrit(min(self.df, 1e9), alpha)) * self.stderr
+        quantile = float(-stdtrit(min(self.df, 1e9), alpha))
+        return quantile * self.stderr if math.isfinite(quantile) else math.inf
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain numbers and strings; what is not a number, such as an unknown error, is None."""

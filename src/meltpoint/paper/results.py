@@ -1,0 +1,112 @@
+"""Results on disk: a sealed JSON file for each finished cell, and the log f of deep models as in a run's folder."""
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, get_args
+
+from meltpoint.annealing.loop import check_threads
+from meltpoint.files.atomic import atomic_write, make_folder
+from meltpoint.paper.cells import Cell, Method
+from meltpoint.paper.models import MODELS, LoadedModel
+from meltpoint.report.compose import versions
+from meltpoint.runs.fingerprint import fingerprint
+from meltpoint.runs.store import RunFolder, Store
+from meltpoint.statistics.estimate import Estimate
+
+Record: TypeAlias = dict[str, Any]
+"""What is kept of a finished cell: `fingerprint`, `cell`, `model`, `data`, `result`, `seconds`, `versions`, …"""
+
+VERSIONS: dict[Method, int] = dict.fromkeys(get_args(Method), 1)
+"""Versions of the computations: raised when a change of the source changes numbers beyond their errors."""
+
+_SEAL = "seal"
+
+
+def cell_fingerprint(cell: Cell, model_digest: str, data_digest: str) -> str:
+    """What a cell's numbers depend on, in 32 letters: its settings, the model, the data and the method."""
+    settings = {name: value for name, value in asdict(cell).items() if value is not None}
+    parts = {"cell": settings, "model": model_digest, "data": data_digest, "method": VERSIONS[cell.method]}
+    return fingerprint({}, json.dumps(parts, sort_keys=True))
+
+
+def record_of(
+    cell: Cell, loaded: LoadedModel, result: dict[str, Any], seconds: dict[str, float], threads: int | None
+) -> Record:
+    """The record of a cell: all that is needed to trust and to repeat it."""
+    return {
+        "fingerprint": cell_fingerprint(cell, loaded.model_digest, loaded.data_digest),
+        "method_version": VERSIONS[cell.method],
+        "cell": asdict(cell),
+        "model": {"what": repr(loaded.model), "sha256": loaded.model_digest},
+        "data": {"name": MODELS[cell.model].data, "sha256": loaded.data_digest},
+        "result": result,
+        "seconds": seconds,
+        "threads": check_threads(threads),
+        "versions": versions(),
+    }
+
+
+@dataclass(frozen=True)
+class Results:
+    """A folder of results."""
+
+    folder: Path
+
+    def path(self, cell: Cell) -> Path:
+        """The file of a cell."""
+        return self.folder / "cells" / f"{cell.name}.json"
+
+    def read(self, cell: Cell) -> Record | None:
+        """The record of a finished cell; None where there is none, or not as it was written."""
+        try:
+            record = json.loads(self.path(cell).read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return None
+        if not isinstance(record, dict) or record.pop(_SEAL, None) != _seal_of(record):
+            return None
+        return record
+
+    def has(self, cell: Cell, loaded: LoadedModel) -> bool:
+        """Whether a cell is finished, for this very model and data."""
+        record = self.read(cell)
+        wanted = cell_fingerprint(cell, loaded.model_digest, loaded.data_digest)
+        return record is not None and record["fingerprint"] == wanted
+
+    def has_any(self, model: str) -> bool:
+        """Whether any cell of a model is finished."""
+        return any((self.folder / "cells").glob(f"{model}.*.json"))
+
+    def write(self, cell: Cell, record: Record) -> None:
+        """Keep the record of a finished cell."""
+        sealed = {**record, _SEAL: _seal_of(record)}
+        write_text(self.path(cell), json.dumps(sealed, indent=1, allow_nan=False))
+
+    def estimate(self, cell: Cell, name: str = "estimate") -> Estimate | None:
+        """An estimate in a cell's result, None if the cell is not finished."""
+        record = self.read(cell)
+        return None if record is None else estimate_from(record["result"][name])
+
+    def log_f_store(self, cell: Cell, loaded: LoadedModel) -> Store:
+        """Where the unnormalised probabilities of a cell of the method log-f are kept: arrays, unlike all else."""
+        seal = cell_fingerprint(cell, loaded.model_digest, loaded.data_digest)
+        return RunFolder(self.folder / "log-f" / cell.name, seal)
+
+
+def estimate_from(kept: dict[str, Any]) -> Estimate:
+    """The estimate that `to_dict` made these numbers of."""
+    value, error = (math.nan if kept[name] is None else kept[name] for name in ("value", "stderr"))
+    return Estimate(value, error, kept["direction"], kept["covers"])
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a text whole or not at all."""
+    make_folder(path.parent)
+    with atomic_write(path) as file:
+        file.write(text.encode())
+    return path
+
+
+def _seal_of(record: Record) -> str:
+    return fingerprint({}, json.dumps(record, sort_keys=True))
