@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meltpoint.errors import InputError
-from meltpoint.models import dbm, dbn, log_f
+from meltpoint.models import dbm, dbn, log_f, recognition
 from meltpoint.models.log_f import draw, draw_given, log_bernoulli
 from oracle.concentration import bernstein
 from oracle.driving import models
@@ -49,8 +49,25 @@ def dbm_weights(model):
     return drawn[0], np.exp(log_weights)
 
 
+def mixture_weights(model):
+    """The same of a DBN with one directed layer: each outcome four times, once by recognition."""
+    (n_units,) = recognition_sizes(model)
+    states = np.repeat(all_states(n_units).astype(bool), 4, axis=0)
+    drawn = []
+
+    def every(_generators, rates):
+        drawn.append(np.where(states, rates, 1 - rates).prod(axis=2) / 4)
+        return np.broadcast_to(states, rates.shape)
+
+    with mock.patch.object(recognition, "draw_given", every):
+        log_weights, _bound = model._weigh(all_states(model.n_visible), [], len(states))
+    return drawn[0], np.exp(log_weights)
+
+
 def dbn_weights(model):
     """Probability and weight (visible state, outcome) of every outcome of a DBN's recognition."""
+    if len(model.directed) == 1:
+        return mixture_weights(model)
     with mock.patch.object(dbn, "draw_given", recognition_outcomes(model)):
         log_weights, _bound = model._weigh(
             all_states(model.n_visible), [], 2 ** sum(recognition_sizes(model))

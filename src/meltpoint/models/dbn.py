@@ -16,6 +16,7 @@ from meltpoint.models.blocks import RaiseStart, Segment
 from meltpoint.models.log_f import SAMPLES, LogF, draw_given, estimate_log_f, log_bernoulli
 from meltpoint.models.model import Arrays, Model, PathToModel, Uniforms
 from meltpoint.models.rbm import RBM
+from meltpoint.models.recognition import draw_mixture, posterior_inputs
 from meltpoint.randomness import Purpose, generator
 from meltpoint.units import Unit, unit_named
 from meltpoint.units.bernoulli import sum_softplus
@@ -197,7 +198,11 @@ class DBN(Model):
     def log_f_estimate(
         self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0, progress: Progress | None = None
     ) -> LogF:
-        """Log f with standard errors and the variational lower bound, by sampling the recognition distribution."""
+        """Log f with standard errors and the variational lower bound, by importance sampling.
+
+        Samples come from the recognition distribution, and with one directed layer also from a mean field that looks
+        at the posterior.
+        """
         bits = self.encode(x)
         if not self.directed:
             return LogF.exact(self.top.log_f(x))
@@ -214,8 +219,11 @@ class DBN(Model):
         self, visible: Bits, generators: list[np.random.Generator], samples: int
     ) -> tuple[Floats, Floats]:
         """Log importance weights (example, sample), and their mean: a lower bound on average (Jensen)."""
-        start = np.broadcast_to(visible[:, np.newaxis], (len(visible), samples, self.n_visible))
-        state, log_weights = self.recognise_sample(start, generators)
+        if len(self.directed) == 1:
+            state, log_weights = self._propose(visible, generators, samples)
+        else:
+            start = np.broadcast_to(visible[:, np.newaxis], (len(visible), samples, self.n_visible))
+            state, log_weights = self.recognise_sample(start, generators)
         flat = state.reshape(-1, state.shape[2])
         two = self.mrf
         field = flat.astype(np.float32) @ two.blocks[0].weights.astype(np.float32)
@@ -223,6 +231,19 @@ class DBN(Model):
         log_top = flat @ two.even_bias + sum_softplus(field) + two.log_constant
         log_weights += log_top.reshape(log_weights.shape)
         return log_weights, log_weights.mean(axis=1)
+
+    def _propose(
+        self, visible: Bits, generators: list[np.random.Generator], samples: int
+    ) -> tuple[NDArray[np.bool_], Floats]:
+        """Units of the only directed layer's upper side (example, sample, unit), and log p(v | h) - log q(h | v)."""
+        (layer,) = self._bit_layers
+        recognition = visible @ layer.weights + layer.recognition_bias
+        refined = posterior_inputs(visible, layer.weights, layer.visible_bias, recognition, self.mrf)
+        state, log_prob = draw_mixture(recognition, refined, generators, samples)
+        below = state.astype(np.float32) @ layer.weights.T.astype(np.float32)
+        below += layer.visible_bias.astype(np.float32)
+        given = np.broadcast_to(visible[:, np.newaxis].astype(np.bool_), below.shape)
+        return state, log_bernoulli(given, below) - log_prob
 
     def arrays(self) -> Arrays:
         """Parameters by the names they have in a file; directed layers count from 1."""
