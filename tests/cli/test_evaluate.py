@@ -48,7 +48,17 @@ def test_json(run, folder):
         "particles": None,
         "gap": None,
         "budget": None,
+        "evidence": True,
     }
+
+
+def test_without_evidence_agreement_has_exit_code_1(run, folder):
+    arguments = ("evaluate", "model.npz", "test.npy", "--base", "uniform", *QUICK, "--json")
+    checked, unchecked = run(*arguments), run(*arguments, "--no-evidence")
+    assert (checked.exit_code, unchecked.exit_code) == (0, 1)
+    assert json.loads(checked.stdout)["evidence"]["starts"] > 1
+    assert json.loads(unchecked.stdout)["evidence"] is None
+    assert json.loads(unchecked.stdout)["verdict"]["reason"] == "unchecked"
 
 
 def test_what_is_not_to_be_trusted_is_printed_with_exit_code_1(run, folder):

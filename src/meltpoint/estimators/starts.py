@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, annealing_path
@@ -108,7 +107,7 @@ def choose_by_weight(log_weights: Floats, count: int, rng: np.random.Generator) 
     >>> choose_by_weight(np.log([0.5, 0.25, 0.25]), 4, np.random.default_rng(0))
     array([0, 0, 1, 2])
     """
-    spent = np.cumsum(np.exp(log_weights - logsumexp(log_weights)))
+    spent = np.cumsum(np.exp(log_weights - np.max(log_weights)))
     return np.minimum(
         np.searchsorted(spent / spent[-1], (np.arange(count) + rng.random()) / count), len(spent) - 1
     )
