@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from contract import cases
 from meltpoint.annealing.base import data_rates, uniform
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.ais import ais_log_z
@@ -77,6 +78,27 @@ def _sigmas(values):
 @pytest.mark.parametrize("particles", [2, 5])
 def test_the_melted_sample_and_the_other_chains_give_one_over_z(particles):
     assert _sigmas(_ratios(_tiny(), particles, particles)) < SIGMAS
+
+
+@pytest.mark.parametrize("model", cases.ALL, ids=cases.name)
+def test_so_do_those_of_every_kind_of_model(model):
+    """With constants of log f and several blocks too. Left out in one of the weights, a constant moves it by far."""
+    groups, particles, betas = 2000, 3, as_betas(2)
+    mrf = model.mrf
+    states = _corners(mrf.n_state)
+    log_f = mrf.log_f(states)
+    drawn = states[np.random.default_rng(5).choice(len(states), groups, p=np.exp(log_f - logsumexp(log_f)))]
+    forward, _ = run_start(model, uniform(), betas, groups * (particles - 1), 1, HOW, moves=1)
+    reverse = reverse_log_weights(HOW.prepare(model, uniform()), betas, drawn, 2, HOW)
+
+    def sigmas(reverse, forward):
+        weights = np.column_stack([reverse, forward.reshape(groups, -1)])
+        return _sigmas(np.exp(exact_log_z(model, threads=1) + np.log(particles) - logsumexp(weights, axis=1)))
+
+    assert sigmas(reverse, forward) < SIGMAS
+    if abs(mrf.log_constant) > 0.5:
+        assert sigmas(reverse - mrf.log_constant, forward) > SIGMAS
+        assert sigmas(reverse, forward - mrf.log_constant) > SIGMAS
 
 
 def test_mutants_of_the_identity_are_rejected():
