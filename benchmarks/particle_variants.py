@@ -149,8 +149,8 @@ def islands_log_prob(log_f: Floats, own: Floats, forward: Floats) -> Floats:
 
 
 def equal_cuts(steps: int, parts: int) -> tuple[int, ...]:
-    """Positions that cut so many steps into parts of about the same number."""
-    return tuple(np.linspace(0, steps, parts + 1).round().astype(int)[1:-1].tolist())
+    """Positions that cut so many steps into parts of about the same number, at most one part for each step."""
+    return tuple(np.linspace(0, steps, min(parts, steps) + 1).round().astype(int)[1:-1].tolist())
 
 
 def latin_uniforms(groups: int, k: int, units: int, rng: np.random.Generator) -> Floats:
@@ -189,11 +189,11 @@ class Case:
     log_z: float
 
 
-def load_case(name: str, examples: int, log_z: float | None) -> Case:
+def load_case(name: str, examples: int, base_name: str, log_z: float | None) -> Case:
     """The case with this name; its log Z, if it is not known, is computed."""
     data = mp.datasets.load("digits" if name == "digits" else "mnist")
     model = mp.train_rbm(data.train, hidden=16) if name == "digits" else mp.load(ROOT / "zoo" / f"{name}.npz")
-    base = mp.data_rates(data.train, model)
+    base = mp.uniform() if base_name == "uniform" else mp.data_rates(data.train, model)
     test = data.test[np.random.default_rng(0).choice(len(data.test), examples, replace=False)]
     betas = mp.friction_schedule(model, data.train, base=base, seed=0).betas
     if log_z is None and min(model.layer_sizes) <= 20:
@@ -206,17 +206,25 @@ def load_case(name: str, examples: int, log_z: float | None) -> Case:
     return Case(name, model, test, base, betas, log_z)
 
 
-def summary(values: list[float]) -> str:
+def summary(values: Floats) -> str:
     """Mean and standard error over seeds."""
     return f"{np.mean(values):.3f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.3f}"
+
+
+def both_ends(case: Case, ends: list[tuple[float, float]]) -> str:
+    """AIS's end less the exact value, its RMS error, and the gaps to both, from each seed's ends less log f."""
+    high, low = np.array(ends).T
+    rms = np.sqrt(np.mean((high + case.log_z) ** 2))
+    return f"{summary(high + case.log_z)} | {rms:.3f} | {summary(high - low)} | {summary(-case.log_z - low)}"
 
 
 def measure_islands(
     case: Case, seeds: int, steps: int, chains: int, variants: list[tuple[int, int, float]]
 ) -> Iterator[str]:
     """One line for each m, parts and threshold: all of them cost chains x steps."""
-    yield "| m | parts | resample below | forward islands | AIS's end - exact | gap to AIS's end | gap to exact |"
-    yield "|---|---|---|---|---|---|---|"
+    ends_of = "AIS's end - exact | its RMS error | gap to AIS's end | gap to exact"
+    yield f"| m | parts | resample below | forward | {ends_of} |"
+    yield "|---|---|---|---|---|---|---|---|"
     prepared = prepare_path(annealing_path(case.model, case.base), "float32")
     log_f = case.model.log_f(case.test)
     betas = case.betas(steps)
@@ -229,11 +237,7 @@ def measure_islands(
             own = islands.conditional(case.model.encode(case.test))
             low = float(np.mean(islands_log_prob(log_f, own, forward) - log_f))
             ends.append((-float(log_mean_exp(forward)), low))
-        high, low = np.array(ends).T
-        yield (
-            f"| {m} | {parts} | {threshold:g} m | {n} | {summary(high + case.log_z)} | {summary(high - low)} "
-            f"| {summary(-case.log_z - low)} |"
-        )
+        yield f"| {m} | {parts} | {threshold:g} m | {n} | {both_ends(case, ends)} |"
 
 
 def measure_sizes(case: Case, seeds: int, chain_steps: int, step_numbers: list[int]) -> Iterator[str]:
@@ -258,48 +262,46 @@ def measure_sizes(case: Case, seeds: int, chain_steps: int, step_numbers: list[i
                 low = float(np.mean(particle_log_prob(*weights, used).values - log_f))
                 found.setdefault(melting, []).append((-float(log_mean_exp(used)), low))
         for melting, ends in found.items():
-            high, low = np.array(ends).T
-            rms = np.sqrt(np.mean((high + case.log_z) ** 2))
-            yield (
-                f"| {steps} | {melting} | {chains - n * melting} | {summary(high + case.log_z)} "
-                f"| {rms:.3f} | {summary(high - low)} | {summary(-case.log_z - low)} |"
-            )
+            yield f"| {steps} | {melting} | {chains - n * melting} | {both_ends(case, ends)} |"
 
 
 def measure_starts(case: Case, seeds: int, step_numbers: list[int], chains: int) -> Iterator[str]:
     """One line for each number of steps and kind of start.
 
-    For each seed the variance of the mean of a group (of weights, and of log weights), times the chains of a group,
-    over that of independent chains with the same numbers after the start: 1 is no gain.
+    For each seed the log of the variance of a group's mean (of log weights, and of weights) over that of groups of as
+    many independent chains: 0 is no gain.
     """
-    yield "| steps | start | variance of log weights, ratio | variance of Z, ratio |"
+    yield "| steps | start | log ratio of variances of log weights | of weights |"
     yield "|---|---|---|---|"
     prepared = prepare_path(annealing_path(case.model, case.base), "float32")
     units = prepared.path.target.n_state
     for steps in step_numbers:
         betas = case.betas(steps)
-        ratios: dict[str, list[tuple[float, float]]] = {}
+        found: dict[str, list[Floats]] = {}
         for seed in range(seeds):
             rng = np.random.default_rng(seed)
             kinds = {
-                "independent": rng.random((chains, 1, units)),
-                "independent, again": rng.random((chains, 1, units)),
+                "independent": rng.random((chains // 16, 16, units)),
+                "independent, again": rng.random((chains // 16, 16, units)),
                 "antithetic pairs": antithetic_uniforms(chains // 2, units, rng),
                 "Latin hypercube, 16": latin_uniforms(chains // 16, 16, units, rng),
             }
-            spreads = {}
-            for number, (kind, uniforms) in enumerate(kinds.items()):
-                log_weights = started_log_weights(prepared, betas, uniforms, seed * len(kinds) + number)
-                k = log_weights.shape[1]
-                relative = np.exp(log_weights - log_mean_exp(log_weights.ravel()))
-                spreads[kind] = np.array(
-                    [np.var(w.mean(axis=1), ddof=1) * k for w in (log_weights, relative)]
-                )
-            for kind in list(kinds)[1:]:
-                ratios.setdefault(kind, []).append(tuple(spreads[kind] / spreads["independent"]))
-        for kind, pairs in ratios.items():
-            log_ratio, z_ratio = np.array(pairs).T
-            yield f"| {steps} | {kind} | {summary(log_ratio)} | {summary(z_ratio)} |"
+            log_weights = {
+                kind: started_log_weights(prepared, betas, uniforms, seed * len(kinds) + number)
+                for number, (kind, uniforms) in enumerate(kinds.items())
+            }
+            for kind, own in list(log_weights.items())[1:]:
+                plain = log_weights["independent"].reshape(-1, own.shape[1])
+                found.setdefault(kind, []).append(np.log(group_variances(own) / group_variances(plain)))
+        for kind, ratios in found.items():
+            of_log_weights, of_weights = np.array(ratios).T
+            yield f"| {steps} | {kind} | {summary(of_log_weights)} | {summary(of_weights)} |"
+
+
+def group_variances(log_weights: Floats) -> Floats:
+    """Variances (2,) of groups' mean log weight and mean relative weight, from log weights (group, chain)."""
+    relative = np.exp(log_weights - log_mean_exp(log_weights.ravel()))
+    return np.array([np.var(w.mean(axis=1), ddof=1) for w in (log_weights, relative)])
 
 
 def main() -> None:
@@ -315,13 +317,15 @@ def main() -> None:
     parser.add_argument(
         "--chains", type=int, default=800, help="all chains, at the third number of steps for sizes"
     )
+    parser.add_argument("--base", choices=["data", "uniform"], default="data")
     parser.add_argument("--log-z", type=float, help="instead of computing it")
     arguments = parser.parse_args()
     os.environ.setdefault("MELTPOINT_DATA", str(SHARED / "data"))
-    case = load_case(arguments.model, arguments.examples, arguments.log_z)
+    case = load_case(arguments.model, arguments.examples, arguments.base, arguments.log_z)
     steps = arguments.steps
     if arguments.what == "islands":
         variants = [(1, 1, 0.5), *((m, p, t) for m in (4, 16) for p, t in ((10, 0.5), (10, 2.0), (40, 0.5)))]
+        variants = [(m, p, t) for m, p, t in variants if p <= steps[0]]
         lines = measure_islands(case, arguments.seeds, steps[0], arguments.chains, variants)
     elif arguments.what == "sizes":
         chain_steps = arguments.chains * steps[min(2, len(steps) - 1)]
