@@ -1,8 +1,8 @@
 """Variants of RAISE with N particles, at equal chain-steps: islands, sizes of a run, and dependent starts.
 
-python benchmarks/particle_variants.py islands --model digits --seeds 8
-python benchmarks/particle_variants.py sizes --model mnistPCD-20 --seeds 8
-python benchmarks/particle_variants.py starts --model mnistCD25-500 --seeds 8
+python benchmarks/particle_variants.py islands --model mnistPCD-20 --examples 25 --steps 300 --chains 1600
+python benchmarks/particle_variants.py sizes --model mnistPCD-20 --examples 50 --chains 400
+python benchmarks/particle_variants.py starts --model digits --steps 10 100 --chains 3200
 
 Chains that melt examples and chains that run forwards are counted alike. Errors are standard errors over seeds; the
 examples are the same for all seeds. docs/decisions/particles.md says what was found.
@@ -208,14 +208,14 @@ def load_case(name: str, examples: int, base_name: str, log_z: float | None) -> 
 
 def summary(values: Floats) -> str:
     """Mean and standard error over seeds."""
-    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.3f}"
+    return f"{np.mean(values):.4f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.4f}"
 
 
 def both_ends(case: Case, ends: list[tuple[float, float]]) -> str:
     """AIS's end less the exact value, its RMS error, and the gaps to both, from each seed's ends less log f."""
     high, low = np.array(ends).T
     rms = np.sqrt(np.mean((high + case.log_z) ** 2))
-    return f"{summary(high + case.log_z)} | {rms:.3f} | {summary(high - low)} | {summary(-case.log_z - low)}"
+    return f"{summary(high + case.log_z)} | {rms:.4f} | {summary(high - low)} | {summary(-case.log_z - low)}"
 
 
 def measure_islands(
@@ -317,6 +317,13 @@ def main() -> None:
     parser.add_argument(
         "--chains", type=int, default=800, help="all chains, at the third number of steps for sizes"
     )
+    parser.add_argument("--m", type=int, nargs="+", default=[1, 4, 16], help="particles of an island")
+    parser.add_argument(
+        "--parts", type=int, nargs="+", default=[10, 10, 40], help="with chances to resample between"
+    )
+    parser.add_argument(
+        "--below", type=float, nargs="+", default=[0.5, 2.0, 0.5], help="resample below this times m"
+    )
     parser.add_argument("--base", choices=["data", "uniform"], default="data")
     parser.add_argument("--log-z", type=float, help="instead of computing it")
     arguments = parser.parse_args()
@@ -324,8 +331,8 @@ def main() -> None:
     case = load_case(arguments.model, arguments.examples, arguments.base, arguments.log_z)
     steps = arguments.steps
     if arguments.what == "islands":
-        variants = [(1, 1, 0.5), *((m, p, t) for m in (4, 16) for p, t in ((10, 0.5), (10, 2.0), (40, 0.5)))]
-        variants = [(m, p, t) for m, p, t in variants if p <= steps[0]]
+        ways = list(zip(arguments.parts, arguments.below, strict=True))
+        variants = [(m, *way) for m in arguments.m for way in (ways if m > 1 else ways[:1])]
         lines = measure_islands(case, arguments.seeds, steps[0], arguments.chains, variants)
     elif arguments.what == "sizes":
         chain_steps = arguments.chains * steps[min(2, len(steps) - 1)]
