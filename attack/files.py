@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import scipy.io
 import scipy.sparse
-from meltpoint.training.recipe import read_recipe
 
 import meltpoint as mp
 from attack.campaign import Campaign
@@ -23,6 +22,7 @@ from meltpoint.errors import SystemFailure
 from meltpoint.files.arrays import read_array
 from meltpoint.files.models import read_note
 from meltpoint.runs.chunks import read_sealed, write_sealed
+from meltpoint.training.settings import read_recipe
 
 READERS: tuple[Callable[[Path], object], ...] = (
     read_array,

@@ -16,7 +16,7 @@ def test_the_demo_brackets_the_exact_value(run, tmp_path):
     assert (tmp_path / "here/demo/closing-in.png").read_bytes().startswith(b"\x89PNG")
 
     row = r"(-[\d.]+) (?:± ([\d.]+)|\(exact\))$"
-    labels = ("conservative \\(RAISE\\)", "exact", "optimistic \\(AIS\\)")
+    labels = (r"conservative \(RAISE, N = 1,001\)", "exact", "optimistic \\(AIS\\)")
     low, exact, high = (re.search(rf"^{label} +{row}", result.stdout, re.M) for label in labels)
     # Six standard errors: noise may put either estimate on the wrong side, but not far.
     assert float(low[1]) <= float(exact[1]) + 6 * float(low[2])

@@ -127,7 +127,7 @@ def test_when_all_workers_die_it_is_said_soon_and_ends_in_time(machines, files):
 @pytest.mark.slow
 def test_a_worker_that_comes_back_in_time_continues(machines, files):
     worker = machines.worker()
-    command = evaluate(files, machines.address, "--steps", "4000", "--patience", "60")
+    command = evaluate(files, machines.address, "--steps", "16000", "--patience", "60")
     wait_for_chunks(files)
     worker.kill()
     assert "waiting" in command.stderr.readline()
