@@ -10,7 +10,7 @@ Names are imported when they are first used, so that importing meltpoint costs n
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+from meltpoint.version import __version__
 
 if TYPE_CHECKING:
     from meltpoint import datasets

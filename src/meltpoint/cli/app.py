@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from meltpoint import __version__
 from meltpoint.cli import data, runs
 from meltpoint.cli.demo import demo
 from meltpoint.cli.evaluate import evaluate
@@ -12,6 +11,7 @@ from meltpoint.cli.paper import paper
 from meltpoint.cli.sample import sample
 from meltpoint.cli.screen import echo
 from meltpoint.cli.train import train
+from meltpoint.version import __version__
 
 app = typer.Typer(
     help="How probable a Markov random field makes a test set, from both sides.",

@@ -8,7 +8,6 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint import __version__
 from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_prob_limits
@@ -22,6 +21,7 @@ from meltpoint.statistics.control_variate import control_variate_mean, subset_er
 from meltpoint.statistics.estimate import Estimate, combined_error
 from meltpoint.statistics.pareto import pareto_k
 from meltpoint.statistics.split_half import split_half_distance, split_half_mean_distance
+from meltpoint.version import __version__
 
 _UNKNOWN_LOG_F = 0.45  # standard error of an example's log f: fewer than five effective samples
 
