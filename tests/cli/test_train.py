@@ -9,12 +9,12 @@ import time
 
 import numpy as np
 import pytest
-from filelock import FileLock
 from typer.testing import CliRunner
 
 import meltpoint as mp
 from meltpoint.cli.app import app
 from meltpoint.files.models import read_note
+from meltpoint.runs.lock import locked
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_a_second_training_of_the_same_model_is_refused(run, tmp_path):
     arguments = ("rbm", "--data", "bars-and-stripes", "--hidden", "4", "--epochs", "2", "--out", "model.npz")
     folder = tmp_path / ".model.checkpoint.npz.lock"
     folder.mkdir()
-    with FileLock(folder / "lock"):
+    with locked(folder):
         result = run(*arguments)
     assert result.exit_code == 2
     assert "another training" in result.stderr
