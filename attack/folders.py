@@ -167,7 +167,7 @@ def _reseal(run_folder: Path, path: Path, rng: random.Random) -> None:
     from meltpoint.runs.specification import read_specification
 
     context = read_specification(run_folder).fingerprint, str(path.relative_to(run_folder).with_suffix(""))
-    arrays = read_sealed(path, *context)
+    arrays = read_sealed(path, *context) or {"surplus": np.zeros(3)}  # a uniform base has no arrays
     name = rng.choice(sorted(arrays))
     write_sealed(path, _changed(arrays, name, rng), *context)
 
