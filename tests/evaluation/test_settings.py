@@ -27,6 +27,7 @@ NOTHING = {
     "precision": "mixed",
     "tolerance": None,
     "confidence": 0.99,
+    "evidence": True,
 }
 TRAIN = np.eye(3)
 
@@ -79,7 +80,7 @@ def test_with_a_gap_or_a_budget_stages_choose_the_sizes(gap, budget, tolerance):
     settings, betas = resolve(gap=gap, budget=budget, tolerance=tolerance)
     assert (settings.steps, settings.examples, settings.chains, settings.ais_chains) == (0, 0, 0, 0)
     assert settings.gap == gap
-    assert settings.budget == (Settings().budget_of_gap if budget is None else budget)
+    assert settings.budget == (1800.0 if budget is None else budget)
     expected = next(value for value in (tolerance, gap, Settings().tolerance) if value is not None)
     assert settings.tolerance == expected
     assert betas is None

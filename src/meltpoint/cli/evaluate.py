@@ -20,6 +20,7 @@ from meltpoint.cli.inputs import (
 )
 from meltpoint.cli.screen import echo, echo_err, progress_bar
 from meltpoint.errors import InputError
+from meltpoint.report.settings import BUDGET_OF_GAP, DEFAULTS
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -59,27 +60,36 @@ def evaluate(
         str | None,
         typer.Option(
             help="Time to spend, such as 30m, 2h or 90s; sizes are then chosen.",
-            show_default="30m with --gap",
+            show_default=f"{BUDGET_OF_GAP} with --gap",
         ),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="Annealing steps. More steps, smaller gap.", show_default="3000")
+        int | None,
+        typer.Option(help="Annealing steps. More steps, smaller gap.", show_default=str(DEFAULTS.steps)),
     ] = None,
     schedule: Annotated[
         str, typer.Option(help="friction: steps where a short pilot finds them needed. linear: equal steps.")
-    ] = "friction",
-    chains: Annotated[int | None, typer.Option(help="RAISE chains per example.", show_default="4")] = None,
+    ] = DEFAULTS.schedule,
+    chains: Annotated[
+        int | None, typer.Option(help="RAISE chains per example.", show_default=str(DEFAULTS.chains))
+    ] = None,
     examples: Annotated[
-        int | None, typer.Option(help="Test examples RAISE is run for.", show_default="100, or all if fewer")
+        int | None,
+        typer.Option(
+            help="Test examples RAISE is run for.", show_default=f"{DEFAULTS.examples}, or all if fewer"
+        ),
     ] = None,
     ais_chains: Annotated[
         int | None, typer.Option(help="AIS chains.", show_default="as many as RAISE has in all")
     ] = None,
-    seed: Annotated[int, typer.Option(help=SEED_HELP)] = 0,
+    seed: Annotated[int, typer.Option(help=SEED_HELP)] = DEFAULTS.seed,
     binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
     tolerance: Annotated[
         float | None,
-        typer.Option(help="Gap, in nats, that still counts as agreement.", show_default="--gap, or 1"),
+        typer.Option(
+            help="Gap, in nats, that still counts as agreement.",
+            show_default=f"--gap, or {DEFAULTS.tolerance:g}",
+        ),
     ] = None,
     evidence: Annotated[
         bool,
@@ -87,7 +97,7 @@ def evaluate(
             "--evidence/--no-evidence",
             help="Ask other starts for missed modes. Without it no report is trusted.",
         ),
-    ] = True,
+    ] = DEFAULTS.evidence,
     run: Annotated[
         Path | None,
         typer.Option(

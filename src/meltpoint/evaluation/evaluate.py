@@ -25,7 +25,7 @@ from meltpoint.models.checks import Bits, Floats
 from meltpoint.report.compose import versions
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
-from meltpoint.report.settings import Settings
+from meltpoint.report.settings import DEFAULTS, Settings
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import Specification
 from meltpoint.runs.store import NullStore, RunFolder, Store, open_run
@@ -44,16 +44,16 @@ def evaluate(
     gap: float | None = None,
     budget: str | float | None = None,
     steps: Steps | None = None,
-    schedule: ScheduleName = "friction",
+    schedule: ScheduleName = DEFAULTS.schedule,  # pyright: ignore[reportArgumentType]
     chains: int | None = None,
     examples: int | None = None,
     ais_chains: int | None = None,
-    seed: int = 0,
-    precision: Precision = "mixed",
+    seed: int = DEFAULTS.seed,
+    precision: Precision = DEFAULTS.precision,  # pyright: ignore[reportArgumentType]
     tolerance: float | None = None,
-    confidence: float = 0.99,
+    confidence: float = DEFAULTS.confidence,
     exact: bool | None = None,
-    evidence: bool = True,
+    evidence: bool = DEFAULTS.evidence,
     run: str | os.PathLike[str] | None = None,
     part: int = 0,
     executor: Executor | None = None,

@@ -16,7 +16,7 @@ from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.pilot import ScheduleName
 from meltpoint.models.checks import Floats
 from meltpoint.randomness import check_seed
-from meltpoint.report.settings import Settings
+from meltpoint.report.settings import BUDGET_OF_GAP, DEFAULTS, Settings
 from meltpoint.statistics.certificate import check_confidence
 
 BaseName: TypeAlias = Literal["auto", "data", "model", "uniform"]
@@ -42,20 +42,19 @@ def resolve_settings(
     precision: Precision,
     tolerance: float | None,
     confidence: float,
-    evidence: bool = True,
+    evidence: bool,
 ) -> tuple[Settings, Floats | None]:
     """Checked settings, and the betas if they were given. Sizes that stages are to choose are 0."""
     sizes = {"steps": steps, "chains": chains, "examples": examples, "ais_chains": ais_chains}
-    defaults = Settings()
     given = steps is not None and np.ndim(steps) > 0
     settings = replace(
-        defaults,
+        DEFAULTS,
         base=base_name(base, train),
         schedule="given" if given else check_schedule(schedule),
         seed=check_seed(seed),
         precision=check_precision(precision),
         tolerance=_check_nats(
-            defaults.tolerance if tolerance is None else tolerance, "tolerance", "1 is usual"
+            DEFAULTS.tolerance if tolerance is None else tolerance, "tolerance", "1 is usual"
         ),
         confidence=float(check_confidence(confidence)),
         particles=None if particles is None else _check_particles(particles),
@@ -75,12 +74,12 @@ def resolve_settings(
             ais_chains=0,
             tolerance=settings.tolerance if target is None or tolerance is not None else target,
             gap=target,
-            budget=defaults.budget_of_gap if budget is None else seconds_of(budget),
+            budget=seconds_of(BUDGET_OF_GAP if budget is None else budget),
         ), None
-    betas = as_betas(defaults.steps if steps is None else steps)
+    betas = as_betas(DEFAULTS.steps if steps is None else steps)
     n = check_examples(examples, test_examples)
     remedy = "chains per example: 1 is enough with many steps, the paper uses 50"
-    per_example = check_count(defaults.chains if chains is None else chains, "chains", remedy)
+    per_example = check_count(DEFAULTS.chains if chains is None else chains, "chains", remedy)
     forward = n * per_example if ais_chains is None else ais_chains
     forward = check_count(forward, "ais_chains", "1,000 are usual")
     if particles is not None and particles - 1 > forward:
@@ -122,7 +121,7 @@ def candidate_bases(settings: Settings, train: ArrayLike | None) -> tuple[str, .
 
 def check_examples(examples: int | None, available: int) -> int:
     """The number of examples RAISE is run for: as given, or the default, or all if there are fewer."""
-    usual = Settings().examples
+    usual = DEFAULTS.examples
     if examples is None:
         return min(usual, available)
     n = check_count(examples, "examples", f"{usual} are usual")

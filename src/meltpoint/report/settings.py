@@ -8,10 +8,10 @@ class Settings:
     """Settings of an evaluation. The defaults stand here and nowhere else; the command reads them too.
 
     `base` is where annealing starts ("auto": data rates if there is training data, else the model's), `schedule` how
-    its `steps` are spaced. RAISE is run for `examples` test examples
-    with `chains` chains each, AIS with `ais_chains` (0 here: as many as RAISE has in all), all of which are
-    `particles` unless a smaller number is given. `tolerance` is the gap that counts as agreement. With a `gap` or a
-    `budget` in seconds the sizes are chosen in stages. With `evidence` other starts are asked for missed modes.
+    its `steps` are spaced. RAISE is run for `examples` test examples with `chains` chains each, AIS with `ais_chains`
+    (0 here: as many as RAISE has in all), all of which are `particles` unless a smaller number is given. `tolerance` is
+    the gap that counts as agreement. With a `gap` or a `budget` in seconds the sizes are chosen in stages. With
+    `evidence` other starts are asked for missed modes.
     """
 
     base: str = "auto"
@@ -29,7 +29,8 @@ class Settings:
     budget: float | None = None
     evidence: bool = True
 
-    @property
-    def budget_of_gap(self) -> float:
-        """Seconds that a run to a gap may take if nothing is said."""
-        return 1800.0
+
+DEFAULTS = Settings()
+
+BUDGET_OF_GAP = "30m"
+"""What a run to a gap may take if nothing is said."""

@@ -1,10 +1,13 @@
 """Where chunks of finished work are kept: not at all, or in a run's folder.
 
 specification.json              what the run computes
-base.npz, log_f.npz, …          what all parts share
+log_f.npz, exact.npz            of the test set and the model, shared by all parts
+base-NAME.npz, schedule-NAME.npz    every base that was tried, and the friction from it
+part-0/decision-0.npz, spent.npz    sizes of stages that were chosen, and the time that was spent
 part-0/stage-0/stage.npz        everything the stage's weights depend on
 part-0/stage-0/ais-0000000.npz  log weights of the AIS chains from number 0 on
 part-0/stage-0/raise-0000000.npz    … of the RAISE examples from number 0 on
+part-0/stage-0/evidence.npz     what other starts found
 report.json                     the report, when the run is finished
 lock                            held by the process that writes
 
