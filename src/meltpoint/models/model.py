@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.errors import InputError, Progress
 from meltpoint.models import checks
 from meltpoint.models.blocks import RaiseStart, Segment
+from meltpoint.models.factors import Factors
 from meltpoint.models.log_f import SAMPLES, LogF
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.units import BERNOULLI, Unit
@@ -105,6 +106,14 @@ class Model(ABC):
         examples = np.asarray(x)
         parts = [examples[low : low + _ROWS] for low in range(0, max(1, len(examples)), _ROWS)]
         return LogF.exact(np.concatenate([self.log_f(part) for part in parts]))
+
+    def as_factors(self) -> Factors:
+        """Cardinalities of all units, visible units first, factors (scope, log values), and a constant of log f."""
+        raise InputError(
+            found=f"{self!r}, which cannot be written as a list of factors",
+            expected="an undirected model of units with finitely many states",
+            remedy="take the undirected part of a model with directed layers, model.undirected",
+        )
 
     # Annealing.
 
