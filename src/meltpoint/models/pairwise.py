@@ -100,7 +100,7 @@ def _check_shapes(graph: Pairwise) -> None:
 def _check_rows(graph: Pairwise) -> None:
     n, entries = graph.n_sites, len(graph.indices)
     bounds = graph.indptr[0] == 0 and graph.indptr[-1] == entries and (np.diff(graph.indptr) >= 0).all()
-    if not bounds or (entries and not (0 <= graph.indices.min() and graph.indices.max() < n)):
+    if not bounds or (entries and not (graph.indices.min() >= 0 and graph.indices.max() < n)):
         raise _refuse("rows or neighbours out of range", f"{n} rows that cover {entries} entries")
     rows = graph.rows
     if (rows == graph.indices).any():
