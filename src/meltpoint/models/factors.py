@@ -5,6 +5,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from meltpoint.models.blocks import Indices
+from meltpoint.units import two_state
 from meltpoint.units.unit import Floats, Unit
 
 Factor: TypeAlias = tuple[tuple[int, ...], Floats]
@@ -16,7 +18,7 @@ Factors: TypeAlias = tuple[tuple[int, ...], list[Factor], float]
 
 def layered_factors(weights: Sequence[Floats], biases: Sequence[Floats], units: Sequence[Unit]) -> Factors:
     """Factors of layers of units, lowest first: one for every bias, and one for every weight that is not 0."""
-    values = [np.array(unit.values) for unit in units]
+    values = [np.array(unit.values) for unit in two_state(units)]
     first = np.cumsum([0, *(bias.size for bias in biases)])
     factors: list[Factor] = [
         ((int(first[k]) + i,), value * values[k])
@@ -32,3 +34,11 @@ def layered_factors(weights: Sequence[Floats], biases: Sequence[Floats], units: 
         len(own) for own, bias in zip(values, biases, strict=True) for _ in range(bias.size)
     )
     return cardinalities, factors, 0.0
+
+
+def number_visible_first(visible: Indices, hidden: Indices) -> Indices:
+    """The number (site,) of each site where visible ones come first."""
+    order = np.concatenate([visible, hidden])
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    return number

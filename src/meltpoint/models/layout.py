@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from meltpoint.models.blocks import Indices
+from meltpoint.models.blocks import Indices, Sparse
 from meltpoint.models.colouring import colour_classes, colour_of_component, two_colours
 
 
@@ -41,7 +41,7 @@ class Layout:
 
 
 def lay_out(
-    adjacency: sparse.csr_array,
+    adjacency: Sparse,
     cardinalities: NDArray[np.integer],
     hidden: NDArray[np.bool_],
     *,
@@ -53,9 +53,7 @@ def lay_out(
     """
     summed_out = choose_summed_out(adjacency, cardinalities, hidden) if sum_out else np.zeros_like(hidden)
     kept = ~summed_out
-    order = np.concatenate(
-        [np.flatnonzero(part) for part in (kept & ~hidden, kept & hidden, summed_out)]
-    )
+    order = np.concatenate([np.flatnonzero(part) for part in (kept & ~hidden, kept & hidden, summed_out)])
     n_state = int(kept.sum())
     state = order[:n_state]
     blocks = [
@@ -67,7 +65,7 @@ def lay_out(
 
 
 def choose_summed_out(
-    adjacency: sparse.csr_array, cardinalities: NDArray[np.integer], hidden: NDArray[np.bool_]
+    adjacency: Sparse, cardinalities: NDArray[np.integer], hidden: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Which sites (site,) are summed out: none, or an independent set of sites with one number of states.
 
@@ -92,9 +90,7 @@ def choose_summed_out(
         candidates = [np.flatnonzero(hidden & ~colour_of_component(*two, weights=(~hidden).astype(float)))]
     else:
         candidates = [own[sites] for sites in colour_classes(inside)]
-    sets = [
-        sites[cardinalities[sites] == q] for sites in candidates for q in np.unique(cardinalities[sites])
-    ]
+    sets = [sites[cardinalities[sites] == q] for sites in candidates for q in np.unique(cardinalities[sites])]
     summed_out = np.zeros_like(hidden)
     if sets:
         summed_out[max(sets, key=len)] = True

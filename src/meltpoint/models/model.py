@@ -141,6 +141,10 @@ class Model(ABC):
         del generator
         return state[:, : self.n_visible]
 
+    def visible_means(self, state: Bits, generator: np.random.Generator) -> NDArray[Any]:
+        """Visible states (chain, visible unit), or probabilities of them: what a unit's `bias_from_sample` takes."""
+        return self.mrf.state_means(state, generator)[:, : self.n_visible]
+
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
         """Log odds (chain, visible unit) of state 1, given a draw of the units that make visible units independent."""
         del state, uniforms
@@ -178,7 +182,7 @@ class Model(ABC):
         """Parameters by the names they have in a file."""
         raise InputError(
             found=f"{self!r}, a kind of model that has no file format",
-            expected="an RBM, a DBM or a DBN",
+            expected="one of the library's own models",
             remedy="save its arrays with numpy.savez",
         )
 
