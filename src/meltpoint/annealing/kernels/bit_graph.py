@@ -365,7 +365,7 @@ def state_energy(graph: BitGraph, words: np.ndarray) -> np.ndarray:
 
 @compiled
 def log_f_at(beta: float, graph: BitGraph, words: np.ndarray) -> np.ndarray:
-    """log f_beta(state) (group, chain) without the base's share of the state, in float64, what is summed out included."""
+    """log f_beta(state) (group, chain) without the base's share of the state, in float64."""
     log_f = np.zeros((words.shape[0], CHAINS))
     d = np.empty(CHAINS)
     for group in range(words.shape[0]):

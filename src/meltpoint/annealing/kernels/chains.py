@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from numba import types
 from numpy.typing import NDArray
 
 from meltpoint.annealing.kernels.compiling import compiled
@@ -112,6 +113,6 @@ def pointers(context: Any, builder: Any, signature: Any, args: Any, names: str) 
     """The arguments by name; arrays as pointers to their first element."""
     named = dict(zip(names.split(), args, strict=True))
     for name, kind in zip(names.split(), signature.args, strict=True):
-        if hasattr(kind, "dtype"):
+        if isinstance(kind, types.Array):
             named[name] = context.make_array(kind)(context, builder, named[name]).data
     return named

@@ -1,4 +1,4 @@
-"""Graphs laid out for the kernels: positions in the order of a sweep, fields and couplings in whole steps of a scale."""
+"""Graphs of two-state sites laid out for the kernels: by positions of a sweep, in whole steps of a scale."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +42,8 @@ def bits_of_base(path: AnnealingPath) -> Floats:
     """Inputs (site,) of the bits of the base's independent sites."""
     base = np.empty(path.target.n_units)
     for block, inputs in zip(path.target.unit_blocks, path.base, strict=True):
-        base[block.columns] = inputs[:, 1] - inputs[:, 0] if inputs.ndim > 1 else block.unit.scale * inputs
+        zeros = np.zeros(block.size, block.unit.dtype)
+        base[block.columns] = block.unit.log_weight(zeros + 1, inputs) - block.unit.log_weight(zeros, inputs)
     return base
 
 
