@@ -16,6 +16,7 @@ from meltpoint.units.unit import Bits, Floats
 
 if TYPE_CHECKING:
     from meltpoint.models.bipartite import Bipartite
+    from meltpoint.models.factor_tables import FactorTables
     from meltpoint.models.pairwise import Pairwise
 
 
@@ -58,6 +59,11 @@ class MarkovRandomField(ABC):
     @property
     def pairwise(self) -> "Pairwise | None":
         """The same field, but for a constant, as a graph of sites of one number of states, if it is one."""
+        return None
+
+    @property
+    def factor_tables(self) -> "FactorTables | None":
+        """The same field, but for a constant, as tables of factors of any order, if it is given so."""
         return None
 
     @property
