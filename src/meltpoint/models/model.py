@@ -67,7 +67,7 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         sizes = "-".join(map(str, self.layer_sizes))
-        names = [unit.name for unit in self.units]
+        names = [repr(unit) for unit in self.units]
         if all(unit == BERNOULLI for unit in self.units):
             return f"{self.kind} {sizes}"
         return f"{self.kind} {sizes} {names[0] if len(set(names)) == 1 else '(' + ', '.join(names) + ')'}"
