@@ -1,4 +1,4 @@
-"""Colours of graphs: neighbours differ, two are enough where two suffice, and large lattices take no loop over sites."""
+"""Colours of graphs: neighbours differ, two are enough where two suffice, no loop runs over sites."""
 
 import numpy as np
 import pytest
