@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.models.blocks import Indices, UnitBlock
+from meltpoint.models.factor_tables import FactorTables
 from meltpoint.models.layout import Layout
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.models.pairwise import Pairwise
@@ -126,6 +127,17 @@ class FactorField(MarkovRandomField):
     @cached_property
     def _pairwise(self) -> Pairwise | None:
         return _as_pairwise(self)
+
+    @property
+    def factor_tables(self) -> FactorTables:
+        """The form that the kernels for tables read."""
+        summed_out = np.arange(self.n_state, self.n_units)
+        return FactorTables(
+            self.cardinalities,
+            *self.tables,
+            blocks=self.layout.blocks,
+            summed_out=summed_out if len(summed_out) else None,
+        )
 
     @cached_property
     def _of_state(self) -> Tables:
