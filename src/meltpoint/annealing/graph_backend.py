@@ -35,19 +35,21 @@ class GraphBackend:
     def supports(self, path: AnnealingPath) -> bool:
         """Whether it can run a path: if its target is a graph of pairs or of factors, with few states for each site."""
         target = path.target
-        if target.pairwise is not None:
-            return target.pairwise.states <= _MOST_STATES
-        return target.factor_tables is not None and target.factor_tables.largest <= _MOST_STATES
+        if target.factor_tables is not None:
+            return target.factor_tables.largest <= _MOST_STATES
+        return target.pairwise is not None and target.pairwise.states <= _MOST_STATES
 
     def prepare(self, path: AnnealingPath, precision: Precision) -> PreparedPath:
         """Lay a path out for the kernels. `mixed` falls back to float32 where 16 bits are too coarse."""
         check_precision(precision)
-        graph = path.target.pairwise
-        if graph is not None and graph.fields.ndim == 1:
-            bits = bit_forms(graph, path, precision)
-            return GraphPath(path, bits, _constant(path, bits))
-        factors = factors_of_pairs(graph) if graph is not None else path.target.factor_tables
-        assert factors is not None, "supports"
+        factors = path.target.factor_tables
+        if factors is None:
+            graph = path.target.pairwise
+            assert graph is not None, "supports"
+            if graph.fields.ndim == 1:
+                bits = bit_forms(graph, path, precision)
+                return GraphPath(path, bits, _constant(path, bits))
+            factors = factors_of_pairs(graph)
         tables = table_forms(factors, path, precision)
         return GraphPath(path, tables, _constant(path, tables))
 
