@@ -32,7 +32,7 @@ def changed(array, place, value):
         (BITS, {"indices": changed(BITS.indices, 0, 0)}, "coupled to itself"),
         (BITS, {"indices": changed(BITS.indices, [0, 1], BITS.indices[[1, 0]])}, "ascending"),
         (BITS, {"couplings": changed(BITS.couplings, 0, 9.0)}, "two directions"),
-        (POTTS, {"couplings": POTTS.couplings.swapaxes(1, 2)[::-1]}, "two directions"),
+        (POTTS, {"couplings": changed(POTTS.couplings, (0, 0, 1), 9.0)}, "two directions"),
         (BITS, {"blocks": (*BITS.blocks, BITS.blocks[0])}, "two blocks"),
         (POTTS, {"blocks": POTTS.blocks[:1]}, "in no block"),
         (POTTS, {"blocks": (np.arange(4),)}, "two coupled sites"),
