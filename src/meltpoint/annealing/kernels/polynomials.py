@@ -69,7 +69,11 @@ class Reals:
         for bound, beyond in ((LIMIT, ">"), (-LIMIT, "<")):
             edge = self.constant(bound)
             minus_t = self.builder.select(self.builder.fcmp_ordered(beyond, minus_t, edge), edge, minus_t)
-        power, excess = self._split(minus_t)
+        return self.exp(minus_t)
+
+    def exp(self, x: Any) -> Any:
+        """exp(x) for |x| at most LIMIT."""
+        power, excess = self._split(x)
         return self.builder.fmul(self.builder.fadd(excess, self.constant(1.0)), power)
 
     def expm1(self, x: Any) -> Any:
