@@ -59,21 +59,24 @@ class FusedBackend:
         on = None if places is None else places.sites
         scale = sixteen_bit_scale(bits, on) if precision == "mixed" else None
         if scale is None:
-            return FusedPath(path, bits, places, exact_packed, None, None)
+            return FusedPath(path, exact_packed, None, None, bits, places)
         rounded = round_weights(bits, scale)
-        return FusedPath(path, bits, places, exact_packed, rounded, packed(rounded, np.int16, scale))
+        return FusedPath(path, exact_packed, rounded, packed(rounded, np.int16, scale), bits, places)
 
 
 @dataclass(frozen=True, eq=False)
 class FusedPath:
-    """A path, the same for the bits of its units, and their kernels' layout: exact and, in mixed precision, rounded."""
+    """A path in the kernels' layout, exact and, where precision is mixed, rounded.
+
+    Where its units are Potts sites, `bits_path` is the same path for their bits, which lie at `places`.
+    """
 
     path: AnnealingPath
-    bits_path: TwoSidedPath
-    places: OneHot | None
     exact_packed: Packed
     rounded: TwoSidedPath | None
     rounded_packed: Packed | None
+    bits_path: TwoSidedPath
+    places: OneHot | None = None
 
     @property
     def sizes(self) -> NDArray[np.int64]:
