@@ -41,6 +41,12 @@ def train(
     out: Annotated[
         Path | None, typer.Option(help="The trained model, a .npz file.", show_default="RECIPE.npz")
     ] = None,
+    visible: Annotated[
+        str | None,
+        typer.Option(
+            help="Visible units of an rbm: bernoulli, spin, potts or gaussian.", show_default="bernoulli"
+        ),
+    ] = None,
     method: Annotated[str | None, _option("method", f"pcd or cd. {STAGES}")] = None,
     k: Annotated[str | None, _option("k", f"Gibbs steps of each update. {STAGES}")] = None,
     epochs: Annotated[str | None, _option("epochs", f"How often every example is shown. {STAGES}")] = None,
@@ -70,6 +76,7 @@ def train(
     with report_errors():
         options = {
             "hidden": hidden,
+            "visible": visible,
             "method": method,
             "k": k,
             "epochs": epochs,
@@ -121,7 +128,8 @@ def _run(recipe: Recipe, path: Path, precision: str, json: bool, progress: Progr
 
     import meltpoint as mp
 
-    examples = _read(recipe.data, progress)
+    grey = recipe.options.get("visible", "bernoulli") == "bernoulli"
+    examples = _read(recipe.data, progress, grey)
     held_out = n_held_out(len(examples)) if recipe.validation is None else recipe.validation
     if not 0 <= held_out < len(examples):
         raise InputError(
@@ -163,8 +171,11 @@ def _run(recipe: Recipe, path: Path, precision: str, json: bool, progress: Progr
     echo(path)
 
 
-def _read(data: str, progress: Progress) -> "NDArray[np.generic]":
-    """Training examples: zeros and ones, or grey values from 0 to 1 that are drawn anew in every epoch."""
+def _read(data: str, progress: Progress, grey: bool) -> "NDArray[np.generic]":
+    """Training examples: zeros and ones, or grey values from 0 to 1 that are drawn anew in every epoch.
+
+    Units that are not Bernoulli (not `grey`) have other values, which are taken as they are.
+    """
     import numpy as np
 
     from meltpoint.datasets.catalogue import load, names
@@ -174,7 +185,7 @@ def _read(data: str, progress: Progress) -> "NDArray[np.generic]":
         dataset = load(data, progress=progress)
         return dataset.train if dataset.images.binary else dataset.grey_train
     array = read_array(data)
-    bytes_of_grey = np.issubdtype(array.dtype, np.integer) and 1 < array.max(initial=0) <= 255
+    bytes_of_grey = grey and np.issubdtype(array.dtype, np.integer) and 1 < array.max(initial=0) <= 255
     return array.astype(np.float32) / np.float32(255) if bytes_of_grey else array
 
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_OF_DENSITIES = " (log density relative to Lebesgue measure)"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PerExample:
     """RAISE per example: position in the test set, log p_N, its own error, log f, and what they were made of.
@@ -78,6 +81,11 @@ class Report:
     stages: tuple[StageSummary, ...] = ()
     interrupted: bool = False
 
+    @property
+    def unit(self) -> str:
+        """What log-probabilities are in; those of real numbers are densities."""
+        return f"nats per example{_OF_DENSITIES if 'gaussian' in self.model else ''}"
+
     def __repr__(self) -> str:
         return f"Report({self.model}: {self.conservative} to {self.optimistic}, {self.verdict.reason})"
 
@@ -97,6 +105,7 @@ class Report:
         per = self.per_example
         return {
             "model": self.model,
+            "unit": self.unit,
             "test_examples": self.test_examples,
             "settings": vars(self.settings).copy(),
             "particles": self.particles,

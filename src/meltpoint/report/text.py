@@ -27,7 +27,7 @@ def render(report: Report) -> str:
         bracket.insert(1, ("exact" if report.log_f_error == 0 else "exact log Z", report.exact))
     digits = report.gap.digits
     lines = [
-        *_wrapped(f"{report.model} on {_count(report.test_examples, 'test example')}, nats per example"),
+        *_wrapped(f"{report.model} on {_count(report.test_examples, 'test example')}, {report.unit}"),
         "─" * _WIDTH,
         *(_estimate(label, estimate, digits) for label, estimate in [*bracket, ("gap", report.gap)]),
         "",

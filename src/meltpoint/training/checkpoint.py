@@ -270,7 +270,8 @@ def _from_arrays(arrays: dict[str, NDArray[Any]], plan: StagePlan) -> TrainingSt
     offsets, chains = [], []
     if begun and settings.centred:
         sizes = [(size,) for size in architecture.sizes]
-        offsets = group("offset", sizes, np.float32, architecture.copies)
+        largest = [architecture.copies[0] * architecture.visible.largest, *architecture.copies[1:]]
+        offsets = group("offset", sizes, np.float32, largest)
     if begun and settings.method == "pcd":
         sizes = [(plan.n_chains, size) for size in architecture.sizes[1::2]]
         chains = group("chain", sizes, np.uint8, architecture.copies[1::2])
@@ -278,7 +279,12 @@ def _from_arrays(arrays: dict[str, NDArray[Any]], plan: StagePlan) -> TrainingSt
         raise ValueError(f"an array {sorted(arrays)[0]!r} too many")
     optimiser = OptimiserState(tuple(velocity), tuple(average), n_averaged)
     return TrainingState(
-        trainable_dbm(parameters, architecture.copies), optimiser, offsets, chains, epoch, batch
+        trainable_dbm(parameters, architecture.copies, architecture.visible),
+        optimiser,
+        offsets,
+        chains,
+        epoch,
+        batch,
     )
 
 

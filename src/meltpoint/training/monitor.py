@@ -72,15 +72,15 @@ def describe_epoch(run: TrainingRun, stage: Stage, state: TrainingState, seconds
 
 def _log_f(stage: Stage, state: TrainingState, examples: Examples, stream: NDArray[np.uint32]) -> float:
     """Mean log f, or its bound, of the stage's own layers."""
-    visible = examples.bits(slice(_GAP_EXAMPLES), stream)
+    visible = examples.layer(slice(_GAP_EXAMPLES), stream)
     dbm = averaged_dbm(state)
     states = data_phase(dbm, stage.lowest_layer(visible, stream), stage.sweeps)
     return float(log_f_bound(dbm, states).mean())
 
 
 def _bracket(model: Model, train: Examples, shown: Examples, stream: NDArray[np.uint32]) -> TrainingBracket:
-    base = data_rates(train.bits(slice(_RATES_EXAMPLES), stream), model)
-    examples = shown.bits(slice(_BRACKET_EXAMPLES), stream)
+    base = data_rates(train.values(slice(_RATES_EXAMPLES), stream), model)
+    examples = shown.values(slice(_BRACKET_EXAMPLES), stream)
     log_z = ais_log_z(model, base=base, steps=_BRACKET_STEPS, chains=_BRACKET_EXAMPLES).value
     below = raise_log_prob(model, examples, base=base, steps=_BRACKET_STEPS, chains=1).values
     return TrainingBracket(float(below.mean()), float(model.log_f(examples).mean() - log_z))
