@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from meltpoint.estimators.sampling import sample, sample_annealing_model
     from meltpoint.evaluation.evaluate import evaluate
     from meltpoint.evaluation.stored import merge_runs, read_run
-    from meltpoint.files.models import load, save
+    from meltpoint.files.models import load
+    from meltpoint.importers.objects import from_object, save
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
     from meltpoint.models.rbm import RBM
@@ -57,7 +58,8 @@ _HOMES = {
     "merge_runs": "evaluation.stored",
     "read_run": "evaluation.stored",
     "load": "files.models",
-    "save": "files.models",
+    "from_object": "importers.objects",
+    "save": "importers.objects",
     "DBM": "models.dbm",
     "DBN": "models.dbn",
     "RBM": "models.rbm",
@@ -89,6 +91,7 @@ __all__ = [
     "evaluate",
     "exact_log_z",
     "friction_schedule",
+    "from_object",
     "load",
     "merge_runs",
     "model_rates",

@@ -12,7 +12,7 @@ from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.loop import check_threads
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps
-from meltpoint.errors import InputError, Progress
+from meltpoint.errors import Progress
 from meltpoint.estimators.pilot import FrictionSchedule, ScheduleName, friction_schedule
 from meltpoint.evaluation.adaptive import Context, Watch, close_gap, run_once
 from meltpoint.evaluation.evidence import other_bases
@@ -20,6 +20,7 @@ from meltpoint.evaluation.execute import Execution
 from meltpoint.evaluation.prerequisites import exact_log_z_of, find_origin, keep_base, log_f_of, make_base
 from meltpoint.evaluation.settings import BaseName, candidate_bases, check_part, resolve_settings
 from meltpoint.files.parameters import to_arrays
+from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.report.compose import versions
@@ -35,7 +36,7 @@ _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence
 
 
 def evaluate(
-    model: Model,
+    model: ModelLike,
     test: ArrayLike,
     train: ArrayLike | None = None,
     *,
@@ -69,9 +70,9 @@ def evaluate(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        An RBM, DBM or DBN, or an object of another library that `from_object` reads.
     test
-        Test examples (example, visible unit).
+        Test examples (example, visible unit): an array, a tensor, a sparse matrix or a data frame.
     train
         Training examples, for data base rates and for the pilot; never the test set.
     particles
@@ -121,7 +122,8 @@ def evaluate(
     -2.0794
     """
     clock = Clock()
-    bits = _check_model(model).encode(test, "test")
+    model = from_object(model)
+    bits = model.encode(test, "test")
     known = None if train is None else model.decode(model.encode(train, "train"))
     settings, betas = resolve_settings(
         test_examples=len(bits),
@@ -182,17 +184,6 @@ def evaluate(
         if isinstance(store, RunFolder) and not report.interrupted:
             store.finish(report.to_dict())
         return report
-
-
-def _check_model(model: Model) -> Model:
-    if not isinstance(model, Model):
-        raise InputError(
-            found=f"a model of type {type(model).__name__}",
-            expected="an RBM, a DBM or a DBN",
-            remedy="make one from its parameters, meltpoint.RBM(weights, visible_bias, hidden_bias), or load "
-            "it, meltpoint.load(path)",
-        )
-    return model
 
 
 @contextmanager

@@ -102,7 +102,7 @@ class Model(ABC):
     ) -> LogF:
         """Log f with standard errors and a lower bound: here exact, whatever the arguments."""
         del samples, seed, progress
-        examples = np.asarray(x)
+        examples = checks.as_array(x, "x")
         parts = [examples[low : low + _ROWS] for low in range(0, max(1, len(examples)), _ROWS)]
         return LogF.exact(np.concatenate([self.log_f(part) for part in parts]))
 

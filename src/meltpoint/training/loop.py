@@ -82,7 +82,7 @@ class Examples:
 
 def check_examples(data: ArrayLike, name: str, width: int | None = None) -> Examples:
     """Examples from zeros and ones, or from real grey values in [0, 1]."""
-    array = np.asarray(data)
+    array = checks.as_array(data, name)
     if array.ndim != 2 or 0 in array.shape:
         raise InputError(
             found=f"{name} of shape {array.shape}",
