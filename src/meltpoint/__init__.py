@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
     from meltpoint.errors import InputError, SystemFailure
     from meltpoint.estimators.ais import LogZ, ais_log_z
+    from meltpoint.estimators.conventions import ConventionCheck, check_conventions
     from meltpoint.estimators.csl import csl_log_prob
     from meltpoint.estimators.exact import exact_log_z
     from meltpoint.estimators.particles import LogProb
@@ -45,6 +46,8 @@ _HOMES = {
     "SystemFailure": "errors",
     "LogZ": "estimators.ais",
     "ais_log_z": "estimators.ais",
+    "ConventionCheck": "estimators.conventions",
+    "check_conventions": "estimators.conventions",
     "csl_log_prob": "estimators.csl",
     "exact_log_z": "estimators.exact",
     "FrictionSchedule": "estimators.pilot",
@@ -75,6 +78,7 @@ __all__ = [
     "DBN",
     "RBM",
     "Base",
+    "ConventionCheck",
     "Estimate",
     "FrictionSchedule",
     "InputError",
@@ -85,6 +89,7 @@ __all__ = [
     "SystemFailure",
     "__version__",
     "ais_log_z",
+    "check_conventions",
     "csl_log_prob",
     "data_rates",
     "datasets",

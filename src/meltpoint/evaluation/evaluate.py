@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +18,14 @@ from meltpoint.estimators.pilot import FrictionSchedule, ScheduleName, friction_
 from meltpoint.evaluation.adaptive import Context, Watch, close_gap, run_once
 from meltpoint.evaluation.evidence import other_bases
 from meltpoint.evaluation.execute import Execution
-from meltpoint.evaluation.prerequisites import exact_log_z_of, find_origin, keep_base, log_f_of, make_base
+from meltpoint.evaluation.prerequisites import (
+    conventions_of,
+    exact_log_z_of,
+    find_origin,
+    keep_base,
+    log_f_of,
+    make_base,
+)
 from meltpoint.evaluation.settings import BaseName, candidate_bases, check_part, resolve_settings
 from meltpoint.files.parameters import to_arrays
 from meltpoint.importers.objects import ModelLike, from_object
@@ -165,6 +173,8 @@ def evaluate(
         clock.lap("log f")
         exact_log_z = exact_log_z_of(model, exact, threads, store, progress)
         clock.lap("exact")
+        conventions = conventions_of(model, model.decode(bits) if known is None else known, store)
+        clock.lap("conventions")
         names = candidate_bases(settings, train)
         origin = find_origin(names, make, pilot if settings.schedule == "friction" else None, store)
         clock.lap("base" if origin.friction is None else "base and pilot")
@@ -181,6 +191,7 @@ def evaluate(
             report = run_once(context, betas, execution, clock)
         else:
             report = close_gap(context, execution, clock, watch)
+        report = replace(report, conventions=conventions)
         if isinstance(store, RunFolder) and not report.interrupted:
             store.finish(report.to_dict())
         return report

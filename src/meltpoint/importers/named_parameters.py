@@ -140,5 +140,5 @@ def _not_understood(arrays: Mapping[str, NDArray[Any]], found: str) -> InputErro
     return InputError(
         found=f"{found}, in the parameters {shapes or '(none)'}",
         expected="weights with visible and hidden biases, such as W, v_bias and h_bias",
-        remedy="rename them, or make the model: meltpoint.RBM(weights, visible_bias, hidden_bias), weights (visible, hidden)",
+        remedy="rename them, or make the model: meltpoint.RBM(weights, visible_bias, hidden_bias)",
     )

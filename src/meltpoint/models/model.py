@@ -15,6 +15,7 @@ from meltpoint.models import checks
 from meltpoint.models.blocks import RaiseStart, Segment
 from meltpoint.models.log_f import SAMPLES, LogF
 from meltpoint.models.mrf import MarkovRandomField
+from meltpoint.models.readings import Reading
 from meltpoint.units import BERNOULLI, Unit
 from meltpoint.units.unit import Bits, Floats
 
@@ -149,6 +150,10 @@ class Model(ABC):
         """Inputs of independent units, block by block of the Markov random field, from those of every layer."""
         inputs = np.concatenate(layers)
         return tuple(inputs[block.columns] for block in self.mrf.unit_blocks)
+
+    def other_readings(self) -> Sequence[Reading]:
+        """What the parameters would mean under other conventions, the most usual mistake first."""
+        return ()
 
     # Arrays on disk.
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.model import Arrays, Model, Uniforms, two_sided_base
+from meltpoint.models.readings import Reading, rbm_readings
 from meltpoint.units import Unit, unit_named
 from meltpoint.units.unit import Bits, Floats
 
@@ -113,6 +114,10 @@ class RBM(Model):
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         """Inputs of the bits of independent units on the two sides."""
         return two_sided_base(layers, self.units)
+
+    def other_readings(self) -> Sequence[Reading]:
+        """The sign of an energy, other units; of square weights the axes and the biases exchanged."""
+        return rbm_readings(RBM, self.weights, self.visible_bias, self.hidden_bias, self.units)
 
     def arrays(self) -> Arrays:
         """Parameters by the names they have in a file."""

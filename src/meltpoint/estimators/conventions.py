@@ -1,0 +1,187 @@
+"""Is a model read with the right convention? The pseudo-likelihood of data under the few plausible readings tells.
+
+The pseudo-likelihood is the probability of each unit given all others. It needs no normaliser, so readings can be
+compared in a fraction of a second. A wrong orientation, sign or kind of unit costs a trained model several per cent of
+it. Nothing is changed: the check names what it suspects.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from meltpoint.importers.objects import ModelLike, from_object
+from meltpoint.models.bipartite import Bipartite
+from meltpoint.models.model import Model
+from meltpoint.models.readings import Reading
+from meltpoint.statistics.estimate import finite_or_none
+from meltpoint.units.bernoulli import sum_softplus
+from meltpoint.units.unit import Bits, Floats
+
+_SIGNIFICANT = 4.0  # standard errors, of differences between readings on the same examples and units
+_AS_GOOD = 3.0  # standard errors within which the more usual mistake is named
+_MOST = 0.6  # share of the largest gain that the least unusual mistake must explain
+_UNITS = 64  # whose conditional probabilities are taken
+_EXAMPLES = 1000
+_WORK = 2_000_000  # terms to add up for one reading: some hundredths of a second
+
+
+@dataclass(frozen=True)
+class ConventionCheck:
+    """Log pseudo-likelihoods, in nats per example, of a model as it is and under other readings of its parameters.
+
+    `suspected` is the reading that is better by far, None if there is none; `gains` are the others' distances from
+    `own`, by name.
+    """
+
+    own: float
+    gains: dict[str, float]
+    suspected: str | None = None
+    meaning: str = ""
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        if self.suspected is None:
+            return "no other reading of the parameters fits the data better by far"
+        return (
+            f"the data fit better if {self.meaning} (pseudo-likelihood {self.own + self.gains[self.suspected]:.2f} "
+            f"in place of {self.own:.2f} nats per example): if so, {self.remedy}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings: JSON."""
+        return {
+            "suspected": self.suspected,
+            "meaning": self.meaning,
+            "remedy": self.remedy,
+            "log_pseudo_likelihood": finite_or_none(self.own),
+            "gains": {name: finite_or_none(gain) for name, gain in self.gains.items()},
+        }
+
+
+def conventions_from_dict(found: Mapping[str, Any]) -> ConventionCheck:
+    """What `ConventionCheck.to_dict` was made of."""
+    gains = {str(name): math.nan if gain is None else float(gain) for name, gain in found["gains"].items()}
+    own, suspected = found["log_pseudo_likelihood"], found["suspected"]
+    return ConventionCheck(
+        math.nan if own is None else float(own),
+        gains,
+        suspected if suspected in gains else None,
+        str(found["meaning"]),
+        str(found["remedy"]),
+    )
+
+
+def check_conventions(model: ModelLike, data: ArrayLike, *, seed: int = 0) -> ConventionCheck | None:
+    """Compare a model on data with other readings of its parameters; None if it has no other readings.
+
+    Parameters
+    ----------
+    model
+        A model, or an object of another library.
+    data
+        Training or test examples (example, visible unit), as the model takes them.
+    seed
+        Of the choice of examples and units.
+
+    >>> from meltpoint.models.rbm import RBM
+    >>> examples = [[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 0, 1, 0]] * 20
+    >>> print(check_conventions(RBM([[0.0]] * 4, [-3, -2, -1, 3], [0.0]), examples).meaning)
+    all parameters have the other sign
+    """
+    model = from_object(model)
+    readings = model.other_readings()
+    if not readings:
+        return None
+    states = model.encode(data, "data")
+    rng = np.random.default_rng(seed)
+    units = np.sort(rng.permutation(model.n_visible)[:_UNITS])
+    size = int(np.clip(_WORK // (len(units) * _terms(model)), 8, _EXAMPLES))
+    chosen = states[np.sort(rng.permutation(len(states))[:size])]
+    own = conditional_log_probs(model, chosen, units)
+    others = [conditional_log_probs(reading.model(), chosen, units) for reading in readings]
+    scale = model.n_visible / len(units)
+    per_example = scale * own.sum(axis=1)
+    gains = [scale * (other - own).sum(axis=1) for other in others]
+    found = _suspect(
+        readings, gains, float(per_example.mean()), _independent(states, model.units[0].n_states)
+    )
+    by_name = {reading.name: float(gain.mean()) for reading, gain in zip(readings, gains, strict=True)}
+    if found is None:
+        return ConventionCheck(float(per_example.mean()), by_name)
+    return ConventionCheck(float(per_example.mean()), by_name, found.name, found.meaning, found.remedy)
+
+
+def conditional_log_probs(model: Model, states: Bits, units: NDArray[np.integer]) -> Floats:
+    """Log probability (example, unit) of the states of some visible units, each given all other visible units."""
+    two = model.mrf.bipartite
+    if two is not None and model.undirected is model and len(two.blocks) == 1:
+        return _two_sided(two, states, units)
+    n_states = model.units[0].n_states
+    log_f = model.log_f(model.decode(states))
+    ratios = np.zeros((n_states - 1, len(states), len(units)))
+    for k, unit in enumerate(units):
+        for step in range(1, n_states):
+            changed = states.copy()
+            changed[:, unit] = (changed[:, unit] + step) % n_states
+            ratios[step - 1, :, k] = model.log_f(model.decode(changed)) - log_f
+    return -np.logaddexp(0.0, np.logaddexp.reduce(ratios, axis=0))
+
+
+def _two_sided(two: Bipartite, states: Bits, units: NDArray[np.integer]) -> Floats:
+    """The same with one change of the other side's inputs for each flip."""
+    inputs = two.odd_field(states) + two.odd_bias
+    log_f = sum_softplus(inputs)
+    result = np.empty((len(states), len(units)))
+    for k, unit in enumerate(units):
+        change = 1.0 - 2.0 * states[:, unit]
+        flipped = sum_softplus(inputs + change[:, np.newaxis] * two.blocks[0].weights[unit])
+        result[:, k] = -np.logaddexp(0.0, change * two.even_bias[unit] + flipped - log_f)
+    return result
+
+
+def _terms(model: Model) -> int:
+    """Terms that one unit's conditional probability adds up, roughly."""
+    if model.mrf.bipartite is not None:
+        return max(1, model.mrf.n_units - model.n_visible)
+    return model.n_visible * model.units[0].n_states
+
+
+def _suspect(
+    readings: Sequence[Reading], gains: Sequence[Floats], own: float, independent: float
+) -> Reading | None:
+    """The reading that is better by far, None if there is none.
+
+    Gains are counted in shares of what independent units with the data's rates have. The least unusual mistake is named
+    that explains most of what can be gained.
+    """
+    means = np.array([gain.mean() for gain in gains])
+    for rank in sorted({reading.rank for reading in readings}):
+        group = [k for k, reading in enumerate(readings) if reading.rank == rank]
+        best = max(group, key=lambda k: means[k])
+        if means[best] < _MOST * means.max():
+            continue
+        for k in group:
+            if _errors_above(gains[best] - gains[k]) > _AS_GOOD:
+                continue
+            least = readings[k].least_gain(own < independent)
+            if means[k] > least * abs(independent) and _errors_above(gains[k]) > _SIGNIFICANT:
+                return readings[k]
+    return None
+
+
+def _independent(states: Bits, n_states: int) -> float:
+    """Mean log probability of the states under independent units with their own rates."""
+    rates = np.stack([(states == state).mean(axis=0) for state in range(n_states)])
+    return float(np.sum(rates * np.log(np.maximum(rates, 1e-300))))
+
+
+def _errors_above(differences: Floats) -> float:
+    """The mean in standard errors; 0 where it is 0."""
+    mean = float(differences.mean())
+    if mean == 0.0 or len(differences) < 2:
+        return 0.0
+    return mean / max(float(differences.std(ddof=1)) / len(differences) ** 0.5, 1e-12 * abs(mean))
