@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.backend import Backend, PreparedPath, Tile
 from meltpoint.annealing.fused import FusedBackend
+from meltpoint.annealing.graph_backend import GraphBackend
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import Precision, check_precision
 from meltpoint.annealing.reference import ReferenceBackend
@@ -23,7 +24,7 @@ from meltpoint.models.blocks import Segment
 from meltpoint.records import short_repr
 from meltpoint.units.unit import Bits, Floats
 
-BACKENDS: tuple[Backend, ...] = (FusedBackend(), ReferenceBackend())
+BACKENDS: tuple[Backend, ...] = (FusedBackend(), GraphBackend(), ReferenceBackend())
 """In the order in which they are asked whether they support a path."""
 
 TILE = 128
@@ -83,7 +84,7 @@ def anneal(
     compile_kernels(prepared, progress)
     steps = sum(segment.steps for segment in segments)
     tiles = _cut(n_chains, threads, tile)
-    state = np.array(state, np.uint8)
+    state = np.array(state, prepared.path.target.dtype)
     cumulative, finished = np.zeros((n_chains, len(segments))), np.zeros(n_chains, np.bool_)
     done = np.zeros(len(tiles), np.int64)  # chain-steps; each tile writes its own entry
     stop = Event()

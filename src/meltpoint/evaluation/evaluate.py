@@ -78,7 +78,8 @@ def evaluate(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN, or an object of another library that `from_object` reads.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph; or an object of another library that
+        `from_object` reads.
     test
         Test examples (example, visible unit): an array, a tensor, a sparse matrix or a data frame.
     train

@@ -278,7 +278,9 @@ def _refuse_unused(options: ObjectOptions, kind: _Kind) -> None:
 def _unknown(x: Any) -> InputError:  # noqa: ANN401
     """The error for an object that is no model, with what to do for the likely ones."""
     name = type(x).__name__
-    expected = "an RBM, a DBM or a DBN, or an object of another library that from_object reads"
+    expected = (
+        "a model, such as an RBM or an Ising model, or an object of another library that from_object reads"
+    )
     if isinstance(x, str | os.PathLike):
         return InputError(
             found=f"a path, {os.fspath(x)!r}, in place of a model",
