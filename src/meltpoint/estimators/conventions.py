@@ -23,10 +23,11 @@ from meltpoint.units.unit import Bits, Floats
 
 _SIGNIFICANT = 4.0  # standard errors, of differences between readings on the same examples and units
 _AS_GOOD = 3.0  # standard errors within which the more usual mistake is named
+_POOR = 0.85  # share of the log pseudo-likelihood of independent units from which on a model is no better
 _MOST = 0.6  # share of the largest gain that the least unusual mistake must explain
 _UNITS = 64  # whose conditional probabilities are taken
-_EXAMPLES = 1000
-_WORK = 2_000_000  # terms to add up for one reading: some hundredths of a second
+_FEWEST, _EXAMPLES = 8, 1000
+_WORK = 4_000_000  # terms to add up for one reading: some hundredths of a second
 
 
 @dataclass(frozen=True)
@@ -98,27 +99,41 @@ def check_conventions(model: ModelLike, data: ArrayLike, *, seed: int = 0) -> Co
         return None
     states = model.encode(data, "data")
     rng = np.random.default_rng(seed)
-    units = np.sort(rng.permutation(model.n_visible)[:_UNITS])
-    size = int(np.clip(_WORK // (len(units) * _terms(model)), 8, _EXAMPLES))
+    n_states = model.units[0].n_states
+    units = np.sort(rng.permutation(model.n_visible)[: _UNITS if n_states == 2 else _UNITS // 4])
+    size = int(np.clip(_WORK // _terms(model, len(units)), _FEWEST, _EXAMPLES))
     chosen = states[np.sort(rng.permutation(len(states))[:size])]
-    own = conditional_log_probs(model, chosen, units)
-    others = [conditional_log_probs(reading.model(), chosen, units) for reading in readings]
-    scale = model.n_visible / len(units)
-    per_example = scale * own.sum(axis=1)
-    gains = [scale * (other - own).sum(axis=1) for other in others]
-    found = _suspect(
-        readings, gains, float(per_example.mean()), _independent(states, model.units[0].n_states)
-    )
+    own = conditional_log_probs(model, chosen, units).sum(axis=1)
+    gains = [_under(reading, model, chosen, units).sum(axis=1) - own for reading in readings]
+    # Per example, as if all units had been taken.
+    scale = model.n_visible / (model.n_visible if _is_visible(model) else len(units))
+    own, gains = scale * own, [scale * gain for gain in gains]
+    found = _suspect(readings, gains, float(own.mean()), _independent(states, n_states))
     by_name = {reading.name: float(gain.mean()) for reading, gain in zip(readings, gains, strict=True)}
     if found is None:
-        return ConventionCheck(float(per_example.mean()), by_name)
-    return ConventionCheck(float(per_example.mean()), by_name, found.name, found.meaning, found.remedy)
+        return ConventionCheck(float(own.mean()), by_name)
+    return ConventionCheck(float(own.mean()), by_name, found.name, found.meaning, found.remedy)
 
 
-def conditional_log_probs(model: Model, states: Bits, units: NDArray[np.integer]) -> Floats:
-    """Log probability (example, unit) of the states of some visible units, each given all other visible units."""
+def _under(reading: Reading, model: Model, states: Bits, units: NDArray[np.integer]) -> Floats:
+    """Log probabilities of units given the others under another reading."""
+    other = model if reading.model is None else reading.model()
+    renumbered = states if reading.states is None else reading.states[states]
+    return conditional_log_probs(other, renumbered, units, reading.scale)
+
+
+def conditional_log_probs(
+    model: Model, states: Bits, units: NDArray[np.integer], scale: float = 1.0
+) -> Floats:
+    """Log probability (example, unit) of the states of visible units, each given all other visible units.
+
+    Of a model without hidden units those of all units, in the order of its Markov random field; `scale` multiplies
+    their inputs. Of others those of `units`.
+    """
+    if _is_visible(model):
+        return _given_all(model, states, scale)
     two = model.mrf.bipartite
-    if two is not None and model.undirected is model and len(two.blocks) == 1:
+    if two is not None and len(two.blocks) == 1 and two.n_even == model.n_visible:
         return _two_sided(two, states, units)
     n_states = model.units[0].n_states
     log_f = model.log_f(model.decode(states))
@@ -129,6 +144,24 @@ def conditional_log_probs(model: Model, states: Bits, units: NDArray[np.integer]
             changed[:, unit] = (changed[:, unit] + step) % n_states
             ratios[step - 1, :, k] = model.log_f(model.decode(changed)) - log_f
     return -np.logaddexp(0.0, np.logaddexp.reduce(ratios, axis=0))
+
+
+def _is_visible(model: Model) -> bool:
+    """Whether all units are visible, so that the inputs of a block are what is needed."""
+    return model.undirected is model and model.mrf.n_units == model.n_visible
+
+
+def _given_all(model: Model, states: Bits, scale: float) -> Floats:
+    """Log probability (example, unit) of all units, block by block."""
+    mrf = model.mrf
+    layout = getattr(mrf, "layout", None)
+    ordered = states if layout is None else states[:, layout.order]
+    parts = []
+    for block in mrf.unit_blocks:
+        inputs = scale * mrf.inputs(block, ordered)
+        own = block.unit.log_weight(ordered[:, block.columns], inputs)
+        parts.append(own - block.unit.log_partition(inputs))
+    return np.concatenate(parts, axis=1)
 
 
 def _two_sided(two: Bipartite, states: Bits, units: NDArray[np.integer]) -> Floats:
@@ -143,11 +176,12 @@ def _two_sided(two: Bipartite, states: Bits, units: NDArray[np.integer]) -> Floa
     return result
 
 
-def _terms(model: Model) -> int:
-    """Terms that one unit's conditional probability adds up, roughly."""
-    if model.mrf.bipartite is not None:
-        return max(1, model.mrf.n_units - model.n_visible)
-    return model.n_visible * model.units[0].n_states
+def _terms(model: Model, n_units: int) -> int:
+    """Terms that the conditional probabilities of an example add up, roughly."""
+    n_states = model.units[0].n_states
+    if _is_visible(model):
+        return model.n_visible * n_states * min(model.n_visible, _UNITS)
+    return n_units * n_states * max(1, model.mrf.n_units - model.n_visible)
 
 
 def _suspect(
@@ -167,7 +201,7 @@ def _suspect(
         for k in group:
             if _errors_above(gains[best] - gains[k]) > _AS_GOOD:
                 continue
-            least = readings[k].least_gain(own < independent)
+            least = readings[k].least_gain(own < _POOR * independent)
             if means[k] > least * abs(independent) and _errors_above(gains[k]) > _SIGNIFICANT:
                 return readings[k]
     return None

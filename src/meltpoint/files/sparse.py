@@ -73,6 +73,12 @@ def read_scipy_sparse(path: Path, names: list[str]) -> NDArray[Any]:
     with reading(path, f"{Format.NPZ.value} of a sparse matrix"):
         format = label.item()
         format = format.decode("ascii") if isinstance(format, bytes) else str(format)
+        if format not in ("csr", "csc", "coo"):
+            raise InputError(
+                found=f"a sparse matrix in the format {format!r} in {path}",
+                expected="csr, csc or coo",
+                remedy="save it with scipy.sparse.save_npz(path, matrix.tocsr())",
+            )
         shape = tuple(int(length) for length in arrays["shape"])
         values = arrays["data"]
         first, second = (arrays[name].astype(np.int64) for name in kind)
@@ -85,12 +91,6 @@ def read_scipy_sparse(path: Path, names: list[str]) -> NDArray[Any]:
             return columns_written_out(shape[::-1], first, second, values).T
         if format == "csc":
             return columns_written_out(shape, first, second, values)
-        if format != "coo":
-            raise InputError(
-                found=f"a sparse matrix in the format {format!r} in {path}",
-                expected="csr, csc or coo",
-                remedy="save it with scipy.sparse.save_npz(path, matrix.tocsr())",
-            )
         if first.size != values.size or second.size != values.size or (first < 0).any() or (second < 0).any():
             raise ValueError("a sparse matrix has not a place for each number")
         dense = np.zeros(shape, values.dtype)

@@ -7,8 +7,12 @@ lists the readings that are plausible for it (`Model.other_readings`), the most 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.models.blocks import Sparse
 from meltpoint.units import Unit
 from meltpoint.units.unit import Floats
 
@@ -16,28 +20,36 @@ if TYPE_CHECKING:
     from meltpoint.models.model import Model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reading:
-    """A convention by name, what it means in words, what to do if it is the right one, and the model it makes.
+    """A convention by name, what it means in words, and what to do if it is the right one.
 
-    `rank` says how unusual it is: 0 for an exchange or a sign, 1 for other units, 2 for other units on one side.
+    It is another model (`model` makes it, None is the same one), the same with all inputs times `scale`, or with other
+    numbers for the states: state s of the data is state states[s] of the model. `rank` says how unusual it is, from 0 on;
+    `effect` whether it makes the units' inputs larger or smaller.
     """
 
     name: str
     meaning: str
     remedy: str
-    model: "Callable[[], Model]"
+    model: "Callable[[], Model] | None" = None
+    scale: float = 1.0
+    states: NDArray[np.uint8] | None = None
     rank: int = 0
 
-    def least_gain(self, is_poor: bool) -> float:
-        """How much better it must be before it is suspected, for a model that is worse than independent units or not.
+    effect: Literal["none", "sharper", "flatter"] = "none"
 
-        In shares of their log pseudo-likelihood. Other units make a model sharper or flatter, which is better for every
-        model that was trained too little or too much: so they need more.
+    def least_gain(self, is_poor: bool) -> float:
+        """How much better it must be before it is suspected, for a model that is not better than independent units or is.
+
+        In shares of their log pseudo-likelihood. A reading that makes the model sharper is better for many models that
+        were trained too little: it needs much where the model is good as it is.
         """
-        if self.rank == 0:
+        if self.effect == "none":
             return 0.001
-        return 0.02 if is_poor else 0.3
+        if is_poor:
+            return 0.02
+        return 0.3 if self.effect == "sharper" else 0.04
 
 
 def rbm_readings(
@@ -61,6 +73,7 @@ def rbm_readings(
             "sign", "all parameters have the other sign", "negate all parameters", partial(same, -w, -a, -b)
         )
     ]
+    all_spins = own == ("spin", "spin")
     if w.shape[0] == w.shape[1]:
         readings += [
             Reading(
@@ -82,18 +95,20 @@ def rbm_readings(
                 partial(same, w.T, b, a),
             ),
         ]
-    for visible, hidden in _UNITS:
-        if (visible, hidden) != own:
-            readings.append(
-                Reading(
-                    visible if visible == hidden else f"{visible}, {hidden}",
-                    f"the parameters are for {_values(visible, hidden)}",
-                    f"make the model with visible={visible!r}, hidden={hidden!r}",
-                    partial(with_units(visible, hidden), w, a, b),
-                    rank=1 if visible == hidden else 2,
-                )
-            )
-    return readings
+    others = [
+        Reading(
+            visible if visible == hidden else f"{visible}, {hidden}",
+            f"the parameters are for {_values(visible, hidden)}",
+            f"make the model with visible={visible!r}, hidden={hidden!r}",
+            partial(with_units(visible, hidden), w, a, b),
+            rank=2 if visible != hidden else 0 if all_spins else 1,
+            effect="flatter" if all_spins else "sharper",
+        )
+        for visible, hidden in _UNITS
+        if (visible, hidden) != own
+    ]
+    # A flatter model is rarely better unless it is right.
+    return [*others, *readings] if all_spins else [*readings, *others]
 
 
 _UNITS = (("spin", "spin"), ("bernoulli", "bernoulli"), ("spin", "bernoulli"), ("bernoulli", "spin"))
@@ -104,3 +119,87 @@ def _values(visible: str, hidden: str) -> str:
     if visible == hidden:
         return f"units that are {_VALUES[visible]}"
     return f"visible units that are {_VALUES[visible]} and hidden units that are {_VALUES[hidden]}"
+
+
+def ising_readings(
+    ising: "Callable[..., Model]", couplings: Sparse, fields: Floats, units: str
+) -> list[Reading]:
+    """Other readings of an Ising model without hidden sites, which `ising` makes from couplings, fields and units."""
+    other = "bernoulli" if units == "spin" else "spin"
+    return [
+        Reading(
+            "sign", "couplings and fields have the other sign", "negate couplings and fields", scale=-1.0
+        ),
+        Reading(
+            "sign of the couplings",
+            "the couplings have the other sign",
+            "negate the couplings",
+            partial(ising, -couplings, fields, units),
+        ),
+        Reading(
+            "sign of the fields",
+            "the fields have the other sign",
+            "negate the fields",
+            partial(ising, couplings, -fields, units),
+        ),
+        Reading(
+            other,
+            f"the parameters are for sites that are {_VALUES[other]}",
+            f"make the model with units={other!r}",
+            partial(ising, couplings, fields, other),
+            rank=1 if other == "spin" else 0,
+            effect="sharper" if other == "spin" else "flatter",
+        ),
+        Reading(
+            "pairs once",
+            "the couplings are those of a sum over all i and j, in which every pair counts twice",
+            "double the couplings",
+            partial(ising, couplings * 2.0, fields, units),
+            rank=1,
+            effect="sharper",
+        ),
+        Reading(
+            "pairs twice",
+            "every pair was counted twice",
+            "halve the couplings",
+            partial(ising, couplings * 0.5, fields, units),
+            rank=1,
+            effect="flatter",
+        ),
+    ]
+
+
+GAP_FIRST, GAP_LAST, CCM = "-ACDEFGHIKLMNPQRSTVWY", "ACDEFGHIKLMNPQRSTVWY-", "ARNDCQEGHILKMFPSTWYV-"
+"""Orders of the states of protein models: adabmDCA's, the one with the gap last, CCMpred's."""
+
+
+def potts_readings(q: int, negated: "Callable[[], Model] | None" = None) -> list[Reading]:
+    """Other readings of a model of sites with q states each; `negated` makes the one with the other sign."""
+    sign = Reading(
+        "sign",
+        "couplings and fields have the other sign",
+        "negate all parameters",
+        negated,
+        scale=1.0 if negated else -1.0,
+    )
+    numbers = np.arange(q)
+    readings = [sign]
+    for name, meaning, step in (
+        ("gap last", "the model's states are numbered one lower than the data's, the first one last", -1),
+        ("gap first", "the model's states are numbered one higher than the data's, the last one first", 1),
+    ):
+        remedy = f"renumber the data: (x {'-' if step < 0 else '+'} 1) % {q}"
+        if q == len(GAP_FIRST):
+            letters = GAP_LAST if step < 0 else GAP_FIRST
+            remedy += f"; of sequences, read them with alphabet={letters!r}"
+        readings.append(Reading(name, meaning, remedy, states=((numbers + step) % q).astype(np.uint8)))
+    if q == len(GAP_FIRST):
+        for name, data, model in (
+            ("CCMpred's order", GAP_FIRST, CCM),
+            ("alphabetical order", CCM, GAP_FIRST),
+        ):
+            states = np.array([model.index(letter) for letter in data], np.uint8)
+            meaning = f"the model's states are in the order {model} and the data's in the order {data}"
+            remedy = f"read the sequences with alphabet={model!r}"
+            readings.append(Reading(name, meaning, remedy, states=states))
+    return readings
