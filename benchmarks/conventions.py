@@ -80,7 +80,7 @@ def spins_of(model: mp.RBM) -> mp.RBM:
 def trained(train: NDArray[np.integer], hidden: int, rng: np.random.Generator) -> tuple[str, mp.RBM]:
     """A model as users have it: trained by this library or by scikit-learn for as long as it needs."""
     seed = int(rng.integers(2**31))
-    updates = 4000
+    updates = 3000
     if rng.random() < 0.5:
         epochs = max(1, updates * 100 // len(train))
         return "train_rbm", mp.train_rbm(train, hidden, epochs=epochs, seed=seed)

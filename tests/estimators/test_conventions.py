@@ -75,8 +75,10 @@ def test_graphs_with_mistakes():
         assert mp.check_conventions(mp.Ising(-j, -h, units), x).suspected == "sign"
         assert mp.check_conventions(mp.Ising(-j, h, units), x).suspected == "sign of the couplings"
         assert mp.check_conventions(mp.Ising(j, -h, units), x).suspected == "sign of the fields"
-        converted = x * 2 - 1 if other == "spin" else (x + 1) // 2
-        assert mp.check_conventions(mp.Ising(j, h, other), converted).suspected == units
+        model = mp.Ising(j, 0 * h, units)
+        bits = exact_samples(model)
+        converted = 2 * bits.astype(int) - 1 if other == "spin" else bits
+        assert mp.check_conventions(mp.Ising(j, 0 * h, other), converted).suspected == units
 
 
 @pytest.mark.parametrize("name", ["Potts", "Potts RBM"])

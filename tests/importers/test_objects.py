@@ -218,8 +218,11 @@ def test_pgmpy(is_factor_graph):
         Factor(["z"], [2], [0.5, 2]),
         Factor(["x", "z"], [2, 2], [1, 2, 3, 4]),
     ]
-    nodes = ["x", "y", "z"] + (factors if is_factor_graph else [])
-    model = mp.from_object(Network(nodes, factors))
+    network = Network(["x", "y", "z"], factors)
+    if is_factor_graph:
+        network = Network(["x", "phi_x_y", "y", "z", factors[1]], factors)
+        network.get_factor_nodes = lambda: []
+    model = mp.from_object(network)
     x = np.array(list(np.ndindex(2, 3, 2)))
     f = factors[0].values[x[:, 1], x[:, 0]] * factors[1].values[x[:, 2]] * factors[2].values[x[:, 0], x[:, 2]]
     np.testing.assert_allclose(model.log_f(x), np.log(f), rtol=0, atol=1e-12)

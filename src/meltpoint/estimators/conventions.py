@@ -23,7 +23,7 @@ from meltpoint.units.unit import Bits, Floats
 
 _SIGNIFICANT = 4.0  # standard errors, of differences between readings on the same examples and units
 _AS_GOOD = 3.0  # standard errors within which the more usual mistake is named
-_POOR = 0.85  # share of the log pseudo-likelihood of independent units from which on a model is no better
+_COLDER = 2.0  # how many times the gain of half the temperature a sharper reading must have
 _MOST = 0.6  # share of the largest gain that the least unusual mistake must explain
 _UNITS = 64  # whose conditional probabilities are taken
 _FEWEST, _EXAMPLES = 8, 1000
@@ -108,8 +108,12 @@ def check_conventions(model: ModelLike, data: ArrayLike, *, seed: int = 0) -> Co
     # Per example, as if all units had been taken.
     scale = model.n_visible / (model.n_visible if _is_visible(model) else len(units))
     own, gains = scale * own, [scale * gain for gain in gains]
-    found = _suspect(readings, gains, float(own.mean()), _independent(states, n_states))
-    by_name = {reading.name: float(gain.mean()) for reading, gain in zip(readings, gains, strict=True)}
+    found = _suspect(readings, gains, _independent(states, n_states))
+    by_name = {
+        reading.name: float(gain.mean())
+        for reading, gain in zip(readings, gains, strict=True)
+        if reading.effect != "colder"
+    }
     if found is None:
         return ConventionCheck(float(own.mean()), by_name)
     return ConventionCheck(float(own.mean()), by_name, found.name, found.meaning, found.remedy)
@@ -184,26 +188,31 @@ def _terms(model: Model, n_units: int) -> int:
     return n_units * n_states * max(1, model.mrf.n_units - model.n_visible)
 
 
-def _suspect(
-    readings: Sequence[Reading], gains: Sequence[Floats], own: float, independent: float
-) -> Reading | None:
+def _suspect(readings: Sequence[Reading], gains: Sequence[Floats], independent: float) -> Reading | None:
     """The reading that is better by far, None if there is none.
 
     Gains are counted in shares of what independent units with the data's rates have. The least unusual mistake is named
     that explains most of what can be gained.
     """
-    means = np.array([gain.mean() for gain in gains])
-    for rank in sorted({reading.rank for reading in readings}):
-        group = [k for k, reading in enumerate(readings) if reading.rank == rank]
-        best = max(group, key=lambda k: means[k])
-        if means[best] < _MOST * means.max():
+    colder = [gain for reading, gain in zip(readings, gains, strict=True) if reading.effect == "colder"]
+    means = {
+        reading: float(gain.mean())
+        for reading, gain in zip(readings, gains, strict=True)
+        if reading.effect != "colder"
+        and not (reading.effect == "sharper" and any(gain.mean() < _COLDER * cold.mean() for cold in colder))
+    }
+    by_reading = dict(zip(readings, gains, strict=True))
+    for rank in sorted({reading.rank for reading in means}):
+        group = [reading for reading in means if reading.rank == rank]
+        best = max(group, key=lambda reading: means[reading])
+        if means[best] < _MOST * max(means.values()):
             continue
-        for k in group:
-            if _errors_above(gains[best] - gains[k]) > _AS_GOOD:
+        for reading in group:
+            if _errors_above(by_reading[best] - by_reading[reading]) > _AS_GOOD:
                 continue
-            least = readings[k].least_gain(own < _POOR * independent)
-            if means[k] > least * abs(independent) and _errors_above(gains[k]) > _SIGNIFICANT:
-                return readings[k]
+            enough = means[reading] > reading.least_gain * abs(independent)
+            if enough and _errors_above(by_reading[reading]) > _SIGNIFICANT:
+                return reading
     return None
 
 

@@ -44,9 +44,9 @@ def from_pgmpy(model: Any) -> Model:  # noqa: ANN401
     cardinality: dict[Hashable, int] = {}
     for factor in factors:
         cardinality |= dict(zip(factor.scope(), map(int, factor.cardinality), strict=True))
-    # The nodes of a factor graph are variables and factors.
+    # The nodes of a factor graph are variables and factors, or names of factors.
     variables = [node for node in model.nodes() if node in cardinality]
-    lonely = [node for node in model.nodes() if node not in cardinality and not hasattr(node, "scope")]
+    lonely = [] if hasattr(model, "get_factor_nodes") else [n for n in model.nodes() if n not in cardinality]
     if lonely:
         raise InputError(
             found=f"variables without a factor: {', '.join(map(str, lonely[:5]))}",

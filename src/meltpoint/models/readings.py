@@ -25,8 +25,10 @@ class Reading:
     """A convention by name, what it means in words, and what to do if it is the right one.
 
     It is another model (`model` makes it, None is the same one), the same with all inputs times `scale`, or with other
-    numbers for the states: state s of the data is state states[s] of the model. `rank` says how unusual it is, from 0 on;
-    `effect` whether it makes the units' inputs larger or smaller.
+    numbers for the states: state s of the data is state states[s] of the model. `rank` says how unusual it is, from 0
+    on; `effect` what it does to the units' inputs. A sharper reading, with larger inputs, is better for every model that
+    was trained too little. So it is held against the same model at half the temperature, "colder", which is no
+    convention.
     """
 
     name: str
@@ -37,19 +39,12 @@ class Reading:
     states: NDArray[np.uint8] | None = None
     rank: int = 0
 
-    effect: Literal["none", "sharper", "flatter"] = "none"
+    effect: Literal["none", "sharper", "flatter", "colder"] = "none"
 
-    def least_gain(self, is_poor: bool) -> float:
-        """How much better it must be before it is suspected, for a model that is not better than independent units or is.
-
-        In shares of their log pseudo-likelihood. A reading that makes the model sharper is better for many models that
-        were trained too little: it needs much where the model is good as it is.
-        """
-        if self.effect == "none":
-            return 0.001
-        if is_poor:
-            return 0.02
-        return 0.3 if self.effect == "sharper" else 0.04
+    @property
+    def least_gain(self) -> float:
+        """How much better it must be before it is suspected, in shares of what independent units have."""
+        return 0.001 if self.effect == "none" else 0.02
 
 
 def rbm_readings(
@@ -74,6 +69,8 @@ def rbm_readings(
         )
     ]
     all_spins = own == ("spin", "spin")
+    if not all_spins:
+        readings.append(Reading("colder", "", "", partial(same, 2 * w, 2 * a, 2 * b), effect="colder"))
     if w.shape[0] == w.shape[1]:
         readings += [
             Reading(
