@@ -19,8 +19,8 @@ import scipy.sparse
 import meltpoint as mp
 from attack.campaign import Campaign
 from attack.command import LARGEST, run
-from meltpoint.errors import SystemFailure
 from meltpoint.datasets import read as read_data
+from meltpoint.errors import SystemFailure
 from meltpoint.files.arrays import read_array
 from meltpoint.files.models import read_note
 from meltpoint.runs.chunks import read_sealed, write_sealed
