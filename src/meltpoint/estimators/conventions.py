@@ -99,7 +99,7 @@ def check_conventions(model: ModelLike, data: ArrayLike, *, seed: int = 0) -> Co
         return None
     states = model.encode(data, "data")
     rng = np.random.default_rng(seed)
-    n_states = model.units[0].n_states
+    n_states = _n_states(model)
     units = np.sort(rng.permutation(model.n_visible)[: _UNITS if n_states == 2 else _UNITS // 4])
     size = int(np.clip(_WORK // _terms(model, len(units)), _FEWEST, _EXAMPLES))
     chosen = states[np.sort(rng.permutation(len(states))[:size])]
@@ -139,7 +139,7 @@ def conditional_log_probs(
     two = model.mrf.bipartite
     if two is not None and len(two.blocks) == 1 and two.n_even == model.n_visible:
         return _two_sided(two, states, units)
-    n_states = model.units[0].n_states
+    n_states = _n_states(model)
     log_f = model.log_f(model.decode(states))
     ratios = np.zeros((n_states - 1, len(states), len(units)))
     for k, unit in enumerate(units):
@@ -148,6 +148,13 @@ def conditional_log_probs(
             changed[:, unit] = (changed[:, unit] + step) % n_states
             ratios[step - 1, :, k] = model.log_f(model.decode(changed)) - log_f
     return -np.logaddexp(0.0, np.logaddexp.reduce(ratios, axis=0))
+
+
+def _n_states(model: Model) -> int:
+    """Number of states of a visible unit; models of real numbers have no other readings."""
+    n_states = model.units[0].n_states
+    assert n_states is not None, "only models of states have other readings"
+    return n_states
 
 
 def _is_visible(model: Model) -> bool:
@@ -182,7 +189,7 @@ def _two_sided(two: Bipartite, states: Bits, units: NDArray[np.integer]) -> Floa
 
 def _terms(model: Model, n_units: int) -> int:
     """Terms that the conditional probabilities of an example add up, roughly."""
-    n_states = model.units[0].n_states
+    n_states = _n_states(model)
     if _is_visible(model):
         return model.n_visible * n_states * min(model.n_visible, _UNITS)
     return n_units * n_states * max(1, model.mrf.n_units - model.n_visible)

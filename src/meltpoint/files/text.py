@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,8 +76,8 @@ def _parse(file: TextIO, path: Path, *, skip_words: bool) -> Table:
     return Table(values, tuple(all_names[k] for k in kept) if names else None, words)
 
 
-def _decoded(file: io.BufferedIOBase) -> TextIO:  # pyright: ignore[reportGeneralTypeIssues]
-    return io.TextIOWrapper(file, encoding="utf-8-sig")  # pyright: ignore[reportArgumentType]
+def _decoded(file: BinaryIO) -> TextIO:
+    return io.TextIOWrapper(file, encoding="utf-8-sig")
 
 
 def _layout(file: TextIO, path: Path) -> _Layout:

@@ -205,7 +205,7 @@ def counts_rows(column: NDArray[Any]) -> bool:
 
 def _without_one_hot(array: NDArray[Any], width: int, unit: Unit) -> NDArray[Any]:
     """States (example, unit) of units with q > 2 states that are given as q columns each, of which one is on."""
-    q = getattr(unit, "n_states", 2)
+    q = unit.n_states or 0  # real numbers have none
     if q <= 2 or array.ndim not in (2, 3) or array.dtype.kind not in "biuf" or not len(array):
         return array
     if array.shape[1:] not in ((width * q,), (width, q)):
