@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from meltpoint.estimators.sampling import sample, sample_annealing_model
     from meltpoint.evaluation.evaluate import evaluate
     from meltpoint.evaluation.stored import merge_runs, read_run
-    from meltpoint.files.models import load, save
+    from meltpoint.files.models import save
+    from meltpoint.importers.load import load
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
     from meltpoint.models.rbm import RBM
@@ -56,7 +57,7 @@ _HOMES = {
     "evaluate": "evaluation.evaluate",
     "merge_runs": "evaluation.stored",
     "read_run": "evaluation.stored",
-    "load": "files.models",
+    "load": "importers.load",
     "save": "files.models",
     "DBM": "models.dbm",
     "DBN": "models.dbn",

@@ -62,9 +62,9 @@ def detect(path: Path) -> Format:
         return Format.IDX
     if head.startswith((_HDF5, b"MATLAB 7.3")) or head[512:520] == _HDF5:
         raise InputError(
-            found=f"{path}, a MATLAB 7.3 (HDF5) file",
-            expected="a .mat file of version 7 or older",
-            remedy="save it again in MATLAB with save(..., '-v7'), or as .npz from h5py",
+            found=f"{path}, {'a MATLAB 7.3 (HDF5)' if head.startswith(b'MATLAB') else 'an HDF5'} file",
+            expected="data in a .npy, .npz, .csv or .mat file of version 7 or older",
+            remedy="save(..., '-v7') in MATLAB, numpy.save from h5py; models in HDF5 are read by mp.load",
         )
     if head[124:128] in _MAT5:
         return Format.MAT

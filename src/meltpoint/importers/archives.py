@@ -2,7 +2,6 @@
 
 from meltpoint.errors import InputError
 from meltpoint.files import mat, npz
-from meltpoint.files.formats import Format, detect
 from meltpoint.importers import named_arrays
 from meltpoint.importers.options import Options
 from meltpoint.importers.source import Source
@@ -12,11 +11,17 @@ NAME = ".npz or .mat file with named arrays"
 OPTIONS = named_arrays.OPTIONS
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_MAT5 = (b"\x00\x01IM", b"\x01\x00MI")
+
+
+def is_mat(source: Source) -> bool:
+    """Whether it is a .mat file, not packed in another."""
+    return source.content is None and source.head[124:128] in _MAT5
 
 
 def recognises(source: Source) -> bool:
     """Any zip file, and MATLAB's: zips with a layout of their own are asked first."""
-    return source.head.startswith(_ZIP) or (source.content is None and detect(source.path) is Format.MAT)
+    return source.head.startswith(_ZIP) or is_mat(source)
 
 
 def read(source: Source, options: Options) -> Model:

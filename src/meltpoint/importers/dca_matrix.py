@@ -1,4 +1,4 @@
-"""DCATools' matrix: a text table with a row J(ia, jb) for every site and state, and the fields h(jb) as its last row."""
+"""DCATools' matrix: a text table with a row J(ia, jb) for every site and state, the fields h(jb) as its last row."""
 
 import math
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from meltpoint.errors import InputError
 from meltpoint.files import mat, models, npz
 from meltpoint.files.bounded import reading
-from meltpoint.files.formats import Format, detect
+from meltpoint.files.formats import detect
 from meltpoint.importers import (
     archives,
     bqm,
@@ -34,8 +34,15 @@ from meltpoint.models import Model
 class Importer(Protocol):
     """What the file of each format has."""
 
-    NAME: str
-    OPTIONS: Collection[str]
+    @property
+    def NAME(self) -> str:  # noqa: N802
+        """What the format is called in messages."""
+        ...
+
+    @property
+    def OPTIONS(self) -> Collection[str]:  # noqa: N802
+        """Options that say something about the format."""
+        ...
 
     def recognises(self, source: Source, /) -> bool:
         """Whether the content is of this format."""
@@ -106,7 +113,8 @@ def load(path: str | os.PathLike[str], **options: Any) -> Model:  # noqa: ANN401
         importer = recognised(source)
     if importer is None:
         raise _unknown(source)
-    refuse_unused(told, {*importer.OPTIONS, "member"}, f"{source.name}, {importer.NAME}")
+    used = importer.OPTIONS if told.member is None else {*importer.OPTIONS, "member"}
+    refuse_unused(told, used, f"{source.name}, {importer.NAME}")
     with reading(source.path, importer.NAME):
         return importer.read(source, told)
 
@@ -121,8 +129,7 @@ def _is_own(source: Source) -> bool:
         return False
     if source.head.startswith(b"PK\x03\x04"):
         return "meltpoint_kind" in npz.entry_names(source.path)
-    is_mat = source.head[124:128] in (b"\x00\x01IM", b"\x01\x00MI") and detect(source.path) is Format.MAT
-    names = set(mat.variable_names(source.path)) if is_mat else set()
+    names = set(mat.variable_names(source.path)) if archives.is_mat(source) else set()
     return names >= _OWN_MAT and "hidpen" not in names
 
 
@@ -166,7 +173,7 @@ def _unknown(source: Source) -> InputError:
         try:
             format = detect(source.path)
         except InputError as problem:
-            return problem
+            return InputError(found=problem.found, expected=_MODELS, remedy=problem.remedy)
         found = f"{source.name}, a {format.value}"
     else:
         found = f"{source.name}, packed data of unknown format"

@@ -134,7 +134,8 @@ def _choose(
         raise InputError(
             found=f"{found} in {source.name} with the arrays {', '.join(arrays)}",
             expected="weights, visible_bias and hidden_bias (or W, b, c)",
-            remedy="name the arrays, mp.load(path, weights=…, visible_bias=…, hidden_bias=…); are model and data swapped?",
+            remedy="name the arrays, mp.load(path, weights=…, visible_bias=…, hidden_bias=…); or are model and data "
+            "swapped?",
         )
     return chosen["weights"], chosen["visible_bias"], chosen["hidden_bias"]  # pyright: ignore
 

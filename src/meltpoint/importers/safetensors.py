@@ -1,5 +1,6 @@
 """Safetensors: u64 length of the header, a JSON header {name: {dtype, shape, data_offsets}}, and the bytes of the
-arrays."""
+arrays.
+"""
 
 import json
 import math
