@@ -56,11 +56,11 @@ def ising(
 def potts(source: Source, pairs: Pairs, fields: NDArray[Any], options: Options) -> Model:
     """A Potts model with fields (site, state), in the gauge that was asked for."""
     check_size(source, len(fields))
-    fields = _floats(fields)
+    fields, constant = _floats(fields), 0.0
     if options.gauge is not None:
-        pairs, fields = zero_sum(pairs, fields)
+        pairs, fields, constant = zero_sum(pairs, fields)
     with named(source):
-        return models.Potts(pairs, fields)
+        return models.Potts(pairs, fields, constant=constant)
 
 
 def factor_graph(
@@ -72,21 +72,24 @@ def factor_graph(
         return models.FactorGraph(cardinalities, factors)
 
 
-def zero_sum(pairs: Pairs, fields: Floats) -> tuple[Pairs, Floats]:
-    """The same distribution with couplings whose rows and columns, and fields whose states, sum to zero.
+def zero_sum(pairs: Pairs, fields: Floats) -> tuple[Pairs, Floats, float]:
+    """The same log f with couplings whose rows and columns, and fields whose states, sum to zero, and a constant.
 
-    >>> pairs, fields = zero_sum({(0, 1): np.array([[1.0, 0.0], [0.0, 0.0]])}, np.zeros((2, 2)))
-    >>> pairs[0, 1].tolist(), fields.tolist()
-    ([[0.25, -0.25], [-0.25, 0.25]], [[0.25, -0.25], [0.25, -0.25]])
+    >>> pairs, fields, constant = zero_sum({(0, 1): np.array([[1.0, 0.0], [0.0, 0.0]])}, np.zeros((2, 2)))
+    >>> pairs[0, 1].tolist(), fields.tolist(), constant
+    ([[0.25, -0.25], [-0.25, 0.25]], [[0.25, -0.25], [0.25, -0.25]], 0.25)
     """
     fields = fields.copy()
+    constant = 0.0
     moved: Pairs = {}
     for (i, j), table in pairs.items():
         rows, columns = table.mean(axis=1, keepdims=True), table.mean(axis=0, keepdims=True)
         moved[i, j] = table - rows - columns + table.mean()
         fields[i] += rows[:, 0]
         fields[j] += columns[0]
-    return moved, fields - fields.mean(axis=1, keepdims=True)
+        constant -= float(table.mean())
+    means = fields.mean(axis=1, keepdims=True)
+    return moved, fields - means, constant + float(means.sum())
 
 
 def reordered(

@@ -59,7 +59,7 @@ _LETTERS = {frozenset("bc"): ("b", "c"), frozenset("ab"): ("a", "b")}
 _FIXED = {"vishid": "visible-hidden", "components_": "hidden-visible"}
 """Weights whose axes are known from their name."""
 
-_COUPLINGS, _FIELDS = ("j", "couplings"), ("h", "fields")
+_COUPLINGS, _FIELDS = ("j", "couplings", "coupling_matrix"), ("h", "fields", "bias")
 
 
 def model(source: Source, arrays: Mapping[str, NDArray[Any]], options: Options) -> Model:

@@ -95,8 +95,17 @@ def read_opcodes(
         elif name == "BUILD" and len(stack) > 1 and type(stack[-2]) is dict:
             stack.pop()  # attributes of an OrderedDict: the versions of a model's layers
         else:
-            raise Refused(f"an instruction {name}")
+            raise Refused(_what(name, stack))
     raise ValueError("it ends too early")
+
+
+def _what(name: str, stack: list[Any]) -> str:
+    """What an instruction would have made, in words."""
+    if name in ("NEWOBJ", "NEWOBJ_EX", "BUILD", "INST", "OBJ"):
+        known = [item for item in stack[-3:] if isinstance(item, Global)]
+        if known:
+            return f"an object of class {known[0].module}.{known[0].name}"
+    return f"an instruction {name}"
 
 
 def _top(stack: list[Any], count: int) -> list[Any]:
