@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.errors import InputError, Progress
 from meltpoint.models import checks
 from meltpoint.models.blocks import RaiseStart, Segment
+from meltpoint.models.factors import Factors
 from meltpoint.models.log_f import SAMPLES, LogF
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.units import BERNOULLI, Unit, two_state
@@ -106,6 +107,14 @@ class Model(ABC):
         parts = [examples[low : low + _ROWS] for low in range(0, max(1, len(examples)), _ROWS)]
         return LogF.exact(np.concatenate([self.log_f(part) for part in parts]))
 
+    def as_factors(self) -> Factors:
+        """Cardinalities of all units, visible units first, factors (scope, log values), and a constant of log f."""
+        raise InputError(
+            found=f"{self!r}, which cannot be written as a list of factors",
+            expected="an undirected model of units with finitely many states",
+            remedy="take the undirected part of a model with directed layers, model.undirected",
+        )
+
     # Annealing.
 
     @property
@@ -131,6 +140,10 @@ class Model(ABC):
         """Visible states (chain, visible unit) of a sample of the Markov random field."""
         del generator
         return state[:, : self.n_visible]
+
+    def visible_means(self, state: Bits, generator: np.random.Generator) -> NDArray[Any]:
+        """Visible states (chain, visible unit), or probabilities of them: what a unit's `bias_from_sample` takes."""
+        return self.mrf.state_means(state, generator)[:, : self.n_visible]
 
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
         """Log odds (chain, visible unit) of state 1, given a draw of the units that make visible units independent."""
@@ -169,7 +182,7 @@ class Model(ABC):
         """Parameters by the names they have in a file."""
         raise InputError(
             found=f"{self!r}, a kind of model that has no file format",
-            expected="an RBM, a DBM or a DBN",
+            expected="one of the library's own models",
             remedy="save its arrays with numpy.savez",
         )
 

@@ -17,6 +17,8 @@ from meltpoint.units.unit import Bits, Floats
 
 if TYPE_CHECKING:
     from meltpoint.models.bipartite import Bipartite
+    from meltpoint.models.factor_tables import FactorTables
+    from meltpoint.models.pairwise import Pairwise
 
 
 class MarkovRandomField(ABC):
@@ -53,6 +55,16 @@ class MarkovRandomField(ABC):
     @property
     def bipartite(self) -> "Bipartite | None":
         """The same field as Bernoulli units on two sides, if it is one."""
+        return None
+
+    @property
+    def pairwise(self) -> "Pairwise | None":
+        """The same field, but for a constant, as a graph of sites of one number of states, if it is one."""
+        return None
+
+    @property
+    def factor_tables(self) -> "FactorTables | None":
+        """The same field, but for a constant, as tables of factors of any order, if it is given so."""
         return None
 
     @property

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.errors import InputError
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
+from meltpoint.models.factors import Factors, layered_factors
 from meltpoint.models.model import Arrays, Model, Uniforms, two_sided_base
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.models.two_layer import TwoLayer, with_hidden_bits
@@ -159,6 +160,10 @@ class RBM(Model):
                 remedy="use raise_log_prob for a conservative estimate",
             )
         return self.bipartite.lowest_even_log_odds(state, uniforms)
+
+    def as_factors(self) -> Factors:
+        """Cardinalities of visible, then hidden units, factors (scope, log values), and a constant."""
+        return layered_factors([self.weights], [self.visible_bias, self.hidden_bias], self.units)
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         """Inputs of independent units on the two sides, written for the bits of two-state units."""
