@@ -2,8 +2,8 @@
 
     python tests/importers/make_files.py tests/importers/files
 
-needs torch, rbms, skops, scikit-learn, safetensors, dimod, pgmpy, adabmDCA and h5py; what is missing is left out and said so.
-Beside the files it writes `expected.json`: for each file the options to load it with, states, and log f of those states.
+needs torch, rbms, skops, scikit-learn, safetensors, dimod, pgmpy, adabmDCA and h5py; what is missing is left out and
+said so. Beside the files it writes `expected.json`: for each file the options to load it with, states, and their log f.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Files of formats whose programs are not on PyPI, byte by byte as those programs write them, and log f by its definition."""
+"""Files of formats whose programs are not on PyPI, as those programs write them, and log f by its definition."""
 
 import json
 import struct

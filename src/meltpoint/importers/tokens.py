@@ -16,11 +16,11 @@ def numbers(text: bytes) -> Floats:
     if not text.strip():
         return np.empty(0)
     with warnings.catch_warnings():
-        # NumPy stops at what is no number, and only warns.
+        # Before NumPy 2.3 it stops at what is no number, and only warns.
         warnings.simplefilter("error", DeprecationWarning)
         try:
             return np.fromstring(text.decode("ascii"), sep=" ")  # pyright: ignore
-        except (DeprecationWarning, UnicodeDecodeError):
+        except (DeprecationWarning, ValueError):
             raise ValueError(f"{_first_wrong(text)!r} in place of a number") from None
 
 
