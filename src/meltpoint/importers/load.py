@@ -98,7 +98,7 @@ def load(path: str | os.PathLike[str], **options: Any) -> Model:  # noqa: ANN401
     ...     file = Path(folder) / "chain.uai"
     ...     _ = file.write_text("MARKOV 2  2 2  1  2 0 1  4  1 2 2 1")
     ...     load(file)
-    FactorGraph 2
+    FactorGraph 2, 1 factors
     """
     told = parse_options(options)
     source = open_source(Path(path))

@@ -22,8 +22,8 @@ OPTIONS = frozenset(
     {"orientation", "visible", "hidden", "weights", "visible_bias", "hidden_bias", "units", "gauge"}
 )
 
-_WEIGHTS = ("weights", "weight", "w", "weight_matrix", "vishid", "components_")
-_VISIBLE = (
+WEIGHTS = ("weights", "weight", "w", "weight_matrix", "vishid", "components_")
+VISIBLE = (
     "visible_bias",
     "visible_biases",
     "vbias",
@@ -38,7 +38,7 @@ _VISIBLE = (
     "intercept_visible_",
     "v",
 )
-_HIDDEN = (
+HIDDEN = (
     "hidden_bias",
     "hidden_biases",
     "hbias",
@@ -116,9 +116,9 @@ def _choose(
             )
     letters = next((pair for both, pair in _LETTERS.items() if both <= set(short)), None)
     known = {
-        "weights": next((short[name] for name in _WEIGHTS if name in short), None),
-        "visible_bias": next((short[name] for name in _VISIBLE if name in short), None),
-        "hidden_bias": next((short[name] for name in _HIDDEN if name in short), None),
+        "weights": next((short[name] for name in WEIGHTS if name in short), None),
+        "visible_bias": next((short[name] for name in VISIBLE if name in short), None),
+        "hidden_bias": next((short[name] for name in HIDDEN if name in short), None),
     }
     if letters and known["visible_bias"] is None and known["hidden_bias"] is None:
         known |= {"visible_bias": short[letters[0]], "hidden_bias": short[letters[1]]}
