@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from meltpoint.annealing.loop import check_threads
 from meltpoint.errors import InputError, Progress
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.models.mrf import MarkovRandomField
