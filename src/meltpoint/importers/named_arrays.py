@@ -22,36 +22,35 @@ OPTIONS = frozenset(
     {"orientation", "visible", "hidden", "weights", "visible_bias", "hidden_bias", "units", "gauge"}
 )
 
-WEIGHTS = ("weights", "weight", "w", "weight_matrix", "vishid", "components_")
+WEIGHTS = (
+    "weights",
+    "weight",
+    "w",
+    "weight_matrix",
+    "weightmatrix",
+    "vishid",
+    "components_",
+    "kernel",
+    "w_vh",
+)
 VISIBLE = (
-    "visible_bias",
-    "visible_biases",
-    "vbias",
-    "v_bias",
-    "visbias",
-    "visbiases",
-    "bias_visible",
-    "bias_v",
-    "b_v",
-    "bv",
-    "vb",
-    "intercept_visible_",
-    "v",
+    *(
+        "visible_bias",
+        "visible_biases",
+        "vbias",
+        "v_bias",
+        "v_b",
+        "b_v",
+        "bv",
+        "vb",
+        "bias_v",
+        "bias_visible",
+    ),
+    *("visbias", "visbiases", "vis_bias", "bvis", "b_vis", "intercept_visible_", "v"),
 )
 HIDDEN = (
-    "hidden_bias",
-    "hidden_biases",
-    "hbias",
-    "h_bias",
-    "hidbias",
-    "hidbiases",
-    "bias_hidden",
-    "bias_h",
-    "b_h",
-    "bh",
-    "hb",
-    "intercept_hidden_",
-    "h",
+    *("hidden_bias", "hidden_biases", "hbias", "h_bias", "h_b", "b_h", "bh", "hb", "bias_h", "bias_hidden"),
+    *("hidbias", "hidbiases", "hid_bias", "bhid", "b_hid", "intercept_hidden_", "h"),
 )
 _LETTERS = {frozenset("bc"): ("b", "c"), frozenset("ab"): ("a", "b")}
 """Visible and hidden bias where they have one letter: E = -b·v - c·h (Bengio), E = -a·v - b·h (Hinton)."""
