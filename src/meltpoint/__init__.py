@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from meltpoint.estimators.sampling import sample, sample_annealing_model
     from meltpoint.evaluation.evaluate import evaluate
     from meltpoint.evaluation.stored import merge_runs, read_run
-    from meltpoint.files.models import load
+    from meltpoint.importers.load import load
     from meltpoint.importers.objects import from_object, save
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
@@ -63,9 +63,9 @@ _HOMES = {
     "evaluate": "evaluation.evaluate",
     "merge_runs": "evaluation.stored",
     "read_run": "evaluation.stored",
-    "load": "files.models",
     "from_object": "importers.objects",
     "save": "importers.objects",
+    "load": "importers.load",
     "DBM": "models.dbm",
     "DBN": "models.dbn",
     "FactorGraph": "models.factor_graph",

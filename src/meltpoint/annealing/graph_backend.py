@@ -33,7 +33,7 @@ from meltpoint.annealing.precision import (
     check_precision,
     cut_at_model,
 )
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.streams import LANES
 from meltpoint.models.blocks import Segment
 from meltpoint.models.factor_tables import FactorTables, factors_of_pairs
 from meltpoint.units.unit import Bits, Floats

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from meltpoint.annealing.loop import check_threads
 from meltpoint.errors import InputError, Progress
 from meltpoint.importers.objects import ModelLike, from_object
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.mrf import MarkovRandomField
 

@@ -17,8 +17,9 @@ from meltpoint.models.binary_field import BinaryField
 from meltpoint.models.blocks import Indices, RaiseStart, Segment, Sparse
 from meltpoint.models.clamped import enumerate_hidden, hidden_states, weigh_hidden
 from meltpoint.models.factor_field import FactorField
-from meltpoint.models.log_f import SAMPLES, LogF, estimate_log_f
+from meltpoint.models.log_f import SAMPLES, LogF, check_samples, estimate_log_f
 from meltpoint.models.model import Model, PathToModel, Uniforms
+from meltpoint.randomness import Purpose, generator
 from meltpoint.units import Unit
 from meltpoint.units.unit import Bits, Floats, TwoState
 
@@ -28,6 +29,7 @@ LARGEST_Q = 255
 """States of a site, which are kept in one byte."""
 
 _ENUMERATED = 1024  # states of the hidden sites, up to which log f is added up
+_BLOCK_UNITS = 8_000_000  # units of all samples that are drawn at once
 _MOST_PROBABILITIES = 50_000_000  # that are kept at once; beyond, states must do
 
 
@@ -104,7 +106,13 @@ class GraphModel(Model):
         return self.mrf.log_f_of_all(states[:, self.mrf.layout.order]) + self.mrf.log_constant
 
     def log_f_estimate(
-        self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0, progress: Progress | None = None
+        self,
+        x: ArrayLike,
+        *,
+        samples: int = SAMPLES,
+        seed: int = 0,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> LogF:
         """Log f with standard errors: 0 where it is exact.
 
@@ -117,13 +125,16 @@ class GraphModel(Model):
         if hidden_states(self.mrf, self.n_visible) <= _ENUMERATED:
             return LogF.exact(enumerate_hidden(self.mrf, states, progress))
 
-        def weigh(
-            visible: Bits, generators: list[np.random.Generator], samples: int
-        ) -> tuple[Floats, Floats]:
+        del threads
+        samples = check_samples(samples)
+
+        def weigh(visible: Bits, numbers: NDArray[np.int64]) -> tuple[Floats, Floats]:
+            generators = [generator(seed, Purpose.LOG_F, number) for number in numbers.tolist()]
             log_weights = weigh_hidden(self.mrf, visible, generators, samples)
             return log_weights, log_weights.mean(axis=1)
 
-        return estimate_log_f(states, weigh, self.mrf.n_units, samples=samples, seed=seed, progress=progress)
+        block = max(1, _BLOCK_UNITS // (self.mrf.n_units * samples))
+        return estimate_log_f(states, weigh, block=block, progress=progress)
 
     # Annealing.
 
@@ -170,19 +181,24 @@ class GraphModel(Model):
         return means[:, self.mrf.layout.column[self.visible]]
 
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
-        """Inputs (chain, visible site, …) given a draw of all hidden sites, if these make visible sites independent."""
+        """Log odds (chain, visible site) of state 1 given a draw of all hidden sites, if these leave them independent."""
+        mrf = self.mrf
+        if not isinstance(mrf, BinaryField):
+            raise InputError(
+                found=f"{self!r}, whose sites do not all have two states",
+                expected="sites of two states",
+                remedy="use raise_log_prob for a conservative estimate",
+            )
         if len(self.hidden) == 0 or self.adjacency[self.visible][:, self.visible].nnz:
             return super().visible_log_odds(state, uniforms)
-        mrf = self.mrf
         units = mrf.with_summed_out(state)
         if mrf.summed_out is not None:
-            inputs = mrf.inputs(mrf.summed_out, units)
-            units[:, mrf.summed_out.columns] = mrf.summed_out.unit.draw(inputs, uniforms(mrf.summed_out.size))
-        inputs = np.zeros((len(state), self.n_visible, *mrf.state_blocks[0].unit.input_shape))
+            drawn = mrf.summed_out.unit.draw(mrf.inputs(mrf.summed_out, units), uniforms(mrf.summed_out.size))
+            units[:, mrf.summed_out.columns] = drawn
+        log_odds = np.zeros((len(state), mrf.n_state))
         for block in mrf.state_blocks:
-            seen = np.asarray(block.columns) < self.n_visible
-            inputs[:, np.asarray(block.columns)[seen]] = mrf.inputs(block, units)[:, seen]
-        return inputs
+            log_odds[:, block.columns] = mrf.inputs(block, units)
+        return log_odds[:, : self.n_visible]
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         """Inputs of independent units, block by block, from those of visible and of hidden sites."""

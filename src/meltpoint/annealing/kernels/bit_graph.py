@@ -17,9 +17,9 @@ from numba.core import cgutils
 from numpy.typing import NDArray
 
 from meltpoint.annealing.kernels.chains import CHAINS, load, pointers, splat, step_generators
-from meltpoint.annealing.kernels.compiling import compiled, intrinsic
-from meltpoint.annealing.kernels.polynomials import Reals
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.compiling import compiled, intrinsic
+from meltpoint.kernels.polynomials import Reals
+from meltpoint.kernels.streams import LANES
 
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _DOUBLES = ir.VectorType(ir.DoubleType(), CHAINS)

@@ -15,10 +15,10 @@ from numba.core import cgutils
 from numpy.typing import NDArray
 
 from meltpoint.annealing.kernels.chains import CHAINS, pointers, step_generators
-from meltpoint.annealing.kernels.compiling import compiled, intrinsic
-from meltpoint.annealing.kernels.polynomials import Reals
-from meltpoint.annealing.kernels.xoshiro import UNIFORM
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.compiling import compiled, intrinsic
+from meltpoint.kernels.polynomials import Reals
+from meltpoint.kernels.streams import LANES
+from meltpoint.kernels.xoshiro import UNIFORM
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 ROWS = 16
