@@ -27,7 +27,7 @@ def test_every_block_runs(tmp_path, monkeypatch, capsys):
     names = {
         "module": Module(**tensors),
         "square_module": Module(W=Tensor(w[:3]), v_bias=Tensor(a[:3]), h_bias=Tensor(b)),
-        "other": SimpleNamespace(matrix=w.T, bias_of_visible_units=a, bias_of_hidden_units=b),
+        "other": Module(matrix=Tensor(w.T), of_visible=Tensor(a), of_hidden=Tensor(b)),
         "machine": SimpleNamespace(weight_matrix=Tensor(w), vbias=Tensor(a), hbias=Tensor(b)),
         "bqm": SimpleNamespace(
             linear={"a": 1.0}, quadratic={}, offset=0.5, variables=["a"], vartype=SimpleNamespace(name="SPIN")

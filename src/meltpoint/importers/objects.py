@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,8 +11,11 @@ from numpy.typing import DTypeLike
 
 from meltpoint.errors import InputError
 from meltpoint.files import models as model_files
+from meltpoint.importers import named_arrays
 from meltpoint.importers.graph_objects import from_dimod, from_networkx, from_pgmpy
-from meltpoint.importers.named_parameters import rbm_of_named
+from meltpoint.importers.options import parse_options
+from meltpoint.importers.source import Source
+from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
 from meltpoint.models.rbm import RBM
 
@@ -23,6 +27,9 @@ class ObjectOptions:
     orientation: str | None = None
     visible: str | None = None
     hidden: str | None = None
+    weights: str | None = None
+    visible_bias: str | None = None
+    hidden_bias: str | None = None
     beta: float | None = None
     temperature: float | None = None
     units: str | None = None
@@ -52,6 +59,9 @@ def from_object(
     orientation: str | None = None,
     visible: str | None = None,
     hidden: str | None = None,
+    weights: str | None = None,
+    visible_bias: str | None = None,
+    hidden_bias: str | None = None,
     beta: float | None = None,
     temperature: float | None = None,
     units: str | None = None,
@@ -72,6 +82,8 @@ def from_object(
         "visible-hidden" or "hidden-visible": the axes of a state dict's weights. Asked for where they are square.
     visible, hidden
         Kinds of units of an RBM in a state dict, "bernoulli" by default.
+    weights, visible_bias, hidden_bias
+        Names of the parameters of a state dict, where they have unusual ones.
     beta, temperature
         p is proportional to exp(-beta E) = exp(-E / temperature): for a dimod model, which is an energy. In a
         NetworkX graph couplings and fields enter log p with a plus sign, times beta (1).
@@ -85,7 +97,19 @@ def from_object(
     >>> from_object(fitted)
     RBM 2-1
     """
-    options = ObjectOptions(orientation, visible, hidden, beta, temperature, units, coupling, field)
+    options = ObjectOptions(
+        orientation,
+        visible,
+        hidden,
+        weights,
+        visible_bias,
+        hidden_bias,
+        beta,
+        temperature,
+        units,
+        coupling,
+        field,
+    )
     for kind in _KINDS:
         if kind.is_one(x):
             _refuse_unused(options, kind)
@@ -205,12 +229,18 @@ def inverse_temperature(options: ObjectOptions) -> float:
     return float(value)
 
 
+_NAMED = ("orientation", "visible", "hidden", "weights", "visible_bias", "hidden_bias")
+"""Options of models whose parameters are known by their names."""
+
+
 def _from_module(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
     return _from_state_dict(x.state_dict(), options)
 
 
 def _from_state_dict(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
-    return rbm_of_named(x, options.orientation, options.visible, options.hidden)
+    arrays = {str(name): as_array(value, str(name)) for name, value in x.items()}
+    told = parse_options({name: getattr(options, name) for name in _NAMED})
+    return named_arrays.model(Source(Path(), "the object", b""), arrays, told)
 
 
 def _from_dimod(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
@@ -244,10 +274,8 @@ _KINDS = (
     ),
     _Kind("an RBM of rbms", _has("weight_matrix", "vbias", "hbias"), _from_rbms, ()),
     _Kind("an RBM of learnergy", _is_learnergy, _from_learnergy, ("beta", "temperature")),
-    _Kind("a PyTorch module", _is_module, _from_module, ("orientation", "visible", "hidden")),
-    _Kind(
-        "a dict of parameters", _has("keys", "items"), _from_state_dict, ("orientation", "visible", "hidden")
-    ),
+    _Kind("a PyTorch module", _is_module, _from_module, _NAMED),
+    _Kind("a dict of parameters", _has("keys", "items"), _from_state_dict, _NAMED),
     _Kind(
         "a dimod model",
         _has("linear", "quadratic", "offset", "vartype"),
