@@ -26,7 +26,7 @@ _AS_GOOD = 3.0  # standard errors within which the more usual mistake is named
 _COLDER = 2.0  # how many times the gain of half the temperature a sharper reading must have
 _MOST = 0.6  # share of the largest gain that the least unusual mistake must explain
 _UNITS = 64  # whose conditional probabilities are taken
-_FEWEST, _EXAMPLES = 8, 1000
+_FEWEST, _EXAMPLES = 10, 1000
 _WORK = 4_000_000  # terms to add up for one reading: some hundredths of a second
 
 
@@ -140,14 +140,15 @@ def conditional_log_probs(
     if two is not None and len(two.blocks) == 1 and two.n_even == model.n_visible:
         return _two_sided(two, states, units)
     n_states = _n_states(model)
-    log_f = model.log_f(model.decode(states))
-    ratios = np.zeros((n_states - 1, len(states), len(units)))
+    log_f = model.log_f(model.decode(states))[:, np.newaxis]
+    result = np.empty((len(states), len(units)))
+    steps = np.arange(1, n_states)
     for k, unit in enumerate(units):
-        for step in range(1, n_states):
-            changed = states.copy()
-            changed[:, unit] = (changed[:, unit] + step) % n_states
-            ratios[step - 1, :, k] = model.log_f(model.decode(changed)) - log_f
-    return -np.logaddexp(0.0, np.logaddexp.reduce(ratios, axis=0))
+        changed = np.repeat(states, len(steps), axis=0)
+        changed[:, unit] = ((states[:, [unit]] + steps) % n_states).ravel()
+        ratios = model.log_f(model.decode(changed)).reshape(len(states), -1) - log_f
+        result[:, k] = -np.logaddexp(0.0, np.logaddexp.reduce(ratios, axis=1))
+    return result
 
 
 def _n_states(model: Model) -> int:
@@ -192,7 +193,9 @@ def _terms(model: Model, n_units: int) -> int:
     n_states = _n_states(model)
     if _is_visible(model):
         return model.n_visible * n_states * min(model.n_visible, _UNITS)
-    return n_units * n_states * max(1, model.mrf.n_units - model.n_visible)
+    hidden = max(1, model.mrf.n_units - model.n_visible)
+    # With two states only what changes is added up.
+    return n_units * hidden * (n_states if n_states == 2 else n_states * model.n_visible)
 
 
 def _suspect(readings: Sequence[Reading], gains: Sequence[Floats], independent: float) -> Reading | None:

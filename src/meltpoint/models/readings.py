@@ -26,8 +26,8 @@ class Reading:
 
     It is another model (`model` makes it, None is the same one), the same with all inputs times `scale`, or with other
     numbers for the states: state s of the data is state states[s] of the model. `rank` says how unusual it is, from 0
-    on; `effect` what it does to the units' inputs. A sharper reading, with larger inputs, is better for every model that
-    was trained too little. So it is held against the same model at half the temperature, "colder", which is no
+    on; `effect` what it does to the units' inputs. A sharper reading, with larger inputs, is better for every model
+    that was trained too little. So it is held against the same model at half the temperature, "colder", which is no
     convention.
     """
 
@@ -122,11 +122,15 @@ def ising_readings(
     ising: "Callable[..., Model]", couplings: Sparse, fields: Floats, units: str
 ) -> list[Reading]:
     """Other readings of an Ising model without hidden sites, which `ising` makes from couplings, fields and units."""
+    sign = Reading(
+        "sign", "couplings and fields have the other sign", "negate couplings and fields", scale=-1.0
+    )
+    if fields.size > _LARGE:
+        return [sign]
     other = "bernoulli" if units == "spin" else "spin"
     return [
-        Reading(
-            "sign", "couplings and fields have the other sign", "negate couplings and fields", scale=-1.0
-        ),
+        sign,
+        Reading("colder", "", "", scale=2.0, effect="colder"),
         Reading(
             "sign of the couplings",
             "the couplings have the other sign",
@@ -165,6 +169,8 @@ def ising_readings(
         ),
     ]
 
+
+_LARGE = 20_000  # sites, from which on making another model takes longer than a check should
 
 GAP_FIRST, GAP_LAST, CCM = "-ACDEFGHIKLMNPQRSTVWY", "ACDEFGHIKLMNPQRSTVWY-", "ARNDCQEGHILKMFPSTWYV-"
 """Orders of the states of protein models: adabmDCA's, the one with the gap last, CCMpred's."""
