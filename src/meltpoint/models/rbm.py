@@ -52,7 +52,7 @@ class RBM(Model):
     >>> RBM([[[0.0], [1.0], [2.0]]], [[0, 0, 0]], [0], visible="potts").log_f([[2], [0]]).round(4)
     array([2.1269, 0.6931])
     >>> RBM([[1.0]], [0.5], [0], visible="gaussian", visible_scale=2.0).log_f([[0.5], [2.5]]).round(4)
-    array([0.8259, 1.0015])
+    array([0.8259, 1.0019])
     """
 
     kind = "RBM"
