@@ -219,6 +219,19 @@ def test_ccm_asks_about_gaps(tmp_path):
         load(tmp_path / "a.raw", written.ccm_text(couplings, fields[:, :20]))
 
 
+def test_mi3(tmp_path):
+    pairs = np.array([-COUPLINGS[i, j].ravel() for i, j in written.pairs_of(3)])
+    np.save(tmp_path / "J.npy", pairs)
+    agrees(mp.load(tmp_path / "J.npy", states=4), STATES, potts_log_f(COUPLINGS, 0 * FIELDS, STATES))
+    with pytest.raises(
+        mp.InputError, match=r"no states, expected states=4 if it is J\.npy of Mi3 with 3 sites.*swapped"
+    ):
+        mp.load(tmp_path / "J.npy")
+    np.save(tmp_path / "data.npy", pairs[:2])
+    with pytest.raises(mp.InputError, match=r"a .npy file, expected a model.*swapped"):
+        mp.load(tmp_path / "data.npy")
+
+
 # dimod
 
 
