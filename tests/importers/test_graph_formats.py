@@ -114,6 +114,10 @@ def test_missing_lines_are_zeros_and_pairs_may_be_either_way_round(tmp_path):
     agrees(model, [[0, 0, 1], [2, 1, 1], [1, 2, 0], [0, 0, 0]], [0.0, 1.5, 3.0 - 1.0 + 0.25, 0.25])
 
 
+def test_states_from_0_tell_that_sites_count_from_0_too(tmp_path):
+    agrees(load(tmp_path / "a.dat", b"J 1 2 0 1 3.0\nh 1 0 0.5\n"), [[0, 0, 1], [1, 0, 0]], [3.5, 0.5])
+
+
 @pytest.mark.parametrize("units", ["spin", "bernoulli"])
 def test_ising_as_text(tmp_path, units):
     text = b"J 0 1 0.5\nJ 2 0 -1.25e0\nh 0 0.1\nh 1 0.2\nh 2 0.3\n"
@@ -211,6 +215,13 @@ def test_ccm(tmp_path, binary, packed, gap):
     model = load(tmp_path / "a", gzip.compress(content) if packed else content, gap=gap)
     agrees(model, states, potts_log_f(couplings, fields, states))
     assert set(model.cardinalities) == {q}
+
+
+def test_ccm_pairs_may_be_either_way_round(tmp_path):
+    couplings, fields = written.potts(RNG, 2, 21)
+    content = written.ccm_text(couplings.transpose(0, 1, 3, 2), fields[:, :20]).replace(b"# 0 1", b"# 1 0")
+    states = RNG.integers(0, 20, (40, 2))
+    agrees(load(tmp_path / "a.raw", content, gap="masked"), states, potts_log_f(couplings, fields, states))
 
 
 def test_ccm_asks_about_gaps(tmp_path):
