@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.extras import require
 from meltpoint.files.bounded import Allowance, allowance_of
 from meltpoint.importers import named_arrays
 from meltpoint.importers.options import Options
@@ -120,11 +121,6 @@ def open_file(source: Source) -> Iterator[File]:
 
 def _library(source: Source) -> ModuleType:
     try:
-        import h5py  # pyright: ignore
-    except ImportError as problem:
-        raise InputError(
-            found=f"{source.name}, an HDF5 file, and no h5py to read it",
-            expected="the package h5py",
-            remedy="install it with pip install 'meltpoint[h5]'",
-        ) from problem
-    return h5py
+        return require("h5py", "reading HDF5 files")
+    except InputError as problem:
+        raise problem.with_found(f"{source.name}, an HDF5 file, and {problem.found}") from problem
