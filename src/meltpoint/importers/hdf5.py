@@ -97,7 +97,7 @@ class File:
         return group[name] if isinstance(link, self.h5py.HardLink) else None
 
     def _find(self, path: str) -> Any:  # noqa: ANN401
-        item = self.root
+        item: Any = self.root
         for name in path.split("/"):
             item = self._item(item, name) if isinstance(item, self.h5py.Group) and name in item else None
         return item
