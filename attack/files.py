@@ -114,6 +114,8 @@ def _foreign() -> dict[str, bytes]:
     ccm = "\n".join(" ".join(["0.25"] * 20) for _ in range(2)) + f"\n# 0 1\n{pair}\n"
     matrix = "\n".join(" ".join(["0.5"] * 4) for _ in range(5))
     couplings_text = b"J 0 1 0 1 0.5\nJ 0 2 1 1 -1e-1\nh 0 0 1.0\nh 1 1 0.25\n"
+    npy = io.BytesIO()
+    np.save(npy, np.ones((3, 4)))
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w:gz") as file:
         info = tarfile.TarInfo("model.txt")
@@ -128,6 +130,7 @@ def _foreign() -> dict[str, bytes]:
         "couplings tar.gz": archive.getvalue(),
         "ising": b"J 0 1 0.5\nh 0 0.1\nh 1 0.2\n",
         "sparse uai": b"SPARSEMARKOV 2 2 3 1 2 0 1 0.5 2 0 2 3.0 1 0 1e1",
+        "couplings npy": npy.getvalue(),
         "evidence": b"2 0 1 7 0",
         "braw": _packed_ccm(),
     }

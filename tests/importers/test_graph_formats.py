@@ -114,6 +114,10 @@ def test_missing_lines_are_zeros_and_pairs_may_be_either_way_round(tmp_path):
     agrees(model, [[0, 0, 1], [2, 1, 1], [1, 2, 0], [0, 0, 0]], [0.0, 1.5, 3.0 - 1.0 + 0.25, 0.25])
 
 
+def test_states_from_0_tell_that_sites_count_from_0_too(tmp_path):
+    agrees(load(tmp_path / "a.dat", b"J 1 2 0 1 3.0\nh 1 0 0.5\n"), [[0, 0, 1], [1, 0, 0]], [3.5, 0.5])
+
+
 @pytest.mark.parametrize("units", ["spin", "bernoulli"])
 def test_ising_as_text(tmp_path, units):
     text = b"J 0 1 0.5\nJ 2 0 -1.25e0\nh 0 0.1\nh 1 0.2\nh 2 0.3\n"
@@ -213,10 +217,30 @@ def test_ccm(tmp_path, binary, packed, gap):
     assert set(model.cardinalities) == {q}
 
 
+def test_ccm_pairs_may_be_either_way_round(tmp_path):
+    couplings, fields = written.potts(RNG, 2, 21)
+    content = written.ccm_text(couplings.transpose(0, 1, 3, 2), fields[:, :20]).replace(b"# 0 1", b"# 1 0")
+    states = RNG.integers(0, 20, (40, 2))
+    agrees(load(tmp_path / "a.raw", content, gap="masked"), states, potts_log_f(couplings, fields, states))
+
+
 def test_ccm_asks_about_gaps(tmp_path):
     couplings, fields = written.potts(RNG, 2, 21)
     with pytest.raises(mp.InputError, match='no gap, expected gap="state" or "masked"'):
         load(tmp_path / "a.raw", written.ccm_text(couplings, fields[:, :20]))
+
+
+def test_mi3(tmp_path):
+    pairs = np.array([-COUPLINGS[i, j].ravel() for i, j in written.pairs_of(3)])
+    np.save(tmp_path / "J.npy", pairs)
+    agrees(mp.load(tmp_path / "J.npy", states=4), STATES, potts_log_f(COUPLINGS, 0 * FIELDS, STATES))
+    with pytest.raises(
+        mp.InputError, match=r"no states, expected states=4 if it is J\.npy of Mi3 with 3 sites.*swapped"
+    ):
+        mp.load(tmp_path / "J.npy")
+    np.save(tmp_path / "data.npy", pairs[:2])
+    with pytest.raises(mp.InputError, match=r"a .npy file, expected a model.*swapped"):
+        mp.load(tmp_path / "data.npy")
 
 
 # dimod

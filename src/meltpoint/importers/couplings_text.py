@@ -64,8 +64,12 @@ def _parse(data: bytes) -> _Lines:
     j, h = ([line for line in lines if line[:1] == letter] for letter in (b"J", b"h"))
     is_ising = (len(j[0].split()) == 4) if j else (len(h[0].split()) == 3)
     tables = {b"J": _table(j, 2, not is_ising), b"h": _table(h, 1, not is_ising)}
-    sites, states, values = ({letter: table[k] for letter, table in tables.items()} for k in range(3))
-    return _Lines(is_ising, sites, states, values)
+    return _Lines(
+        is_ising,
+        sites={letter: table[0] for letter, table in tables.items()},
+        states={letter: table[1] for letter, table in tables.items()},
+        values={letter: table[2] for letter, table in tables.items()},
+    )
 
 
 def _table(lines: list[bytes], n: int, has_states: bool) -> tuple[NDArray[np.int64], NDArray[Any], Floats]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.extras import require
 from meltpoint.files.bounded import Allowance, allowance_of
 from meltpoint.importers import named_arrays
 from meltpoint.importers.options import Options
@@ -96,7 +97,7 @@ class File:
         return group[name] if isinstance(link, self.h5py.HardLink) else None
 
     def _find(self, path: str) -> Any:  # noqa: ANN401
-        item = self.root
+        item: Any = self.root
         for name in path.split("/"):
             item = self._item(item, name) if isinstance(item, self.h5py.Group) and name in item else None
         return item
@@ -120,11 +121,6 @@ def open_file(source: Source) -> Iterator[File]:
 
 def _library(source: Source) -> ModuleType:
     try:
-        import h5py  # pyright: ignore
-    except ImportError as problem:
-        raise InputError(
-            found=f"{source.name}, an HDF5 file, and no h5py to read it",
-            expected="the package h5py",
-            remedy="install it with pip install 'meltpoint[h5]'",
-        ) from problem
-    return h5py
+        return require("h5py", "reading HDF5 files")
+    except InputError as problem:
+        raise problem.with_found(f"{source.name}, an HDF5 file, and {problem.found}") from problem
