@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
     from meltpoint.errors import InputError, SystemFailure
     from meltpoint.estimators.ais import LogZ, ais_log_z
+    from meltpoint.estimators.conventions import ConventionCheck, check_conventions
     from meltpoint.estimators.csl import csl_log_prob
     from meltpoint.estimators.exact import exact_log_z
     from meltpoint.estimators.particles import LogProb
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from meltpoint.estimators.sampling import sample, sample_annealing_model
     from meltpoint.evaluation.evaluate import evaluate
     from meltpoint.evaluation.stored import merge_runs, read_run
-    from meltpoint.files.models import load, save
+    from meltpoint.importers.load import load
+    from meltpoint.importers.objects import from_object, save
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
     from meltpoint.models.factor_graph import FactorGraph
@@ -47,6 +49,8 @@ _HOMES = {
     "SystemFailure": "errors",
     "LogZ": "estimators.ais",
     "ais_log_z": "estimators.ais",
+    "ConventionCheck": "estimators.conventions",
+    "check_conventions": "estimators.conventions",
     "csl_log_prob": "estimators.csl",
     "exact_log_z": "estimators.exact",
     "FrictionSchedule": "estimators.pilot",
@@ -59,8 +63,9 @@ _HOMES = {
     "evaluate": "evaluation.evaluate",
     "merge_runs": "evaluation.stored",
     "read_run": "evaluation.stored",
-    "load": "files.models",
-    "save": "files.models",
+    "from_object": "importers.objects",
+    "save": "importers.objects",
+    "load": "importers.load",
     "DBM": "models.dbm",
     "DBN": "models.dbn",
     "FactorGraph": "models.factor_graph",
@@ -79,6 +84,7 @@ __all__ = [
     "DBN",
     "RBM",
     "Base",
+    "ConventionCheck",
     "Estimate",
     "FactorGraph",
     "FrictionSchedule",
@@ -92,12 +98,14 @@ __all__ = [
     "SystemFailure",
     "__version__",
     "ais_log_z",
+    "check_conventions",
     "csl_log_prob",
     "data_rates",
     "datasets",
     "evaluate",
     "exact_log_z",
     "friction_schedule",
+    "from_object",
     "load",
     "merge_runs",
     "model_rates",

@@ -11,10 +11,13 @@ import typer
 
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.inputs import (
+    ALPHABET_HELP,
     BINARIZE_HELP,
     DATA_HELP,
     MODEL_HELP,
+    OUTSIDE_HELP,
     SEED_HELP,
+    Sequences,
     check_output,
     read_test_and_train,
 )
@@ -84,6 +87,10 @@ def evaluate(
     ] = None,
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = DEFAULTS.seed,
     binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
+    alphabet: Annotated[
+        str | None, typer.Option(help=ALPHABET_HELP, show_default="protein, or rna or dna by the letters")
+    ] = None,
+    outside: Annotated[str, typer.Option(help=OUTSIDE_HELP)] = "refuse",
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -143,7 +150,15 @@ def evaluate(
         loaded = mp.load(model)
         tls = _tls(tls_ca_file, tls_cert, tls_key)
         with _executor(workers, cluster, patience, tls) as executor, progress_bar() as progress:
-            test_examples, train_examples = read_test_and_train(data, train, binarize, seed, progress)
+            test_examples, train_examples = read_test_and_train(
+                data,
+                train,
+                binarize,
+                seed,
+                progress,
+                model=loaded,
+                sequences=Sequences(alphabet, outside),
+            )
             report = mp.evaluate(
                 loaded,
                 test_examples,

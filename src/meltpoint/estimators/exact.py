@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from meltpoint.errors import InputError, Progress
+from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models.bipartite import Bipartite
-from meltpoint.models.model import Model
 from meltpoint.models.mrf import MarkovRandomField
 
 LARGEST = 30
@@ -23,7 +23,7 @@ _STATES = 1 << 14  # that NumPy enumerates at once
 _LARGEST_INPUTS = 1 << 22  # of the units of these states together
 
 
-def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress | None = None) -> float:
+def exact_log_z(model: ModelLike, *, threads: int | None = None, progress: Progress | None = None) -> float:
     """The logarithm of a model's normaliser Z (a DBN's is its top RBM's), by adding up all states.
 
     All states of the smaller side, that is: the other side is summed out analytically. A DBM's sides are its
@@ -41,6 +41,7 @@ def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress 
     >>> round(exact_log_z(RBM([[0.0], [0.0]], [0.0, 0.0], [0.0])), 4)  # log 8
     2.0794
     """
+    model = from_object(model)
     threads = check_threads(threads)
     progress = progress or _silent
     mrf = model.mrf

@@ -18,9 +18,11 @@ class Format(Enum):
     IDX = "MNIST idx file"
     GZIP = "gzip file"
     TEXT = "text table"
+    FASTA = "FASTA file"
+    PARQUET = "parquet file"
 
 
-READABLE = "a .npy, .npz, .mat, .csv or MNIST idx file"
+READABLE = "a .npy, .npz, .mat, .csv, FASTA, parquet or MNIST idx file"
 
 IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 """The third byte of an idx file, and the numbers it announces."""
@@ -51,7 +53,7 @@ def detect(path: Path) -> Format:
     ...     detect(file)
     <Format.TEXT: 'text table'>
     """
-    head = _head(path)
+    head = first_bytes(path)
     if head.startswith(b"\x93NUMPY"):
         return Format.NPY
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -60,11 +62,13 @@ def detect(path: Path) -> Format:
         return Format.GZIP
     if is_idx(head):
         return Format.IDX
+    if head.startswith(b"PAR1"):
+        return Format.PARQUET
     if head.startswith((_HDF5, b"MATLAB 7.3")) or head[512:520] == _HDF5:
         raise InputError(
-            found=f"{path}, a MATLAB 7.3 (HDF5) file",
-            expected="a .mat file of version 7 or older",
-            remedy="save it again in MATLAB with save(..., '-v7'), or as .npz from h5py",
+            found=f"{path}, {'a MATLAB 7.3 (HDF5)' if head.startswith(b'MATLAB') else 'an HDF5'} file",
+            expected="data in a .npy, .npz, .csv or .mat file of version 7 or older",
+            remedy="save(..., '-v7') in MATLAB, numpy.save from h5py; models in HDF5 are read by mp.load",
         )
     if head[124:128] in _MAT5:
         return Format.MAT
@@ -76,8 +80,8 @@ def detect(path: Path) -> Format:
     for signature, description in _FOREIGN:
         if head.startswith(signature):
             raise _foreign(path, description, "convert it, or check the path")
-    if _is_text(head):
-        return Format.TEXT
+    if is_text(head):
+        return Format.FASTA if is_fasta(head) else Format.TEXT
     if path.suffix.lower() == ".mat":
         raise _foreign(
             path, "no .mat file of version 5 to 7", "save it again in MATLAB with save(..., '-v7')"
@@ -90,11 +94,12 @@ def is_idx(head: bytes) -> bool:
     return len(head) >= 4 and head[:2] == b"\0\0" and head[2] in IDX_TYPES and head[3] > 0
 
 
-def _head(path: Path) -> bytes:
+def first_bytes(path: Path) -> bytes:
+    """The first bytes of a file; one that is missing, empty or no regular file is an InputError."""
     shown = os.fspath(path)
     try:
         is_special = path.exists() and not path.is_file()
-        head = b"" if is_special else _first_bytes(path)
+        head = b"" if is_special else _read_head(path)
     except FileNotFoundError as problem:
         raise InputError(
             found=f"no file {shown!r}", expected="an existing file", remedy="check the path"
@@ -115,12 +120,18 @@ def _head(path: Path) -> bytes:
     return head
 
 
-def _first_bytes(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     with open_regular(path) as file:
         return file.read(_HEAD)
 
 
-def _is_text(head: bytes) -> bool:
+def is_fasta(head: bytes) -> bool:
+    """Whether these are the first bytes of a FASTA file: the mark of a sequence's name."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b">")
+
+
+def is_text(head: bytes) -> bool:
+    """Whether these are the first bytes of a text: UTF-8 without control characters."""
     try:
         # Not the final chunk: the head may end inside a character.
         text = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=False)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError, Progress
-from meltpoint.models import Model
+from meltpoint.models import Model, checks
 from meltpoint.randomness import Purpose, check_seed, generator
 from meltpoint.training.checkpoint import (
     Checkpoint,
@@ -95,7 +95,7 @@ def check_examples(
 
     Held-out examples are `like` those of the training.
     """
-    array = np.asarray(data)
+    array = checks.as_array(data, name)
     if array.ndim != 2 or 0 in array.shape:
         raise InputError(
             found=f"{name} of shape {array.shape}",

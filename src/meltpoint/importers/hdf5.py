@@ -1,0 +1,126 @@
+"""HDF5 through h5py: the arrays of a file by their paths, nothing outside it, and no more than its size allows."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.errors import InputError
+from meltpoint.extras import require
+from meltpoint.files.bounded import Allowance, allowance_of
+from meltpoint.importers import named_arrays
+from meltpoint.importers.options import Options
+from meltpoint.importers.source import Source
+from meltpoint.models import Model
+
+NAME = "HDF5 file with named arrays"
+OPTIONS = named_arrays.OPTIONS
+
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_MOST_OBJECTS, _DEEPEST = 10_000, 20
+
+
+def is_hdf5(source: Source) -> bool:
+    """Whether it has the signature, at its beginning or behind MATLAB's header."""
+    return source.head.startswith(_SIGNATURE) or source.head[512:520] == _SIGNATURE
+
+
+def recognises(source: Source) -> bool:
+    """Any HDF5 file: the formats with a layout of their own are asked first."""
+    return is_hdf5(source)
+
+
+def read(source: Source, options: Options) -> Model:
+    """The model whose parameters are the named arrays; MATLAB's (version 7.3) have their axes reversed."""
+    is_matlab = source.head.startswith(b"MATLAB 7.3")
+    with open_file(source) as file:
+        arrays = {path: file.array(path) for path in file.numeric_paths()}
+    if is_matlab:
+        arrays = {path: array.T for path, array in arrays.items()}
+    return named_arrays.model(source, arrays, options)
+
+
+@dataclass(frozen=True)
+class File:
+    """An open file. Paths have no slash in front; soft and external links are not followed."""
+
+    h5py: ModuleType
+    root: Any
+    allowance: Allowance
+
+    def __contains__(self, path: str) -> bool:
+        return isinstance(self._find(path), self.h5py.Dataset)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of what hangs directly in the file."""
+        return list(self.root)
+
+    def array(self, path: str) -> NDArray[Any]:
+        """The numbers of a dataset."""
+        dataset = self._dataset(path)
+        if dataset.dtype.kind not in "biuf":
+            raise ValueError(f"{path!r} has values of type {dataset.dtype}")
+        self.allowance.take(dataset.nbytes)
+        return np.asarray(dataset[()])
+
+    def text(self, path: str) -> str:
+        """The text in a dataset with one entry."""
+        dataset = self._dataset(path)
+        if dataset.size != 1 or dataset.dtype.kind not in "OS" or dataset.dtype.itemsize > 1000:
+            raise ValueError(f"{path!r} is no text")
+        value = dataset[()]
+        return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+    def numeric_paths(self) -> Iterator[str]:
+        """Paths of all datasets of numbers."""
+        groups, seen = [("", self.root)], 0
+        while groups:
+            prefix, group = groups.pop()
+            for name in group:
+                seen += 1
+                # Hard links can form circles.
+                if seen > _MOST_OBJECTS or prefix.count("/") > _DEEPEST:
+                    raise ValueError(f"more than {_MOST_OBJECTS} objects, or groups nested too deeply")
+                item = self._item(group, name)
+                if isinstance(item, self.h5py.Group) and name != "#refs#":  # MATLAB's cells
+                    groups.append((f"{prefix}{name}/", item))
+                elif isinstance(item, self.h5py.Dataset) and item.dtype.kind in "biuf":
+                    yield f"{prefix}{name}"
+
+    def _item(self, group: Any, name: str) -> Any:  # noqa: ANN401
+        link = group.get(name, getlink=True)
+        return group[name] if isinstance(link, self.h5py.HardLink) else None
+
+    def _find(self, path: str) -> Any:  # noqa: ANN401
+        item: Any = self.root
+        for name in path.split("/"):
+            item = self._item(item, name) if isinstance(item, self.h5py.Group) and name in item else None
+        return item
+
+    def _dataset(self, path: str) -> Any:  # noqa: ANN401
+        dataset = self._find(path)
+        if not isinstance(dataset, self.h5py.Dataset):
+            raise ValueError(f"no {path!r}")
+        if dataset.external or dataset.is_virtual or dataset.shape is None:
+            raise ValueError(f"the numbers of {path!r} are not in this file")
+        return dataset
+
+
+@contextmanager
+def open_file(source: Source) -> Iterator[File]:
+    """The file, open for reading."""
+    h5py = _library(source)
+    with source.open() as stream, h5py.File(stream, "r") as root:
+        yield File(h5py, root, allowance_of(source.path, source.size))
+
+
+def _library(source: Source) -> ModuleType:
+    try:
+        return require("h5py", "reading HDF5 files")
+    except InputError as problem:
+        raise problem.with_found(f"{source.name}, an HDF5 file, and {problem.found}") from problem
