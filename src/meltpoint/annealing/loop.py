@@ -83,7 +83,7 @@ def anneal(
     compile_kernels(prepared, progress)
     steps = sum(segment.steps for segment in segments)
     tiles = _cut(n_chains, threads, tile)
-    state = np.array(state, np.uint8)
+    state = np.array(state, prepared.path.target.dtype)
     cumulative, finished = np.zeros((n_chains, len(segments))), np.zeros(n_chains, np.bool_)
     done = np.zeros(len(tiles), np.int64)  # chain-steps; each tile writes its own entry
     stop = Event()

@@ -24,7 +24,7 @@ from meltpoint.models.blocks import Segment, Sweep, UnitBlock
 from meltpoint.units.unit import Bits, Floats
 
 Draw: TypeAlias = Callable[[UnitBlock, Floats], Bits]
-"""Draws the units of a block (chain, unit) that have these inputs (chain, unit)."""
+"""Draws the units of a block (chain, unit) that have these inputs (chain, unit, *input_shape)."""
 
 
 def anneal_reference(path: AnnealingPath, segment: Segment, state: Bits, draw: Draw) -> tuple[Bits, Floats]:

@@ -131,7 +131,7 @@ def run_ais(
 
 def anywhere(path: AnnealingPath, chains: int) -> Bits:
     """States (chain, unit) for chains that begin at beta 0, where the first sweep draws from the base exactly."""
-    return np.zeros((chains, path.target.n_state), np.uint8)
+    return np.zeros((chains, path.target.n_state), path.target.dtype)
 
 
 def path_digest(path: AnnealingPath, betas: Floats, precision: Precision) -> str:

@@ -59,7 +59,7 @@ def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress 
 
 def _sum_states(mrf: MarkovRandomField, progress: Progress) -> float:
     """log Z by log f of every state."""
-    n_states = [block.unit.n_states for block in mrf.state_blocks for _ in range(block.size)]
+    n_states = [block.unit.n_states or 0 for block in mrf.state_blocks for _ in range(block.size)]
     total = int(np.prod(n_states))
     places = np.cumprod([1, *n_states[:-1]])
     # Units in the order of blocks, which need not be that of their columns.
@@ -67,7 +67,7 @@ def _sum_states(mrf: MarkovRandomField, progress: Progress) -> float:
     log_sums = []
     for low in range(0, total, _STATES):
         numbers = np.arange(low, min(low + _STATES, total))[:, np.newaxis]
-        states = np.empty((len(numbers), mrf.n_state), np.uint8)
+        states = np.empty((len(numbers), mrf.n_state), mrf.dtype)
         states[:, columns] = numbers // places % n_states
         log_sums.append(logsumexp(mrf.log_f(states)))
         progress("enumeration", float(low + len(numbers)), float(total))

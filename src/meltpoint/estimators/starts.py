@@ -147,7 +147,7 @@ def ask_starts(
         batches.append(states[choose_by_weight(log_weights, melted, rng)])
         steps += chains * (len(own_betas) - 1 + _MOVES)
     fields = find_modes(model, count=modes, seed=how.seed)
-    looked_at = np.zeros((0, asked.prepared.path.target.n_state), np.uint8)
+    looked_at = anywhere(asked.prepared.path, 0)
     if fields is not None:
         looked_at = asked.states_of(fields, rng)
         steps += len(looked_at) * _MODE_MOVES

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from meltpoint.units.unit import Bits, Floats, Unit
 
+Indices: TypeAlias = NDArray[np.integer]
+
 Columns: TypeAlias = slice | NDArray[np.integer]
 """Where units lie in an array (chain, unit)."""
 

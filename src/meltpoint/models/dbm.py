@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 from meltpoint.errors import InputError, Progress
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
+from meltpoint.models.factors import Factors, layered_factors
 from meltpoint.models.log_f import SAMPLES, LogF, draw, estimate_log_f, log_bernoulli
 from meltpoint.models.model import Arrays, Model, Uniforms, two_sided_base
 from meltpoint.units import Unit, unit_named
@@ -101,6 +102,10 @@ class DBM(Model):
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
         """Log odds (chain, visible unit) of state 1, given a draw of the lowest hidden layer."""
         return self.bipartite.lowest_even_log_odds(state, uniforms)
+
+    def as_factors(self) -> Factors:
+        """Cardinalities of all units, lowest layer first, factors (scope, log values), and a constant."""
+        return layered_factors(self.weights, self.biases, self.units)
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         """Inputs of the bits of independent units on the two sides."""

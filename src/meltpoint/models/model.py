@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.errors import InputError, Progress
 from meltpoint.models import checks
 from meltpoint.models.blocks import RaiseStart, Segment
+from meltpoint.models.factors import Factors
 from meltpoint.models.log_f import SAMPLES, LogF
 from meltpoint.models.mrf import MarkovRandomField
-from meltpoint.units import BERNOULLI, Unit
+from meltpoint.units import BERNOULLI, Unit, two_state
 from meltpoint.units.unit import Bits, Floats
 
 Uniforms: TypeAlias = Callable[[int], NDArray[np.floating]]
@@ -106,6 +107,14 @@ class Model(ABC):
         parts = [examples[low : low + _ROWS] for low in range(0, max(1, len(examples)), _ROWS)]
         return LogF.exact(np.concatenate([self.log_f(part) for part in parts]))
 
+    def as_factors(self) -> Factors:
+        """Cardinalities of all units, visible units first, factors (scope, log values), and a constant of log f."""
+        raise InputError(
+            found=f"{self!r}, which cannot be written as a list of factors",
+            expected="an undirected model of units with finitely many states",
+            remedy="take the undirected part of a model with directed layers, model.undirected",
+        )
+
     # Annealing.
 
     @property
@@ -122,7 +131,7 @@ class Model(ABC):
         if self.raise_passes == 1:
             # Heating would change nothing, and its weight would telescope to f_1(v) / f_0(v).
             return RaiseStart(visible, [melt], path.log_f(1.0, visible) - path.log_z_base)
-        start = np.zeros((len(visible), self.mrf.n_state), np.uint8)
+        start = np.zeros((len(visible), self.mrf.n_state), self.mrf.dtype)
         start[:, : self.n_visible] = visible
         heat = Segment(betas, clamped=np.arange(self.mrf.n_state) < self.n_visible)
         return RaiseStart(start, [heat, melt], path.log_prob_base(visible))
@@ -142,13 +151,26 @@ class Model(ABC):
         )
 
     def annealed_rates(self, visible: Bits) -> NDArray[Any]:
-        """Rates (example, unit) of state 1 on the lowest layer that is annealed, given visible states."""
+        """States (example, unit) of the lowest layer that is annealed, given visible ones, or their probabilities.
+
+        They are what the unit's `bias_from_sample` takes.
+        """
         return visible
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
-        """Inputs of independent units, block by block of the Markov random field, from those of every layer."""
+        """Inputs of independent units, block by block of the Markov random field, from those of every layer.
+
+        Here all layers have the same kind of unit.
+        """
         inputs = np.concatenate(layers)
         return tuple(inputs[block.columns] for block in self.mrf.unit_blocks)
+
+    def uniform_layers(self) -> list[Floats]:
+        """Inputs (unit, *input_shape) of every layer under which all states are equally probable."""
+        return [
+            np.zeros((size, *unit.input_shape))
+            for size, unit in zip(self.layer_sizes, self.units, strict=True)
+        ]
 
     # Arrays on disk.
 
@@ -173,5 +195,5 @@ class Model(ABC):
 
 def two_sided_base(layers: Sequence[Floats], units: Sequence[Unit]) -> tuple[Floats, Floats]:
     """Inputs of the bits of independent units on the even and on the odd side, from those of every layer."""
-    scaled = [unit.scale * bias for unit, bias in zip(units, layers, strict=True)]
+    scaled = [unit.scale * bias for unit, bias in zip(two_state(units), layers, strict=True)]
     return np.concatenate(scaled[0::2]), np.concatenate(scaled[1::2])

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
+from meltpoint.models.factors import Factors, layered_factors
 from meltpoint.models.model import Arrays, Model, Uniforms, two_sided_base
 from meltpoint.units import Unit, unit_named
 from meltpoint.units.unit import Bits, Floats
@@ -109,6 +110,10 @@ class RBM(Model):
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
         """Log odds (chain, visible unit) of state 1, given a draw of the hidden units."""
         return self.bipartite.lowest_even_log_odds(state, uniforms)
+
+    def as_factors(self) -> Factors:
+        """Cardinalities of visible, then hidden units, factors (scope, log values), and a constant."""
+        return layered_factors([self.weights], [self.visible_bias, self.hidden_bias], self.units)
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         """Inputs of the bits of independent units on the two sides."""
