@@ -11,21 +11,15 @@ import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination_order import Order, find_order, interaction_graph, least_width
+from meltpoint.models.factors import Factor, Factors
 from meltpoint.records import short_repr
 from meltpoint.units.unit import Floats
-
-Factor: TypeAlias = tuple[tuple[int, ...], Floats]
-"""A scope of units, and log values with one axis for each of them."""
-
-Factors: TypeAlias = tuple[tuple[int, ...], Sequence[Factor], float]
-"""Numbers of states of all units, factors, and a constant: what `Model.as_factors` gives."""
 
 LOG2_LARGEST = 27.0
 """log2 of the number of entries that are added up for one unit, at most: its message has half of them or fewer."""
