@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from meltpoint.estimators.raise_ import raise_log_prob
     from meltpoint.estimators.sampling import sample, sample_annealing_model
     from meltpoint.evaluation.evaluate import evaluate
+    from meltpoint.evaluation.log_z import log_z
     from meltpoint.evaluation.stored import merge_runs, read_run
     from meltpoint.files.models import load, save
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
     from meltpoint.models.rbm import RBM
+    from meltpoint.report.log_z import LogZBracket
     from meltpoint.report.report import Interrupted, Report
     from meltpoint.statistics.estimate import Estimate
     from meltpoint.training.dbm import train_dbm
@@ -54,6 +56,7 @@ _HOMES = {
     "sample_annealing_model": "estimators.sampling",
     "Interrupted": "report.report",
     "evaluate": "evaluation.evaluate",
+    "log_z": "evaluation.log_z",
     "merge_runs": "evaluation.stored",
     "read_run": "evaluation.stored",
     "load": "files.models",
@@ -61,6 +64,7 @@ _HOMES = {
     "DBM": "models.dbm",
     "DBN": "models.dbn",
     "RBM": "models.rbm",
+    "LogZBracket": "report.log_z",
     "Report": "report.report",
     "Estimate": "statistics.estimate",
     "train_dbm": "training.dbm",
@@ -79,6 +83,7 @@ __all__ = [
     "Interrupted",
     "LogProb",
     "LogZ",
+    "LogZBracket",
     "Report",
     "SystemFailure",
     "__version__",
@@ -90,6 +95,7 @@ __all__ = [
     "exact_log_z",
     "friction_schedule",
     "load",
+    "log_z",
     "merge_runs",
     "model_rates",
     "raise_log_prob",

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from meltpoint.errors import InputError
 from meltpoint.estimators import elimination
-from meltpoint.estimators.elimination import condition, eliminate, order_for
+from meltpoint.estimators.elimination import eliminate, order_for
 from meltpoint.estimators.elimination_order import (
     _units_of_path,
     find_order,
@@ -19,6 +19,7 @@ from meltpoint.estimators.elimination_order import (
     least_width,
     measure_order,
 )
+from meltpoint.models.factors import condition
 from oracle import lattices
 
 seeds = st.integers(0, 2**32 - 1)

@@ -142,7 +142,9 @@ def test_ctrl_c_stops_at_once() -> None:
     ids=repr,
 )
 def test_too_many_units(model) -> None:
-    with pytest.raises(InputError, match=r"31 units on the smaller side.*width 3\d.*at most 30.*ais_log_z.*evaluate"):
+    with pytest.raises(
+        InputError, match=r"31 units on the smaller side.*width 3\d.*at most 30.*ais_log_z.*evaluate"
+    ):
         exact_log_z(model)
 
 

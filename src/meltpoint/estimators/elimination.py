@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination_order import Order, find_order, interaction_graph, least_width
-from meltpoint.models.factors import Factor, Factors
+from meltpoint.models.factors import Factors
 from meltpoint.records import short_repr
 from meltpoint.units.unit import Floats
 
@@ -153,35 +153,6 @@ def eliminate(
             remedy="look at the factors' tables",
         )
     return Eliminated(total, order, tuple(cardinalities), tuple(buckets))
-
-
-def condition(factors: Factors, clamped: Mapping[int, int]) -> Factors:
-    """The factors of the same units without those that are clamped to a state, which are renumbered in their order.
-
-    Z of what is left is the sum of f over all states that agree with the clamped ones.
-
-    >>> condition(((2, 3), [((0, 1), np.arange(6.0).reshape(2, 3))], 0.0), {0: 1})
-    ((3,), [((0,), array([3., 4., 5.]))], 0.0)
-    """
-    cardinalities, tables, constant = factors
-    for unit, state in clamped.items():
-        if not 0 <= unit < len(cardinalities) or not 0 <= state < cardinalities[unit]:
-            raise InputError(
-                found=f"unit {unit} clamped to state {state}",
-                expected=f"units 0 to {len(cardinalities) - 1} and states below their number of states",
-                remedy="units and states count from 0",
-            )
-    left = [unit for unit in range(len(cardinalities)) if unit not in clamped]
-    number = {unit: k for k, unit in enumerate(left)}
-    conditioned: list[Factor] = []
-    for scope, table in tables:
-        part = np.asarray(table)[tuple(clamped.get(unit, slice(None)) for unit in scope)]
-        free = tuple(number[unit] for unit in scope if unit not in clamped)
-        if free:
-            conditioned.append((free, part))
-        else:
-            constant += float(part)
-    return tuple(cardinalities[unit] for unit in left), conditioned, constant
 
 
 def _too_wide(found: str, log2_table: float | None = None, log2_work: float | None = None) -> InputError:

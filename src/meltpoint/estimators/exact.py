@@ -1,4 +1,4 @@
-"""Exact log Z, the answer the estimators are checked against: by enumeration or by elimination, whichever is cheaper."""
+"""Exact log Z, the answer the estimators are checked against: the cheaper of enumeration and elimination."""
 
 import math
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -78,7 +78,9 @@ def cheap_elimination(model: Model) -> Eliminated | None:
     mrf = model.mrf
     two = mrf.bipartite
     # A dense model is too wide, and its list of factors would be long.
-    if mrf.n_units > _CHEAP_UNITS or (two is not None and min(two.n_even, two.n_odd) > _CHEAP_SIDE and _is_dense(two)):
+    if mrf.n_units > _CHEAP_UNITS or (
+        two is not None and min(two.n_even, two.n_odd) > _CHEAP_SIDE and _is_dense(two)
+    ):
         return None
     try:
         factors = model.undirected.as_factors()
@@ -116,7 +118,9 @@ def _log2_enumeration_seconds(mrf: MarkovRandomField) -> float:
 
 
 def _is_dense(two: Bipartite) -> bool:
-    return sum(np.count_nonzero(block.weights) for block in two.blocks) > _CHEAP_DEGREE * (two.n_even + two.n_odd)
+    return sum(np.count_nonzero(block.weights) for block in two.blocks) > _CHEAP_DEGREE * (
+        two.n_even + two.n_odd
+    )
 
 
 def _sum_states(mrf: MarkovRandomField, progress: Progress) -> float:

@@ -24,7 +24,8 @@ LOG_F, EXACT = "log_f", "exact"
 EXACT_LAYOUT: Layout = {"log_z": ((), "f")}
 
 _PILOT = tuple(field.name for field in fields(Pilot))
-_EXACT_UNITS = 20  # on the smaller side: enumeration then takes less than a second
+EXACT_UNITS = 20
+"""On the smaller side: enumeration then takes less than a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ def exact_log_z_of(
     model: Model, exact: bool | None, threads: int, store: Store, progress: Progress | None
 ) -> float | None:
     """The exact log Z, None unless it is cheap (`exact` None) or wanted."""
-    wanted = model.mrf.smaller_side <= _EXACT_UNITS if exact is None else exact
+    wanted = model.mrf.smaller_side <= EXACT_UNITS if exact is None else exact
     if not wanted:
         return None
 

@@ -53,9 +53,7 @@ def lay_out(
     """
     summed_out = choose_summed_out(adjacency, cardinalities, hidden) if sum_out else np.zeros_like(hidden)
     kept = ~summed_out
-    order = np.concatenate(
-        [np.flatnonzero(part) for part in (kept & ~hidden, kept & hidden, summed_out)]
-    )
+    order = np.concatenate([np.flatnonzero(part) for part in (kept & ~hidden, kept & hidden, summed_out)])
     n_state = int(kept.sum())
     state = order[:n_state]
     blocks = [
@@ -92,9 +90,7 @@ def choose_summed_out(
         candidates = [np.flatnonzero(hidden & ~colour_of_component(*two, weights=(~hidden).astype(float)))]
     else:
         candidates = [own[sites] for sites in colour_classes(inside)]
-    sets = [
-        sites[cardinalities[sites] == q] for sites in candidates for q in np.unique(cardinalities[sites])
-    ]
+    sets = [sites[cardinalities[sites] == q] for sites in candidates for q in np.unique(cardinalities[sites])]
     summed_out = np.zeros_like(hidden)
     if sets:
         summed_out[max(sets, key=len)] = True

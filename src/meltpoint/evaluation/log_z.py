@@ -1,0 +1,371 @@
+"""log_z(): the normaliser of a model alone, from both sides. Orchestration, no mathematics."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from meltpoint.annealing.base import Base, annealing_path
+from meltpoint.annealing.loop import check_threads, prepare_path
+from meltpoint.annealing.precision import Precision, check_precision
+from meltpoint.annealing.schedule import as_betas
+from meltpoint.errors import InputError, Progress
+from meltpoint.estimators.ais import run_ais
+from meltpoint.estimators.checks import check_count
+from meltpoint.estimators.elimination import Eliminated
+from meltpoint.estimators.evidence import Starts
+from meltpoint.estimators.exact import cheap_elimination, exact_log_z
+from meltpoint.estimators.log_z_sides import Sides
+from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
+from meltpoint.estimators.starts import Computation, ask_starts, reverse_log_weights
+from meltpoint.evaluation.log_z_plan import Size, choose_base, first_size, next_size
+from meltpoint.evaluation.prerequisites import EXACT_UNITS, make_base
+from meltpoint.evaluation.settings import BaseName, check_nats, seconds_of
+from meltpoint.models import Model
+from meltpoint.models.checks import Floats
+from meltpoint.randomness import Purpose, check_seed, generator, sequence
+from meltpoint.report.compose import versions
+from meltpoint.report.duration import Clock
+from meltpoint.report.log_z import (
+    LOG_Z_DEFAULTS,
+    LogZBracket,
+    LogZSettings,
+    LogZStage,
+    compose_log_z,
+    half_width_of,
+    stage_of,
+)
+from meltpoint.report.settings import BUDGET_OF_GAP
+from meltpoint.report.verdict import judge_target
+from meltpoint.statistics.certificate import check_confidence
+
+Watch: TypeAlias = Callable[[LogZStage], None]
+"""Called with each stage that is finished."""
+
+_TRIAL_STEPS, _TRIAL_CHAINS = 100, 64
+_START_SHARE = 4  # forward chains for one chain of each other start
+_MELTED_SHARE = 2  # chains of a start for one of its end states that is melted
+_LEAST_START = 32
+_MOST_STAGES = 12
+_TRIAL = 1000  # number of the trial among stages
+_EXACT_KEY = 2  # of the random numbers of exact samples
+
+
+def log_z(
+    model: Model,
+    *,
+    clamped: Mapping[int, int] | None = None,
+    train: ArrayLike | None = None,
+    base: BaseName | Base = "auto",
+    gap: float | None = None,
+    budget: str | float | None = None,
+    steps: int | None = None,
+    chains: int | None = None,
+    exact: bool | None = None,
+    seed: int = LOG_Z_DEFAULTS.seed,
+    precision: Precision = LOG_Z_DEFAULTS.precision,  # pyright: ignore[reportArgumentType]
+    tolerance: float | None = None,
+    confidence: float = LOG_Z_DEFAULTS.confidence,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+) -> LogZBracket:
+    """Bracket the log normaliser of a model (for a DBN, of its top RBM) between AIS and states melted back.
+
+    AIS from every start is a lower bound, and the largest one counts. Above, states of the model are melted back along
+    the same path: exact samples where summing out units one by one is cheap, else end states of the chains of all
+    starts, drawn by weight, which are samples as far as no start missed a mode. Ctrl-C gives what was finished.
+
+    Parameters
+    ----------
+    model
+        Any model.
+    clamped
+        Units (by their numbers, visible ones first) and the states they are fixed at: evidence. Z is then the sum over
+        all states that agree with it.
+    train
+        Training examples, for data base rates.
+    base
+        Where annealing starts: "auto" (a short trial from each base chooses), "data" (with `train`), "model",
+        "uniform", or a `Base`. The others are asked as well.
+    gap, budget
+        Go on in stages until log Z is known to plus or minus `gap` nats, or the time ("30m" by itself) is spent.
+    steps, chains
+        Annealing steps (1,000) and forward chains (400).
+    exact
+        Whether to compute log Z exactly too, and use exact samples; by itself where that takes a second.
+    seed, precision, threads, progress
+        As in `ais_log_z`.
+    tolerance
+        A distance of the two sides up to so many nats counts as agreement (1, or `gap`).
+    confidence
+        Of the interval `between` and of the certificates.
+    watch
+        Called with each finished stage of a run with a gap or a budget.
+
+    >>> from meltpoint.models.rbm import RBM
+    >>> found = log_z(RBM([[1.0, -2.0], [0.5, 1.0]], [0.0, 0.1], [0.2, 0.0]), steps=50, chains=100)
+    >>> found.verdict.reason, found.between[0] < 3.4506 < found.between[1], round(found.exact, 4)
+    ('agree', True, 3.4506)
+    """
+    clock = Clock()
+    if not isinstance(model, Model):
+        raise InputError(
+            found=f"a model of type {type(model).__name__}",
+            expected="a model of this library",
+            remedy="load it with meltpoint.load(path), or make one from its parameters",
+        )
+    settings = _resolve(base, gap, budget, steps, chains, seed, precision, tolerance, confidence, train)
+    if clamped and train is not None:
+        raise InputError(
+            found="train and clamped units",
+            expected="one or the other: rates of training data are not those of the clamped model",
+            remedy="leave out train",
+        )
+    known = None if train is None else model.decode(model.encode(train, "train"))
+    if clamped:
+        model = model.given(clamped)
+    work = _Work(model, len(clamped or ()), settings, known, check_threads(threads), progress, clock)
+    own = base if isinstance(base, Base) else None
+    if own is not None:
+        annealing_path(model, own)
+    work.prepare(own, exact)
+    return work.run_once() if settings.budget is None else work.close_gap(watch)
+
+
+def _resolve(
+    base: BaseName | Base,
+    gap: float | None,
+    budget: str | float | None,
+    steps: int | None,
+    chains: int | None,
+    seed: int,
+    precision: Precision,
+    tolerance: float | None,
+    confidence: float,
+    train: ArrayLike | None,
+) -> LogZSettings:
+    """Checked settings; sizes that stages are to choose are 0."""
+    name = base.name if isinstance(base, Base) else base
+    if not isinstance(base, Base) and name not in ("auto", "data", "model", "uniform"):
+        raise InputError(
+            found=f"base={name!r}",
+            expected="'auto', 'data', 'model', 'uniform', or a Base",
+            remedy="leave it out: a short trial chooses",
+        )
+    if name == "data" and train is None and not isinstance(base, Base):
+        raise InputError(
+            found="base='data' without training data",
+            expected="train, to take the base rates from",
+            remedy="pass train, or leave base out",
+        )
+    in_stages = gap is not None or budget is not None
+    if in_stages and (steps is not None or chains is not None):
+        raise InputError(
+            found=f"{'steps' if steps is not None else 'chains'} together with a gap or a budget",
+            expected="one or the other",
+            remedy="leave them out: sizes follow from the gap and the budget",
+        )
+    target = None if gap is None else check_nats(gap, "gap", "0.1 is a good answer")
+    tolerated = (target or LOG_Z_DEFAULTS.tolerance) if tolerance is None else tolerance
+    d = LOG_Z_DEFAULTS
+    return LogZSettings(
+        base=name,
+        steps=0
+        if in_stages
+        else check_count(d.steps if steps is None else steps, "steps", "1,000 are usual"),
+        chains=0
+        if in_stages
+        else _check_chains(check_count(d.chains if chains is None else chains, "chains", "400 are usual")),
+        seed=check_seed(seed),
+        precision=check_precision(precision),
+        tolerance=check_nats(tolerated, "tolerance", "1 is usual"),
+        confidence=float(check_confidence(confidence)),
+        gap=target,
+        budget=seconds_of(BUDGET_OF_GAP if budget is None else budget) if in_stages else None,
+    )
+
+
+def _check_chains(chains: int) -> int:
+    if chains < 2:
+        raise InputError(
+            found="1 chain", expected="at least 2", remedy="a single chain has no error; 400 are usual"
+        )
+    return chains
+
+
+@dataclass(eq=False)
+class _Work:
+    """What all stages share, and the stages themselves."""
+
+    model: Model
+    clamped: int
+    settings: LogZSettings
+    train: NDArray[Any] | None
+    threads: int
+    progress: Progress | None
+    clock: Clock
+
+    def prepare(self, own: Base | None, exact: bool | None) -> None:
+        """Exact log Z where it is cheap or wanted, all bases, and the base that annealing starts from."""
+        self.eliminated: Eliminated | None = None
+        self.exact: float | None = None
+        if exact is not False:
+            self.eliminated = cheap_elimination(self.model)
+            if self.eliminated is not None:
+                self.exact = self.eliminated.log_z
+            elif exact or self.model.mrf.smaller_side <= EXACT_UNITS:
+                self.exact = exact_log_z(self.model, threads=self.threads, progress=self.progress)
+        self.clock.lap("exact")
+        names = [*(["data"] if self.train is not None else []), "model", "uniform"]
+        s = self.settings
+        self.bases = {
+            name: make_base(name, self.model, self.train, s.seed, self.threads, self.progress)
+            for name in names
+        }
+        if own is not None:
+            self.bases[own.name] = own
+        self.schedules: dict[str, FrictionSchedule] = {}
+        self.base = s.base
+        if s.base == "auto":
+            betas = as_betas(_TRIAL_STEPS)
+            # No chain of the trial may come back in the bracket that its choice decides on.
+            trial = _stage_seed(s.seed, _TRIAL)
+            self.base = choose_base(
+                {name: self._forward(name, betas, _TRIAL_CHAINS, trial)[0] for name in names}
+            )
+        self.clock.lap("bases")
+
+    def run_once(self) -> LogZBracket:
+        """The bracket of one stage of the size that was asked for."""
+        bracket = self.stage(Size(self.settings.steps, self.settings.chains), 0)
+        return replace(bracket, stages=(stage_of(bracket),))
+
+    def close_gap(self, watch: Watch | None) -> LogZBracket:
+        """The bracket of the best stage: each has a size that follows from those before it. All share alpha."""
+        s = self.settings
+        budget, target = s.budget or math.inf, s.gap or 0.0
+        brackets: list[LogZBracket] = []
+        size: Size | None = first_size(budget)
+        while size is not None and len(brackets) < _MOST_STAGES:
+            begun = time.perf_counter()
+            try:
+                bracket = self.stage(size, len(brackets))
+            except KeyboardInterrupt:
+                if not brackets:
+                    raise
+                brackets[-1] = replace(brackets[-1], interrupted=True)
+                break
+            rate = size.steps * size.chains / (time.perf_counter() - begun)
+            if bracket.interrupted and brackets:
+                brackets = [*brackets[:-1], replace(brackets[-1], interrupted=True)]
+                break
+            brackets.append(bracket)
+            if watch:
+                watch(stage_of(bracket))
+            if bracket.interrupted or half_width_of(bracket) <= target:
+                break
+            larger = bracket.evidence.larger(bracket.lower.log_weights)
+            if larger is not None and s.base == "auto":
+                self.base = larger.name
+            left = budget - self.clock.elapsed
+            size = next_size(size, bracket.lower.log_weights, half_width_of(bracket), target, rate * left)
+        best = min(brackets, key=half_width_of)
+        verdict = best.verdict if s.gap is None else judge_target(best.verdict, half_width_of(best), s.gap)
+        return replace(
+            best,
+            verdict=verdict,
+            stages=tuple(stage_of(bracket) for bracket in brackets),
+            seconds=self.clock.seconds(),
+            interrupted=any(bracket.interrupted for bracket in brackets),
+        )
+
+    def stage(self, size: Size, index: int) -> LogZBracket:
+        """Forward chains, other starts and melted states of one size; their random numbers are the stage's own."""
+        s = self.settings
+        seed = _stage_seed(s.seed, index)
+        betas = self._schedule(self.base).betas(size.steps)
+        forward, interrupted = self._forward(self.base, betas, size.chains, seed)
+        self.clock.lap("AIS")
+        sides, rests_on = Sides(forward), "nothing: the states were not melted back before Ctrl-C"
+        if not interrupted:
+            try:
+                sides, rests_on = self._melt(forward, betas, size, seed)
+            except KeyboardInterrupt:
+                interrupted = True
+            self.clock.lap("melting")
+        return compose_log_z(
+            repr(self.model),
+            self.clamped,
+            replace(s, base=self.base, steps=size.steps, chains=size.chains),
+            sides,
+            rests_on,
+            self.exact,
+            self.clock.seconds(),
+            versions(),
+            stage=index,
+            interrupted=interrupted,
+        )
+
+    def _melt(self, forward: Floats, betas: Floats, size: Size, seed: int) -> tuple[Sides, str]:
+        """Both sides, and what the upper one rests on."""
+        how = Computation(seed, self.settings.precision, self.threads, self.progress)  # pyright: ignore[reportArgumentType]
+        base = self.bases[self.base]
+        linear = as_betas(size.steps)
+        # Chains of the chosen base have end states of their own, apart from the forward chains.
+        others = [(base, betas)] + [
+            (other, linear) for name, other in self.bases.items() if name != self.base
+        ]
+        chains = max(_LEAST_START, size.chains // _START_SHARE)
+        melted = max(2, chains // _MELTED_SHARE)
+        starts = ask_starts(self.model, base, betas, forward, others, how, chains=chains, melted=melted)
+        if self.eliminated is None:
+            return Sides(forward, starts), _weighted(
+                melted * len(others), Sides(forward, starts).n_starts, starts
+            )
+        n = max(2, size.chains // _START_SHARE)
+        units = self.eliminated.sample(n, generator(seed, Purpose.SAMPLE, _EXACT_KEY))
+        states = self.model.undirected.state_of(units)
+        reverse = reverse_log_weights(how.prepare(self.model, base), betas, states, 2, how)
+        width = self.eliminated.order.width
+        return Sides(
+            forward, starts, reverse
+        ), f"{n:,} exact samples by elimination (width {width}): nothing is assumed"
+
+    def _schedule(self, name: str) -> FrictionSchedule:
+        """The friction schedule from a base, measured once."""
+        if name not in self.schedules:
+            self.schedules[name] = friction_schedule(
+                self.model,
+                self.train,
+                base=self.bases[name],
+                seed=self.settings.seed,
+                threads=self.threads,
+                progress=self.progress,
+            )
+            self.clock.lap("pilot")
+        return self.schedules[name]
+
+    def _forward(self, name: str, betas: Floats, chains: int, seed: int) -> tuple[Floats, bool]:
+        """Log weights of finished chains, and whether Ctrl-C came; at least two are finished."""
+        path = prepare_path(annealing_path(self.model, self.bases[name]), self.settings.precision)  # pyright: ignore[reportArgumentType]
+        run = run_ais(path, betas, np.arange(chains), seed, threads=self.threads, progress=self.progress)
+        if run.interrupted and run.finished.sum() < 2:
+            raise KeyboardInterrupt
+        return run.log_weights[run.finished], run.interrupted
+
+
+def _weighted(melted: int, n_starts: int, starts: Starts) -> str:
+    modes = f" ({starts.modes} of them mean-field modes)" if starts.modes else ""
+    return (
+        f"{melted:,} end states of chains from all starts, drawn by weight: the upper side and the interval hold if no "
+        f"start missed a mode; {n_starts:,} were tried{modes}"
+    )
+
+
+def _stage_seed(seed: int, index: int) -> int:
+    return int(sequence(seed, Purpose.STAGE, index).generate_state(1, np.uint64)[0])
