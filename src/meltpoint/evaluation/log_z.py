@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.loop import check_threads, prepare_path
-from meltpoint.annealing.precision import Precision, check_precision
+from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.ais import run_ais
-from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.elimination import Eliminated
 from meltpoint.estimators.evidence import Starts
 from meltpoint.estimators.exact import cheap_elimination, exact_log_z
@@ -23,11 +22,12 @@ from meltpoint.estimators.log_z_sides import Sides
 from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
 from meltpoint.estimators.starts import Computation, ask_starts, reverse_log_weights
 from meltpoint.evaluation.log_z_plan import Size, choose_base, first_size, next_size
+from meltpoint.evaluation.log_z_settings import resolve_log_z_settings
 from meltpoint.evaluation.prerequisites import EXACT_UNITS, make_base
-from meltpoint.evaluation.settings import BaseName, check_nats, seconds_of
+from meltpoint.evaluation.settings import BaseName
 from meltpoint.models import Model
 from meltpoint.models.checks import Floats
-from meltpoint.randomness import Purpose, check_seed, generator, sequence
+from meltpoint.randomness import Purpose, generator, sequence
 from meltpoint.report.compose import versions
 from meltpoint.report.duration import Clock
 from meltpoint.report.log_z import (
@@ -39,9 +39,7 @@ from meltpoint.report.log_z import (
     half_width_of,
     stage_of,
 )
-from meltpoint.report.settings import BUDGET_OF_GAP
-from meltpoint.report.verdict import judge_target
-from meltpoint.statistics.certificate import check_confidence
+from meltpoint.report.log_z_verdict import judge_log_z_target
 
 Watch: TypeAlias = Callable[[LogZStage], None]
 """Called with each stage that is finished."""
@@ -119,7 +117,9 @@ def log_z(
             expected="a model of this library",
             remedy="load it with meltpoint.load(path), or make one from its parameters",
         )
-    settings = _resolve(base, gap, budget, steps, chains, seed, precision, tolerance, confidence, train)
+    settings = resolve_log_z_settings(
+        base, gap, budget, steps, chains, seed, precision, tolerance, confidence, train
+    )
     if clamped and train is not None:
         raise InputError(
             found="train and clamped units",
@@ -135,67 +135,6 @@ def log_z(
         annealing_path(model, own)
     work.prepare(own, exact)
     return work.run_once() if settings.budget is None else work.close_gap(watch)
-
-
-def _resolve(
-    base: BaseName | Base,
-    gap: float | None,
-    budget: str | float | None,
-    steps: int | None,
-    chains: int | None,
-    seed: int,
-    precision: Precision,
-    tolerance: float | None,
-    confidence: float,
-    train: ArrayLike | None,
-) -> LogZSettings:
-    """Checked settings; sizes that stages are to choose are 0."""
-    name = base.name if isinstance(base, Base) else base
-    if not isinstance(base, Base) and name not in ("auto", "data", "model", "uniform"):
-        raise InputError(
-            found=f"base={name!r}",
-            expected="'auto', 'data', 'model', 'uniform', or a Base",
-            remedy="leave it out: a short trial chooses",
-        )
-    if name == "data" and train is None and not isinstance(base, Base):
-        raise InputError(
-            found="base='data' without training data",
-            expected="train, to take the base rates from",
-            remedy="pass train, or leave base out",
-        )
-    in_stages = gap is not None or budget is not None
-    if in_stages and (steps is not None or chains is not None):
-        raise InputError(
-            found=f"{'steps' if steps is not None else 'chains'} together with a gap or a budget",
-            expected="one or the other",
-            remedy="leave them out: sizes follow from the gap and the budget",
-        )
-    target = None if gap is None else check_nats(gap, "gap", "0.1 is a good answer")
-    tolerated = (target or LOG_Z_DEFAULTS.tolerance) if tolerance is None else tolerance
-    d = LOG_Z_DEFAULTS
-    return LogZSettings(
-        base=name,
-        steps=0
-        if in_stages
-        else check_count(d.steps if steps is None else steps, "steps", "1,000 are usual"),
-        chains=0
-        if in_stages
-        else _check_chains(check_count(d.chains if chains is None else chains, "chains", "400 are usual")),
-        seed=check_seed(seed),
-        precision=check_precision(precision),
-        tolerance=check_nats(tolerated, "tolerance", "1 is usual"),
-        confidence=float(check_confidence(confidence)),
-        gap=target,
-        budget=seconds_of(BUDGET_OF_GAP if budget is None else budget) if in_stages else None,
-    )
-
-
-def _check_chains(chains: int) -> int:
-    if chains < 2:
-        raise InputError(
-            found="1 chain", expected="at least 2", remedy="a single chain has no error; 400 are usual"
-        )
-    return chains
 
 
 @dataclass(eq=False)
@@ -275,7 +214,9 @@ class _Work:
             left = budget - self.clock.elapsed
             size = next_size(size, bracket.lower.log_weights, half_width_of(bracket), target, rate * left)
         best = min(brackets, key=half_width_of)
-        verdict = best.verdict if s.gap is None else judge_target(best.verdict, half_width_of(best), s.gap)
+        verdict = (
+            best.verdict if s.gap is None else judge_log_z_target(best.verdict, half_width_of(best), s.gap)
+        )
         return replace(
             best,
             verdict=verdict,

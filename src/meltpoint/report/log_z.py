@@ -70,8 +70,8 @@ class LogZBracket:
     """log Z from both sides, in nats. Print it, plot it, or take `to_dict()`.
 
     `lower` (AIS) and `upper` (states melted back) are the sides, `gap` is their distance, `between` an interval with
-    the confidence of the settings, and `rests_on` says in words what the upper side and the interval rest on. `exact` is
-    log Z itself where it is cheap to compute. `lower_certificate` holds whatever was missed; so does
+    the confidence of the settings, and `rests_on` says in words what the upper side and the interval rest on. `exact`
+    is log Z itself where it is cheap to compute. `lower_certificate` holds whatever was missed; so does
     `certified_upper`, which needs exact samples and is None without them. After Ctrl-C the bracket is
     `interrupted` and made of what was finished.
     """

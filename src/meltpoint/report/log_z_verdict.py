@@ -94,6 +94,21 @@ def judge_log_z(
     return Verdict("agree", True, f"Agree: the two sides are {apart} nats apart (tolerance {tolerance:g}).")
 
 
+def judge_log_z_target(verdict: Verdict, half_width: float, target: float) -> Verdict:
+    """The verdict of a run that was asked for a gap: an interval that is wider is what counts then."""
+    if half_width <= target or verdict.reason not in ("agree", "noisy", "gap"):
+        return verdict
+    known = (
+        f"only known to ± {decimals(half_width, 2)} nats"
+        if math.isfinite(half_width)
+        else "not known from above"
+    )
+    return _distrust(
+        "target",
+        f"Target missed: log Z is {known}, and ± {target:g} were asked for. Give more time (budget).",
+    )
+
+
 def _wide(gap: Estimate) -> Verdict:
     return _distrust(
         "gap",
