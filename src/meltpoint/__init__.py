@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from meltpoint.files.models import load, save
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
+    from meltpoint.models.factor_graph import FactorGraph
+    from meltpoint.models.ising import Ising
+    from meltpoint.models.potts import Potts
     from meltpoint.models.rbm import RBM
     from meltpoint.report.log_z import LogZBracket
     from meltpoint.report.report import Interrupted, Report
@@ -63,6 +66,9 @@ _HOMES = {
     "save": "files.models",
     "DBM": "models.dbm",
     "DBN": "models.dbn",
+    "FactorGraph": "models.factor_graph",
+    "Ising": "models.ising",
+    "Potts": "models.potts",
     "RBM": "models.rbm",
     "LogZBracket": "report.log_z",
     "Report": "report.report",
@@ -78,12 +84,15 @@ __all__ = [
     "RBM",
     "Base",
     "Estimate",
+    "FactorGraph",
     "FrictionSchedule",
     "InputError",
     "Interrupted",
+    "Ising",
     "LogProb",
     "LogZ",
     "LogZBracket",
+    "Potts",
     "Report",
     "SystemFailure",
     "__version__",

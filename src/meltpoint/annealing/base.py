@@ -100,7 +100,7 @@ def model_rates(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     seed, threads, progress
         As in `ais_log_z`.
 
@@ -121,7 +121,7 @@ def model_rates(
     )
     if run.interrupted:
         raise KeyboardInterrupt
-    rates = mrf.state_means(run.state, generator(seed, Purpose.BASE_RATES))[:, : undirected.n_visible]
+    rates = undirected.visible_means(run.state, generator(seed, Purpose.BASE_RATES))
     return Base("model", (undirected.units[0].bias_from_sample(rates, _RATE_SMOOTHING),))
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.backend import Backend, PreparedPath, Tile
 from meltpoint.annealing.fused import FusedBackend
+from meltpoint.annealing.graph_backend import GraphBackend
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import Precision, check_precision
 from meltpoint.annealing.reference import ReferenceBackend
@@ -23,7 +24,7 @@ from meltpoint.models.blocks import Segment
 from meltpoint.records import short_repr
 from meltpoint.units.unit import Bits, Floats
 
-BACKENDS: tuple[Backend, ...] = (FusedBackend(), ReferenceBackend())
+BACKENDS: tuple[Backend, ...] = (FusedBackend(), GraphBackend(), ReferenceBackend())
 """In the order in which they are asked whether they support a path."""
 
 TILE = 128

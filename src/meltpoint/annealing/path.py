@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.kernels.ordered import sum_rows
+from meltpoint.annealing.kernels.ordered import ordered_product, sum_rows
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.units.bernoulli import softplus, sum_softplus
@@ -108,4 +108,4 @@ def path_between(target: MarkovRandomField, base: tuple[Floats, ...]) -> Anneali
     if target.bipartite is not None:
         even, odd = base
         return TwoSidedPath(target.bipartite, (even, odd))
-    return AnnealingPath(target, base)
+    return AnnealingPath(target.with_product(ordered_product), base)

@@ -75,7 +75,7 @@ def ais_log_z(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     base
         The base distribution, or its name: "uniform" (the default) or "model".
     steps

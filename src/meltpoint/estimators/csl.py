@@ -52,7 +52,7 @@ def csl_log_prob(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     x
         Examples (example, visible unit).
     base

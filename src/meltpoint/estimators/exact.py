@@ -32,6 +32,7 @@ _CHEAP_DEGREE = 8  # neighbours of a unit on average
 _CHEAP_LOG2_WORK = 24.5
 _CALL_WORK = 100_000_000  # factors per kernel call: some hundredths of a second
 _STATES = 1 << 14  # that NumPy enumerates at once
+_LARGEST_INPUTS = 1 << 22  # of the units of these states together
 
 
 def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress | None = None) -> float:
@@ -70,7 +71,7 @@ def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress 
         else:
             if not possible or _log2_seconds(order) < _log2_enumeration_seconds(mrf):
                 return eliminate(factors, order, threads=threads, progress=progress).log_z
-    return _sum_states(mrf, progress) if two is None else _sum_two_sided(two, threads, progress)
+    return _sum_states(mrf.enumerated, progress) if two is None else _sum_two_sided(two, threads, progress)
 
 
 def cheap_elimination(model: Model) -> Eliminated | None:
@@ -131,8 +132,10 @@ def _sum_states(mrf: MarkovRandomField, progress: Progress) -> float:
     # Units in the order of blocks, which need not be that of their columns.
     columns = np.concatenate([np.arange(mrf.n_state)[block.columns] for block in mrf.state_blocks])
     log_sums = []
-    for low in range(0, total, _STATES):
-        numbers = np.arange(low, min(low + _STATES, total))[:, np.newaxis]
+    inputs = max(1, sum(block.size * int(np.prod(block.unit.input_shape)) for block in mrf.unit_blocks))
+    at_once = max(1, min(_STATES, _LARGEST_INPUTS // inputs))
+    for low in range(0, total, at_once):
+        numbers = np.arange(low, min(low + at_once, total))[:, np.newaxis]
         states = np.empty((len(numbers), mrf.n_state), mrf.dtype)
         states[:, columns] = numbers // places % n_states
         log_sums.append(logsumexp(mrf.log_f(states)))

@@ -108,7 +108,7 @@ def friction_schedule(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     train
         Training examples (example, visible unit), if there are any.
     base

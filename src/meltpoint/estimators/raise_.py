@@ -61,7 +61,7 @@ def raise_log_prob(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     x
         Examples (example, visible unit).
     forward

@@ -43,7 +43,7 @@ def sample(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     n
         How many samples.
     steps
@@ -94,7 +94,7 @@ def sample_annealing_model(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     n
         How many samples.
     particles

@@ -69,7 +69,7 @@ def evaluate(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     test
         Test examples (example, visible unit).
     train
@@ -188,7 +188,7 @@ def _check_model(model: Model) -> Model:
     if not isinstance(model, Model):
         raise InputError(
             found=f"a model of type {type(model).__name__}",
-            expected="an RBM, a DBM or a DBN",
+            expected="a model, such as an RBM or an Ising model",
             remedy="make one from its parameters, meltpoint.RBM(weights, visible_bias, hidden_bias), or load "
             "it, meltpoint.load(path)",
         )

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from meltpoint.models.blocks import UnitBlock
+from meltpoint.models.blocks import Sparse, UnitBlock
 from meltpoint.models.layout import Layout
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.models.pairwise import Pairwise
 from meltpoint.units import BERNOULLI
-from meltpoint.units.unit import Bits, Floats
+from meltpoint.units.unit import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,19 +28,27 @@ class BinaryField(MarkovRandomField):
 
     layout: Layout
     fields: Floats
-    couplings: sparse.csr_array
+    couplings: Sparse
     log_constant: float = 0.0
 
-    @cached_property
+    @property
     def state_blocks(self) -> tuple[UnitBlock, ...]:
         """The colour classes of the state."""
-        return tuple(UnitBlock(BERNOULLI, columns, (len(columns),)) for columns in self.layout.blocks)
+        return self._state_blocks
 
     @cached_property
+    def _state_blocks(self) -> tuple[UnitBlock, ...]:
+        return tuple(UnitBlock(BERNOULLI, columns, (len(columns),)) for columns in self.layout.blocks)
+
+    @property
     def summed_out(self) -> UnitBlock | None:
         """The independent set that is not kept, if there is one."""
-        kept, units = self.layout.n_state, self.layout.n_units
-        return UnitBlock(BERNOULLI, slice(kept, units), (units - kept,)) if kept < units else None
+        return self._summed_out
+
+    @cached_property
+    def _summed_out(self) -> UnitBlock | None:
+        columns = np.arange(self.n_state, self.n_units)
+        return UnitBlock(BERNOULLI, columns, (len(columns),)) if len(columns) else None
 
     @property
     def n_state(self) -> int:
@@ -70,9 +78,13 @@ class BinaryField(MarkovRandomField):
         matrix = self.couplings
         return self.fields, matrix.data, matrix.indices.astype(np.float64), matrix.indptr.astype(np.float64)
 
-    @cached_property
+    @property
     def pairwise(self) -> Pairwise:
         """The form that the kernels for graphs read."""
+        return self._pairwise
+
+    @cached_property
+    def _pairwise(self) -> Pairwise:
         summed_out = np.arange(self.n_state, self.n_units)
         return Pairwise(
             states=2,
@@ -84,35 +96,22 @@ class BinaryField(MarkovRandomField):
             summed_out=summed_out if len(summed_out) else None,
         )
 
-    def state_means(self, state: Bits, generator: np.random.Generator) -> Floats:
-        """Probability (chain, unit of the state) of bit 1 given all others, those that are summed out drawn."""
-        units = self.with_summed_out(state)
-        if self.summed_out is not None:
-            inputs = self.inputs(self.summed_out, units)
-            units[:, self.n_state :] = BERNOULLI.draw(inputs, 1 - generator.random(inputs.shape))
-        means = np.empty(state.shape)
-        for block in self.state_blocks:
-            means[:, block.columns] = BERNOULLI.mean(self.inputs(block, units))
-        return means
-
     @cached_property
-    def _rows(self) -> dict[int, sparse.csr_array]:
+    def _rows(self) -> dict[int, Sparse]:
         """The rows of the coupling matrix that each block needs."""
         return {id(block): self.couplings[block.columns] for block in self.unit_blocks}
 
     def _log_f(self, units: NDArray[Any], n: int) -> Floats:
-        columns = _columns_of(units[:, :n])
         couplings = self.couplings if n == self.n_units else self._among_state
-        return np.asarray((columns * (couplings @ columns / 2 + self.fields[:n, np.newaxis])).sum(axis=0))
+        inputs = np.ascontiguousarray((couplings @ _columns_of(units[:, :n])).T) / 2 + self.fields[:n]
+        return (units[:, :n] * inputs).sum(axis=1)
 
     @cached_property
-    def _among_state(self) -> sparse.csr_array:
+    def _among_state(self) -> Sparse:
         return sparse.csr_array(self.couplings[: self.n_state, : self.n_state])
 
 
-def binary_field(
-    layout: Layout, fields: Floats, couplings: sparse.csr_array, log_constant: float
-) -> BinaryField:
+def binary_field(layout: Layout, fields: Floats, couplings: Sparse, log_constant: float) -> BinaryField:
     """The field of bits whose fields (site,) and symmetric couplings (site, site) are given by sites."""
     order = layout.order
     matrix = sparse.csr_array(couplings[order][:, order])

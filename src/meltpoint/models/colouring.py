@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from meltpoint.models.blocks import Indices
+from meltpoint.models.blocks import Indices, Sparse
 
 _DENSE = 0.5  # share of coupled pairs from which on single sites are redrawn: few share a colour
 
 
-def two_colours(adjacency: sparse.csr_array) -> tuple[NDArray[np.bool_], Indices] | None:
+def two_colours(adjacency: Sparse) -> tuple[NDArray[np.bool_], Indices] | None:
     """Colour (site,) and connected component (site,) of a graph whose sites need two colours; None if they need more.
 
     In the double cover, where (i, 0) is joined to (j, 1) and (i, 1) to (j, 0), the two copies of a site are connected
@@ -33,7 +33,7 @@ def two_colours(adjacency: sparse.csr_array) -> tuple[NDArray[np.bool_], Indices
     return first > second, np.minimum(first, second)
 
 
-def colour_classes(adjacency: sparse.csr_array) -> list[Indices]:
+def colour_classes(adjacency: Sparse) -> list[Indices]:
     """Sites of every colour: two colours if that is enough, few by a greedy rule, single sites in a dense graph."""
     n = adjacency.shape[0]
     if adjacency.nnz > _DENSE * n * (n - 1):
@@ -52,7 +52,7 @@ def colour_of_component(
     return colour == (excess[component] > 0)
 
 
-def _greedy(adjacency: sparse.csr_array) -> Indices:
+def _greedy(adjacency: Sparse) -> Indices:
     """Colour (site,): sites with many neighbours first, each with the first colour that its neighbours lack.
 
     All sites whose neighbours before them in this order have their colour are coloured at once; no two of them are
@@ -79,7 +79,7 @@ def _greedy(adjacency: sparse.csr_array) -> Indices:
     return colour
 
 
-def _first_free(rows: sparse.csr_array, colour: Indices) -> Indices:
+def _first_free(rows: Sparse, colour: Indices) -> Indices:
     """The first colour (row,) that none of a row's neighbours has; -1 is no colour."""
     owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     taken = colour[rows.indices]

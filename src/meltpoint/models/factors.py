@@ -6,6 +6,8 @@ from typing import TypeAlias
 import numpy as np
 
 from meltpoint.errors import InputError
+from meltpoint.models.blocks import Indices
+from meltpoint.units import two_state
 from meltpoint.units.unit import Floats, Unit
 
 Factor: TypeAlias = tuple[tuple[int, ...], Floats]
@@ -17,7 +19,7 @@ Factors: TypeAlias = tuple[tuple[int, ...], list[Factor], float]
 
 def layered_factors(weights: Sequence[Floats], biases: Sequence[Floats], units: Sequence[Unit]) -> Factors:
     """Factors of layers of units, lowest first: one for every bias, and one for every weight that is not 0."""
-    values = [np.array(unit.values) for unit in units]
+    values = [np.array(unit.values) for unit in two_state(units)]
     first = np.cumsum([0, *(bias.size for bias in biases)])
     factors: list[Factor] = [
         ((int(first[k]) + i,), value * values[k])
@@ -62,3 +64,11 @@ def condition(factors: Factors, clamped: Mapping[int, int]) -> Factors:
         else:
             constant += float(part)
     return tuple(cardinalities[unit] for unit in left), conditioned, constant
+
+
+def number_visible_first(visible: Indices, hidden: Indices) -> Indices:
+    """The number (site,) of each site where visible ones come first."""
+    order = np.concatenate([visible, hidden])
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    return number

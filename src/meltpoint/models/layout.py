@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from meltpoint.models.blocks import Indices
+from meltpoint.models.blocks import Indices, Sparse
 from meltpoint.models.colouring import colour_classes, colour_of_component, two_colours
 
 
@@ -41,7 +41,7 @@ class Layout:
 
 
 def lay_out(
-    adjacency: sparse.csr_array,
+    adjacency: Sparse,
     cardinalities: NDArray[np.integer],
     hidden: NDArray[np.bool_],
     *,
@@ -65,7 +65,7 @@ def lay_out(
 
 
 def choose_summed_out(
-    adjacency: sparse.csr_array, cardinalities: NDArray[np.integer], hidden: NDArray[np.bool_]
+    adjacency: Sparse, cardinalities: NDArray[np.integer], hidden: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Which sites (site,) are summed out: none, or an independent set of sites with one number of states.
 

@@ -4,7 +4,7 @@ The defaults are those of any undirected model whose visible units come first in
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -67,7 +67,7 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         sizes = "-".join(map(str, self.layer_sizes))
-        names = [unit.name for unit in self.units]
+        names = [repr(unit) for unit in self.units]
         if all(unit == BERNOULLI for unit in self.units):
             return f"{self.kind} {sizes}"
         return f"{self.kind} {sizes} {names[0] if len(set(names)) == 1 else '(' + ', '.join(names) + ')'}"
@@ -120,6 +120,10 @@ class Model(ABC):
 
         Its Z is the sum of f over all states that agree with the clamped ones. Units are renumbered in their order.
         """
+        return self._given_by_number(clamped, ())
+
+    def _given_by_number(self, clamped: Mapping[int, int], hidden: Iterable[int]) -> "Model":
+        """The same, with the numbers that the hidden ones of the free units get."""
         from meltpoint.models.factor_graph import FactorGraph
 
         cardinalities, factors, constant = condition(self.undirected.as_factors(), clamped)
@@ -129,7 +133,7 @@ class Model(ABC):
                 expected="at least one unit that is free",
                 remedy="log Z is then log f of that state: model.log_f",
             )
-        return FactorGraph(cardinalities, [*factors, ((), np.array(constant))])
+        return FactorGraph(cardinalities, [*factors, ((), np.array(constant))], hidden=list(hidden))
 
     def state_of(self, units: NDArray[Any]) -> NDArray[Any]:
         """States (chain, unit of the state) of chains, from all units (chain, unit) in the order of `as_factors`."""
@@ -160,6 +164,10 @@ class Model(ABC):
         """Visible states (chain, visible unit) of a sample of the Markov random field."""
         del generator
         return state[:, : self.n_visible]
+
+    def visible_means(self, state: Bits, generator: np.random.Generator) -> NDArray[Any]:
+        """Visible states (chain, visible unit), or probabilities of them: what a unit's `bias_from_sample` takes."""
+        return self.mrf.state_means(state, generator)[:, : self.n_visible]
 
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
         """Log odds (chain, visible unit) of state 1, given a draw of the units that make visible units independent."""
@@ -198,7 +206,7 @@ class Model(ABC):
         """Parameters by the names they have in a file."""
         raise InputError(
             found=f"{self!r}, a kind of model that has no file format",
-            expected="an RBM, a DBM or a DBN",
+            expected="one of the library's own models",
             remedy="save its arrays with numpy.savez",
         )
 

@@ -6,6 +6,7 @@ beginning of every sweep and forgotten after it. In arrays of all units (chain, 
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from meltpoint.units.unit import Bits, Floats
 
 if TYPE_CHECKING:
     from meltpoint.models.bipartite import Bipartite
+    from meltpoint.models.factor_tables import FactorTables
     from meltpoint.models.pairwise import Pairwise
 
 
@@ -61,6 +63,11 @@ class MarkovRandomField(ABC):
         return None
 
     @property
+    def factor_tables(self) -> "FactorTables | None":
+        """The same field, but for a constant, as tables of factors of any order, if it is given so."""
+        return None
+
+    @property
     def unit_blocks(self) -> tuple[UnitBlock, ...]:
         """All blocks: those of the state, then the one that is summed out."""
         return self.state_blocks if self.summed_out is None else (*self.state_blocks, self.summed_out)
@@ -86,6 +93,20 @@ class MarkovRandomField(ABC):
         return math.ceil(
             sum(block.size * math.log2(block.unit.n_states or math.inf) for block in self.state_blocks)
         )
+
+    @property
+    def enumerated(self) -> "MarkovRandomField":
+        """The same field with the state that is enumerated for the exact log Z."""
+        return self
+
+    def with_product(self, product: Callable[[NDArray[Any], Floats], Floats]) -> "MarkovRandomField":
+        """The same field, whose products of states (chain, unit) and weights (unit, column) are made by a function.
+
+        Annealing has one whose sums do not depend on how many chains are run together. Fields without such products
+        are what they are.
+        """
+        del product
+        return self
 
     @property
     def sweep(self) -> Sweep:

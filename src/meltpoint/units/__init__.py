@@ -4,15 +4,18 @@ from collections.abc import Sequence
 
 from meltpoint.errors import InputError
 from meltpoint.units.bernoulli import Bernoulli
+from meltpoint.units.gaussian import Gaussian
 from meltpoint.units.potts import Potts
 from meltpoint.units.spin import Spin
 from meltpoint.units.unit import TwoState, Unit
 
 __all__ = [
     "BERNOULLI",
+    "GAUSSIAN",
     "SPIN",
     "TWO_STATE",
     "Bernoulli",
+    "Gaussian",
     "Potts",
     "Spin",
     "TwoState",
@@ -21,7 +24,7 @@ __all__ = [
     "unit_named",
 ]
 
-BERNOULLI, SPIN = Bernoulli(), Spin()
+BERNOULLI, SPIN, GAUSSIAN = Bernoulli(), Spin(), Gaussian()
 TWO_STATE: dict[str, TwoState] = {unit.name: unit for unit in (BERNOULLI, SPIN)}
 
 
