@@ -44,7 +44,7 @@ def log_z(
     ] = "auto",
     train: Annotated[str | None, typer.Option(help="Training examples, for the base of data rates.")] = None,
     binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
-    steps: Annotated[int | None, typer.Option(help="Annealing steps.", show_default="1000")] = None,
+    steps: Annotated[int | None, typer.Option(help="Annealing steps.", show_default="3000")] = None,
     chains: Annotated[int | None, typer.Option(help="Forward chains.", show_default="400")] = None,
     exact: Annotated[
         bool | None,

@@ -93,7 +93,7 @@ def log_z(
     gap, budget
         Go on in stages until log Z is known to plus or minus `gap` nats, or the time ("30m" by itself) is spent.
     steps, chains
-        Annealing steps (1,000) and forward chains (400).
+        Annealing steps (3,000) and forward chains (400).
     exact
         Whether to compute log Z exactly too, and use exact samples; by itself where that takes a second.
     seed, precision, threads, progress

@@ -53,7 +53,7 @@ def resolve_log_z_settings(
         base=name,
         steps=0
         if in_stages
-        else check_count(d.steps if steps is None else steps, "steps", "1,000 are usual"),
+        else check_count(d.steps if steps is None else steps, "steps", "3,000 are usual"),
         chains=0
         if in_stages
         else _check_chains(check_count(d.chains if chains is None else chains, "chains", "400 are usual")),

@@ -30,7 +30,7 @@ class LogZSettings:
     """
 
     base: str = "auto"
-    steps: int = 1000
+    steps: int = 3000
     chains: int = 400
     seed: int = 0
     precision: str = "mixed"
