@@ -196,19 +196,24 @@ class GraphModel(Model):
         return means[:, self.mrf.layout.column[self.visible]]
 
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
-        """Inputs (chain, visible site, …) given a draw of all hidden sites, if these make visible sites independent."""
+        """Log odds (chain, visible site) of state 1 given a draw of all hidden sites, if these leave them independent."""
+        mrf = self.mrf
+        if not isinstance(mrf, BinaryField):
+            raise InputError(
+                found=f"{self!r}, whose sites do not all have two states",
+                expected="sites of two states",
+                remedy="use raise_log_prob for a conservative estimate",
+            )
         if len(self.hidden) == 0 or self.adjacency[self.visible][:, self.visible].nnz:
             return super().visible_log_odds(state, uniforms)
-        mrf = self.mrf
         units = mrf.with_summed_out(state)
         if mrf.summed_out is not None:
-            inputs = mrf.inputs(mrf.summed_out, units)
-            units[:, mrf.summed_out.columns] = mrf.summed_out.unit.draw(inputs, uniforms(mrf.summed_out.size))
-        inputs = np.zeros((len(state), self.n_visible, *mrf.state_blocks[0].unit.input_shape))
+            drawn = mrf.summed_out.unit.draw(mrf.inputs(mrf.summed_out, units), uniforms(mrf.summed_out.size))
+            units[:, mrf.summed_out.columns] = drawn
+        log_odds = np.zeros((len(state), mrf.n_state))
         for block in mrf.state_blocks:
-            seen = np.asarray(block.columns) < self.n_visible
-            inputs[:, np.asarray(block.columns)[seen]] = mrf.inputs(block, units)[:, seen]
-        return inputs
+            log_odds[:, block.columns] = mrf.inputs(block, units)
+        return log_odds[:, : self.n_visible]
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         """Inputs of independent units, block by block, from those of visible and of hidden sites."""
