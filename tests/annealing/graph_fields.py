@@ -1,5 +1,6 @@
 """Fields on graphs, written for a reader: dense couplings, any blocks. What the kernels are compared with."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -132,7 +133,7 @@ def in_blocks(
     if not sums_out:  # any order of columns is allowed
         return adjacency, blocks
     edges = np.cumsum([0, *map(len, blocks)])
-    renumbered = [np.arange(low, high) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    renumbered = [np.arange(low, high) for low, high in itertools.pairwise(edges)]
     return adjacency[np.ix_(order, order)], renumbered
 
 

@@ -55,7 +55,8 @@ class Incidences:
     def with_summed_out(self) -> NDArray[np.bool_]:
         """Whether a factor (factor,) has a site that is summed out."""
         factors = self.factors
-        return ((factors.scopes >= factors.n_state) & (factors.strides > 0)).any(axis=1)
+        summed_out = (factors.scopes >= factors.n_state) & (factors.strides > 0)
+        return np.asarray(summed_out.any(axis=1))
 
     @cached_property
     def largest(self) -> Floats:
