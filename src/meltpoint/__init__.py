@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from meltpoint.evaluation.evaluate import evaluate
     from meltpoint.evaluation.log_z import log_z
     from meltpoint.evaluation.stored import merge_runs, read_run
-    from meltpoint.files.models import load, save
+    from meltpoint.files.models import save
+    from meltpoint.importers.load import load
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
     from meltpoint.models.factor_graph import FactorGraph
@@ -62,7 +63,7 @@ _HOMES = {
     "log_z": "evaluation.log_z",
     "merge_runs": "evaluation.stored",
     "read_run": "evaluation.stored",
-    "load": "files.models",
+    "load": "importers.load",
     "save": "files.models",
     "DBM": "models.dbm",
     "DBN": "models.dbn",

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from meltpoint.cli import data, runs
+from meltpoint.cli.convert import convert
 from meltpoint.cli.demo import demo
 from meltpoint.cli.evaluate import evaluate
 from meltpoint.cli.log_z import log_z
@@ -38,6 +39,7 @@ def _options(
     """Options of the command itself."""
 
 
+app.command()(convert)
 app.command()(demo)
 app.command()(evaluate)
 app.command("log-z")(log_z)

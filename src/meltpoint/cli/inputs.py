@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Split: TypeAlias = Literal["train", "test"]
 
-MODEL_HELP = "The model: .npz of this library, or Salakhutdinov's .mat."
+MODEL_HELP = "The model: .npz of this library, or a file of another format (docs/formats.md; see convert)."
 DATA_HELP = (
     "Test examples: a .npy, .npz, .mat, .csv or idx file (FILE:NAME for one array of several), or the name "
     "of a data set, such as digits."

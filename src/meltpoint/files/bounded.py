@@ -64,8 +64,11 @@ def open_regular(path: Path, *, follow_links: bool = True) -> BinaryIO:
 
 
 def size_of(file: BinaryIO) -> int:
-    """Size of an open file in bytes."""
-    return os.fstat(file.fileno()).st_size
+    """Size in bytes of an open file, on disk or in memory."""
+    position = file.tell()
+    size = file.seek(0, os.SEEK_END)
+    file.seek(position)
+    return size
 
 
 class Readable(Protocol):

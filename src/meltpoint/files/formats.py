@@ -51,7 +51,7 @@ def detect(path: Path) -> Format:
     ...     detect(file)
     <Format.TEXT: 'text table'>
     """
-    head = _head(path)
+    head = first_bytes(path)
     if head.startswith(b"\x93NUMPY"):
         return Format.NPY
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -62,9 +62,9 @@ def detect(path: Path) -> Format:
         return Format.IDX
     if head.startswith((_HDF5, b"MATLAB 7.3")) or head[512:520] == _HDF5:
         raise InputError(
-            found=f"{path}, a MATLAB 7.3 (HDF5) file",
-            expected="a .mat file of version 7 or older",
-            remedy="save it again in MATLAB with save(..., '-v7'), or as .npz from h5py",
+            found=f"{path}, {'a MATLAB 7.3 (HDF5)' if head.startswith(b'MATLAB') else 'an HDF5'} file",
+            expected="data in a .npy, .npz, .csv or .mat file of version 7 or older",
+            remedy="save(..., '-v7') in MATLAB, numpy.save from h5py; models in HDF5 are read by mp.load",
         )
     if head[124:128] in _MAT5:
         return Format.MAT
@@ -90,11 +90,12 @@ def is_idx(head: bytes) -> bool:
     return len(head) >= 4 and head[:2] == b"\0\0" and head[2] in IDX_TYPES and head[3] > 0
 
 
-def _head(path: Path) -> bytes:
+def first_bytes(path: Path) -> bytes:
+    """The first bytes of a file; one that is missing, empty or no regular file is an InputError."""
     shown = os.fspath(path)
     try:
         is_special = path.exists() and not path.is_file()
-        head = b"" if is_special else _first_bytes(path)
+        head = b"" if is_special else _read_head(path)
     except FileNotFoundError as problem:
         raise InputError(
             found=f"no file {shown!r}", expected="an existing file", remedy="check the path"
@@ -115,7 +116,7 @@ def _head(path: Path) -> bytes:
     return head
 
 
-def _first_bytes(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     with open_regular(path) as file:
         return file.read(_HEAD)
 

@@ -48,10 +48,12 @@ def read_entries(path: Path, names: Collection[str], kinds: str = NUMBERS) -> di
         return _read_entries(file, names, path, kinds)
 
 
-def read_npz(file: BinaryIO, path: Path, kinds: str = NUMBERS) -> dict[str, NDArray[Any]]:
-    """All arrays of a .npz file that is open; `path` is its name in messages."""
+def read_npz(
+    file: BinaryIO, path: Path, kinds: str = NUMBERS, names: Collection[str] | None = None
+) -> dict[str, NDArray[Any]]:
+    """All arrays of a .npz file that is open, or the named ones; `path` is its name in messages."""
     with reading(path, Format.NPZ.value):
-        return _read_entries(file, None, path, kinds)
+        return _read_entries(file, names, path, kinds)
 
 
 def write_npz(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:

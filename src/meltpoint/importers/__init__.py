@@ -1,0 +1,1 @@
+"""Models and evidence in other people's file formats: one short file for each."""

@@ -1,0 +1,212 @@
+"""Lines `J i j a b value`, `h i a value`: adabmDCA, bmDCA, DCATools, PottsEvolver's `.pottsgraph`; Ising without
+a, b.
+
+log p = Σ h_i(a_i) + Σ_{i<j} J_ij(a_i, a_j) - log Z. Missing lines are zeros, lines with `#` comments. Sites, and
+states that are numbers, count from 0 or from 1: the smallest number on the `h` lines tells which. States may be
+letters.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.errors import InputError
+from meltpoint.files.bounded import Allowance, allowance_of
+from meltpoint.importers import build
+from meltpoint.importers.alphabets import spelled
+from meltpoint.importers.options import Options, ask
+from meltpoint.importers.source import Source
+from meltpoint.models import Model
+from meltpoint.units.unit import Floats
+
+NAME = "couplings (J) and fields (h) as text"
+OPTIONS = frozenset({"units", "base", "alphabet", "gauge"})
+
+_LINE = re.compile(rb"[Jh][ \t]+\d+[ \t]")
+_CHUNK = 1 << 16
+_LENGTHS = {(b"J", 6): "potts", (b"h", 4): "potts", (b"J", 4): "ising", (b"h", 3): "ising"}
+
+
+def recognises(source: Source) -> bool:
+    """Whether the first line that is no comment is one of J or h."""
+    lines = (line.strip() for line in source.head.removeprefix(b"\xef\xbb\xbf").splitlines())
+    first = next((line for line in lines if line and not line.startswith(b"#")), b"")
+    return source.text and _LINE.match(first) is not None
+
+
+def read(source: Source, options: Options) -> Model:
+    """A Potts model, or an Ising model where the lines have no states."""
+    lines = _parse(source.data)
+    if lines.is_ising:
+        return _ising(source, lines, options)
+    return _potts(source, lines, options)
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Sites (line, 1 or 2), states as they are written (line, 1 or 2) and values (line,) of J and of h."""
+
+    is_ising: bool
+    sites: dict[bytes, NDArray[np.int64]]
+    states: dict[bytes, NDArray[Any]]
+    values: dict[bytes, Floats]
+
+
+def _parse(data: bytes) -> _Lines:
+    kinds: set[str] = set()
+    parts: dict[bytes, list[tuple[NDArray[np.int64], NDArray[Any], Floats]]] = {b"J": [], b"h": []}
+    lines = iter(data.removeprefix(b"\xef\xbb\xbf").splitlines())
+    while chunk := list(islice(lines, _CHUNK)):
+        for letter, rows in _split(chunk).items():
+            width = len(rows[0])
+            if any(len(row) != width for row in rows) or (letter, width) not in _LENGTHS:
+                wrong = next(row for row in rows if len(row) != width or (letter, width) not in _LENGTHS)
+                raise ValueError(f"a line {b' '.join(wrong)[:40].decode('latin-1')!r}")
+            kinds.add(_LENGTHS[letter, width])
+            columns = list(zip(*rows, strict=True))
+            n_sites = 2 if letter == b"J" else 1
+            sites = np.array(columns[1 : 1 + n_sites], "S").astype(np.int64).T
+            states = np.array(columns[1 + n_sites : -1], "S").T
+            parts[letter].append((sites, states, np.array(columns[-1], "S").astype(np.float64)))
+    if len(kinds) != 1:
+        raise ValueError("lines with states and lines without")
+    found: dict[bytes, tuple[Any, ...]] = {}
+    for letter, pieces in parts.items():
+        n = 2 if letter == b"J" else 1
+        empty = (np.empty((0, n), np.int64), np.empty((0, n), "S1"), np.empty(0))
+        found[letter] = tuple(map(np.concatenate, zip(*pieces, strict=True))) if pieces else empty
+    sites, states, values = ({letter: entry[k] for letter, entry in found.items()} for k in range(3))
+    return _Lines(kinds == {"ising"}, sites, states, values)
+
+
+def _split(lines: list[bytes]) -> dict[bytes, list[list[bytes]]]:
+    """The words of the lines, by their first word."""
+    found: dict[bytes, list[list[bytes]]] = {}
+    for line in lines:
+        words = line.split()
+        if not words or words[0].startswith(b"#"):
+            continue
+        if words[0] not in (b"J", b"h"):
+            raise ValueError(f"a line {line[:40].decode('latin-1')!r}")
+        found.setdefault(words[0], []).append(words)
+    return found
+
+
+def _base(source: Source, numbers: NDArray[np.int64], options: Options) -> int:
+    """Number of the first site, and of the first state where states are numbers."""
+    if options.base is not None:
+        return options.base
+    smallest = int(numbers.min()) if numbers.size else None
+    if smallest not in (0, 1):
+        raise ask(
+            "base",
+            f"{source.name}, whose h lines {'are missing' if smallest is None else f'begin at {smallest}'}",
+            "0 or 1",
+            "say what number the first site has",
+        )
+    return smallest
+
+
+def _n_sites(source: Source, lines: _Lines, base: int) -> int:
+    highest = max(int(sites.max(initial=base)) for sites in lines.sites.values())
+    if min(int(sites.min(initial=base)) for sites in lines.sites.values()) < base:
+        raise ValueError(f"a site below {base}")
+    n = highest - base + 1
+    build.check_size(source, n)
+    return n
+
+
+def _ising(source: Source, lines: _Lines, options: Options) -> Model:
+    if options.units is None:
+        raise ask(
+            "units",
+            f"{source.name}, an Ising model",
+            '"spin" or "bernoulli"',
+            "spin if its units are -1 and +1 (adabmDCA), bernoulli if 0 and 1",
+        )
+    _refuse(source, options, "alphabet", "gauge")
+    base = _base(source, lines.sites[b"h"], options)
+    n = _n_sites(source, lines, base)
+    fields = np.zeros(n)
+    _refuse_twice(lines.sites[b"h"][:, 0], "h")
+    fields[lines.sites[b"h"][:, 0] - base] = lines.values[b"h"]
+    i, j = np.sort(lines.sites[b"J"] - base, axis=1).T
+    _refuse_twice(i * n + j, "J")
+    return build.ising(source, n, (i, j, lines.values[b"J"]), fields, options.units)
+
+
+def _potts(source: Source, lines: _Lines, options: Options) -> Model:
+    as_numbers = all(np.char.isdigit(states).all() for states in lines.states.values())
+    numbers = lines.sites[b"h"]
+    if as_numbers:
+        _refuse(source, options, "alphabet")
+        states = {letter: found.astype(np.int64) for letter, found in lines.states.items()}
+        numbers = np.concatenate([numbers, states[b"h"]], axis=1)
+        base = _base(source, numbers, options)
+        states = {letter: found - base for letter, found in states.items()}
+        q = max(int(found.max(initial=0)) for found in states.values()) + 1
+    else:
+        base = _base(source, numbers, options)
+        letters = b"".join(np.unique(np.concatenate([found.ravel() for found in lines.states.values()])))
+        alphabet = spelled(source, letters.decode("latin-1"), options.alphabet)
+        states = {letter: _positions(found, alphabet) for letter, found in lines.states.items()}
+        q = len(alphabet)
+    n = _n_sites(source, lines, base)
+    allowance = allowance_of(source.path, source.size)
+    allowance.take(8 * n * q)
+    fields = np.zeros((n, q))
+    sites = lines.sites[b"h"][:, 0] - base
+    _refuse_twice(sites * q + states[b"h"][:, 0], "h")
+    fields[sites, states[b"h"][:, 0]] = lines.values[b"h"]
+    pairs = _tables(lines.sites[b"J"] - base, states[b"J"], lines.values[b"J"], (n, q), allowance)
+    return build.potts(source, pairs, fields, options)
+
+
+def _positions(letters: NDArray[Any], alphabet: str) -> NDArray[np.int64]:
+    if (np.char.str_len(letters) != 1).any():
+        raise ValueError("states that are neither numbers nor single letters")
+    table = np.full(256, -1)
+    table[np.frombuffer(alphabet.encode("latin-1"), np.uint8)] = np.arange(len(alphabet))
+    return table[letters.astype("S1").view(np.uint8).reshape(letters.shape)]
+
+
+def _tables(
+    sites: NDArray[np.int64],
+    states: NDArray[np.int64],
+    values: Floats,
+    shape: tuple[int, int],
+    allowance: Allowance,
+) -> build.Pairs:
+    """Couplings (state of i, state of j) of the pairs i < j that have lines."""
+    n, q = shape
+    if (states < 0).any():
+        raise ValueError("a state that is not there")
+    if (sites[:, 0] == sites[:, 1]).any():
+        raise ValueError("a coupling of a site with itself")
+    swapped = sites[:, 0] > sites[:, 1]
+    sites[swapped], states[swapped] = sites[swapped, ::-1], states[swapped, ::-1]
+    present, which = np.unique(sites[:, 0] * n + sites[:, 1], return_inverse=True)
+    allowance.take(8 * len(present) * q * q)
+    tables = np.zeros((len(present), q, q))
+    _refuse_twice((which * q + states[:, 0]) * q + states[:, 1], "J")
+    tables[which, states[:, 0], states[:, 1]] = values
+    return {(int(pair) // n, int(pair) % n): table for pair, table in zip(present, tables, strict=True)}
+
+
+def _refuse_twice(keys: NDArray[np.int64], letter: str) -> None:
+    if np.unique(keys).size < keys.size:
+        raise ValueError(f"a value of {letter} is there twice")
+
+
+def _refuse(source: Source, options: Options, *names: str) -> None:
+    told = [name for name in names if getattr(options, name) is not None]
+    if told:
+        raise InputError(
+            found=f"{', '.join(told)} for {source.name}",
+            expected="nothing of that kind: the file has no letters and no such gauge",
+            remedy="leave it away",
+        )

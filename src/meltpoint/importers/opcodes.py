@@ -1,0 +1,141 @@
+"""A pickle's opcodes, followed without calling anything: text, numbers, lists, tuples and dictionaries.
+
+Names of functions and classes become `Global` objects. What shall happen where a pickle would call one, or refers to
+something stored elsewhere, is decided by the two functions that are handed in; they know a few names and refuse the
+rest.
+"""
+
+import io
+import pickletools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+_MARK = object()
+_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+_LITERALS = {
+    "BININT",
+    "BININT1",
+    "BININT2",
+    "LONG1",
+    "BINFLOAT",
+    "BINUNICODE",
+    "SHORT_BINUNICODE",
+    "BINSTRING",
+    "SHORT_BINSTRING",
+    "BINBYTES",
+    "SHORT_BINBYTES",
+}
+_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+_NOTHING = {"PROTO", "FRAME"}
+
+
+class Refused(ValueError):  # noqa: N818  what happened to the file, not to the program
+    """A pickle that would call something unknown; the message says what."""
+
+
+@dataclass(frozen=True)
+class Global:
+    """The name of a function or class."""
+
+    module: str
+    name: str
+
+
+def read_opcodes(
+    data: bytes,
+    persistent: Callable[[object], object],
+    reduce: Callable[[Global, tuple[Any, ...]], object],
+) -> tuple[Any, int]:
+    """The object that a pickle describes, and the pickle's length.
+
+    >>> import pickle
+    >>> read_opcodes(pickle.dumps({"a": (1, [2.5])}), print, print)
+    ({'a': (1, [2.5])}, 33)
+    """
+    stream = io.BytesIO(data)
+    stack: list[Any] = []
+    memo: dict[int, Any] = {}
+    for opcode, argument, _ in pickletools.genops(stream):
+        name = opcode.name
+        if name == "STOP":
+            return stack.pop(), stream.tell()
+        if name in _NOTHING:
+            continue
+        if name in _LITERALS:
+            stack.append(argument)
+        elif name in _CONSTANTS:
+            stack.append(_CONSTANTS[name])
+        elif name == "MARK":
+            stack.append(_MARK)
+        elif name in ("EMPTY_DICT", "EMPTY_LIST", "EMPTY_TUPLE"):
+            stack.append({"EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple}[name]())
+        elif name in _TUPLES:
+            stack[-_TUPLES[name] :] = [tuple(_top(stack, _TUPLES[name]))]
+        elif name == "TUPLE":
+            stack.append(tuple(_above_mark(stack)))
+        elif name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
+            memo[len(memo) if name == "MEMOIZE" else int(argument)] = stack[-1]  # pyright: ignore
+        elif name in ("BINGET", "LONG_BINGET"):
+            stack.append(memo[argument])  # pyright: ignore
+        elif name == "GLOBAL":
+            stack.append(Global(*str(argument).split(" ", 1)))
+        elif name == "STACK_GLOBAL":
+            module, attribute = _top(stack, 2)
+            stack[-2:] = [Global(str(module)[:80], str(attribute)[:80])]
+        elif name == "BINPERSID":
+            stack[-1] = persistent(stack[-1])
+        elif name == "REDUCE":
+            function, arguments = _top(stack, 2)
+            if not isinstance(function, Global) or not isinstance(arguments, tuple):
+                raise Refused("a call of something that has no name")
+            stack[-2:] = [reduce(function, arguments)]
+        elif name in ("APPEND", "APPENDS", "SETITEM", "SETITEMS"):
+            _fill(stack, name)
+        elif name == "BUILD" and len(stack) > 1 and type(stack[-2]) is dict:
+            stack.pop()  # attributes of an OrderedDict: the versions of a model's layers
+        else:
+            raise Refused(_what(name, stack))
+    raise ValueError("it ends too early")
+
+
+def _what(name: str, stack: list[Any]) -> str:
+    """What an instruction would have made, in words."""
+    if name in ("NEWOBJ", "NEWOBJ_EX", "BUILD", "INST", "OBJ"):
+        known = [item for item in stack[-3:] if isinstance(item, Global)]
+        if known:
+            return f"an object of class {known[0].module}.{known[0].name}"
+    return f"an instruction {name}"
+
+
+def _top(stack: list[Any], count: int) -> list[Any]:
+    if len(stack) < count or any(item is _MARK for item in stack[-count:]):
+        raise ValueError("a tuple, call or item without its parts")
+    return stack[-count:]
+
+
+def _above_mark(stack: list[Any]) -> list[Any]:
+    items = []
+    while (item := stack.pop()) is not _MARK:
+        items.append(item)
+    return items[::-1]
+
+
+def _fill(stack: list[Any], name: str) -> None:
+    """Put items into the list or dictionary below them."""
+    if name.endswith("S"):
+        items = _above_mark(stack)
+    else:
+        items = _top(stack, 2 if name == "SETITEM" else 1)
+        del stack[-len(items) :]
+    container = stack[-1]
+    if name.startswith("APPEND") and type(container) is list:
+        container.extend(items)
+    elif name.startswith("SETITEM") and type(container) is dict and len(items) % 2 == 0:
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            # Keys of other types would be hashed, which could take for ever.
+            if type(key) not in (str, int):
+                raise Refused(f"a dictionary with a key of type {type(key).__name__}")
+            container[key] = value
+    else:
+        raise Refused("items for something that is no list and no dictionary")

@@ -1,0 +1,124 @@
+"""What a foreign format leaves open, and the caller must say."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+from typing import Any
+
+from meltpoint.errors import InputError
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `load` was told besides the path; None where nothing was said.
+
+    Parameters
+    ----------
+    orientation
+        Axes of the weights in the file, "visible-hidden" or "hidden-visible"; asked for where they are square.
+    visible, hidden
+        Kinds of units: "bernoulli", "spin".
+    weights, visible_bias, hidden_bias
+        Names of the arrays in the file, where they have unusual ones.
+    units
+        "spin" or "bernoulli": the units of a graph whose file does not say.
+    temperature, beta
+        p is proportional to exp(-E / temperature) = exp(-beta E), for files that hold an energy E.
+    states
+        Number of states of every site.
+    base
+        Number of the first site and state, 0 or 1.
+    alphabet
+        Letters of the states, in the order they shall have in the model: "protein", "rna", "dna" or the letters.
+    gap
+        "state" if a gap is a state like the others, "masked" if the model has none.
+    gauge
+        "zero-sum" to move the couplings to the gauge in which their rows and columns sum to zero.
+    update
+        Which of the stored updates of training: its number, "first" or "last".
+    member
+        Which file of an archive.
+    """
+
+    orientation: str | None = None
+    visible: str | None = None
+    hidden: str | None = None
+    weights: str | None = None
+    visible_bias: str | None = None
+    hidden_bias: str | None = None
+    units: str | None = None
+    temperature: float | None = None
+    beta: float | None = None
+    states: int | None = None
+    base: int | None = None
+    alphabet: str | None = None
+    gap: str | None = None
+    gauge: str | None = None
+    update: int | str | None = None
+    member: str | None = None
+
+
+NAMES = tuple(field.name for field in fields(Options))
+"""Names of all options."""
+
+_CHOICES: dict[str, tuple[object, ...]] = {
+    "orientation": ("visible-hidden", "hidden-visible"),
+    "units": ("spin", "bernoulli"),
+    "base": (0, 1),
+    "gap": ("state", "masked"),
+    "gauge": ("zero-sum",),
+}
+
+
+def parse_options(given: dict[str, Any]) -> Options:
+    """The options by name, unknown names and values refused."""
+    told = {name: value for name, value in given.items() if value is not None}
+    for name, value in told.items():
+        if name not in NAMES:
+            raise InputError(
+                found=f"option {name!r}", expected=f"one of {', '.join(NAMES)}", remedy="correct its name"
+            )
+        choices = _CHOICES.get(name)
+        if choices is not None and value not in choices:
+            raise InputError(
+                found=f"{name}={value!r}",
+                expected=" or ".join(map(repr, choices)),
+                remedy="choose one of them",
+            )
+    return Options(**told)
+
+
+def refuse_unused(options: Options, used: Collection[str], what: str) -> None:
+    """An option that says nothing about this format is a mistake of the caller's."""
+    unused = [name for name in NAMES if getattr(options, name) is not None and name not in used]
+    if unused:
+        raise InputError(
+            found=f"{', '.join(unused)} for {what}",
+            expected=f"only what this format leaves open: {', '.join(sorted(used)) or 'nothing'}",
+            remedy="leave the others away",
+        )
+
+
+def ask(name: str, found: str, choices: str, remedy: str) -> InputError:
+    """The error that asks for an option: what is open, its possible values, how to tell."""
+    return InputError(found=f"{found}, and no {name}", expected=f"{name}={choices}", remedy=remedy)
+
+
+def inverse_temperature(options: Options, where: str) -> float:
+    """Beta of p ~ exp(-beta E), which files of energies do not hold."""
+    beta, temperature = options.beta, options.temperature
+    if (beta is None) == (temperature is None):
+        raise InputError(
+            found=f"{where}, a file of energies, and {'both' if beta else 'neither'} temperature and beta"
+            if beta is not None
+            else f"{where}, a file of energies, without a temperature",
+            expected="temperature=T (or beta=1/T): the model is exp(-E / T)",
+            remedy="give the temperature that was sampled at or trained for; 1 if E is -log p",
+        )
+    value = beta if beta is not None else 1 / temperature if temperature else 0.0
+    if not 0 < value < float("inf"):
+        raise InputError(
+            found=f"temperature={temperature}, beta={beta}",
+            expected="a positive number",
+            remedy="correct it",
+        )
+    return float(value)

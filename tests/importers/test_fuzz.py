@@ -1,0 +1,96 @@
+"""Damaged foreign files load or raise an InputError that names them, whatever was told: never anything else."""
+
+import warnings
+from contextlib import suppress
+from importlib.util import find_spec
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import meltpoint as mp
+from files.test_fuzz import EDITS, damage
+from importers.crafted import OPTIONS, VALID
+from meltpoint.importers.evidence import read_evidence
+from meltpoint.importers.load import FORMATS, recognised
+from meltpoint.importers.options import parse_options
+from meltpoint.importers.source import open_source
+
+FUZZ = settings(max_examples=20, deadline=None)
+HAS_H5PY = find_spec("h5py") is not None
+NAMES = [name for name in VALID if HAS_H5PY or not name.endswith(".h5")]
+# Where a valid file needs to be told something of its own.
+TOLD = {
+    "letters": {"alphabet": "-ACG"},
+    "square.pt": {"orientation": "visible-hidden"},
+    "ising": {"units": "spin"},
+}
+
+
+def read(path):
+    """Load with the options that the file's format takes."""
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # of files that were cut off
+        importer = None
+        with suppress(Exception):
+            importer = recognised(open_source(path))
+        options = {name: value for name, value in OPTIONS.items() if importer and name in importer.OPTIONS}
+        return mp.load(path, **options)
+
+
+def loads_or_says_why(path, content):
+    path.write_bytes(content)
+    for reader in (mp.load, read, read_evidence):
+        message = path.name
+        try:
+            reader(path)
+        except mp.InputError as problem:
+            message = str(problem)
+        assert path.name in message
+        assert message.isprintable()
+        assert len(message) <= 500
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("module.pt", "legacy pickle")])
+def test_the_valid_ones_are_read(folder, name):
+    (folder / "valid.bin").write_bytes(VALID[name])
+    importer = recognised(open_source(folder / "valid.bin"))
+    taken = importer.OPTIONS & {"temperature", "gap", "states", "update"} if importer else ()
+    mp.load(folder / "valid.bin", **{option: OPTIONS[option] for option in taken}, **TOLD.get(name, {}))
+
+
+def test_every_format_is_among_them(folder):
+    seen = set()
+    for name in NAMES:
+        (folder / "valid.bin").write_bytes(VALID[name])
+        with suppress(mp.InputError):
+            seen.add(recognised(open_source(folder / "valid.bin")))
+    wanted = {importer.__name__.rpartition(".")[2] for importer in FORMATS} - {"rbms_julia", "hdf5"}
+    assert wanted - {"rbms_hdf5"} <= {importer.__name__.rpartition(".")[2] for importer in seen if importer}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@FUZZ
+@given(edits=EDITS)
+def test_a_damaged_file_loads_or_says_why(folder, name, edits):
+    loads_or_says_why(folder / "damaged.bin", damage(VALID[name], edits))
+
+
+@FUZZ
+@given(content=st.binary(max_size=200), head=st.sampled_from([content[:24] for content in VALID.values()]))
+def test_the_head_of_a_format_and_bytes_at_random_load_or_say_why(folder, content, head):
+    loads_or_says_why(folder / "random.bin", head + content)
+
+
+@FUZZ
+@given(
+    text=st.text("0123456789 .eE+-\n\tJhMARKOVc#", max_size=200),
+    first=st.sampled_from(["MARKOV ", "J 0 1 ", "h 0 0 ", "0 1 ", ""]),
+)
+def test_texts_at_random_load_or_say_why(folder, text, first):
+    loads_or_says_why(folder / "random.txt", (first + text).encode())
+
+
+def test_options_are_all_used_by_some_format():
+    told = parse_options(OPTIONS)
+    used = set().union(*(importer.OPTIONS for importer in FORMATS))
+    assert {name for name in vars(told) if name != "member"} == used
