@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, stdtrit
 
 from meltpoint.estimators.evidence import MODES, Evidence, Finding, Start, Starts, log_reach, reach_of
-from meltpoint.estimators.limits import LEAST_CHAINS, certified_log_z, log_z_limits
+from meltpoint.estimators.limits import LEAST_CHAINS, certified_log_z, log_z_limits, widened
 from meltpoint.records import short_repr
 from meltpoint.statistics.certificate import Certificate, certify_log_z
 from meltpoint.statistics.estimate import Estimate
@@ -95,12 +95,27 @@ class Sides:
         return replace(found, findings=(*found.findings, _exact_finding(self.forward, self.exact_reverse)))
 
     def between(self, alpha: float) -> tuple[float, float]:
-        """An interval for log Z that misses it with probability alpha, if no start missed a mode."""
-        low, high = log_z_limits(self.forward, self.evidence(), alpha)
-        if not self.has_upper:
-            return low, math.inf
+        """An interval for log Z that misses it with probability alpha, if no start missed a mode.
+
+        `log_z_limits` makes it from the forward chains and from what other starts found. Where these found mass out of
+        reach, the upper limits that their own weights give count too: Z is known no better than from them. With exact
+        samples the upper end is that of W / (mean reach), or the certified bound if that is lower.
+        """
+        evidence = self.evidence()
+        low, high = log_z_limits(self.forward, evidence, alpha)
         upper = self.upper()
-        return low, max(high, upper.value) if math.isfinite(upper.value) else math.inf
+        if not (self.has_upper and math.isfinite(upper.value)):
+            return low, math.inf
+        high = max(high, upper.value)
+        if self.exact_reverse is not None:
+            reach = reach_of(self.forward, self.exact_reverse)
+            part = -float(stdtrit(len(reach) - 1, alpha / 4)) * _error(reach) / float(reach.mean())
+            high = max(high, upper.value + widened(part))
+            return low, max(low, min(high, self.certified_upper(alpha / 4) or high))
+        if evidence.missed(self.forward) or evidence.larger(self.forward):
+            own = [log_z_limits(start.log_weights, Evidence(), alpha)[1] for start in self._bases]
+            high = max(high, *own)
+        return low, high
 
     def certified_lower(self, alpha: float) -> Certificate:
         """log Z > bound, whatever was missed."""

@@ -44,7 +44,8 @@ from meltpoint.report.log_z_verdict import judge_log_z_target
 Watch: TypeAlias = Callable[[LogZStage], None]
 """Called with each stage that is finished."""
 
-_TRIAL_STEPS, _TRIAL_CHAINS = 100, 64
+_TRIAL_STEPS, _TRIAL_CHAINS = 100, 100
+_TRIAL_SHARE = 10  # steps for one step of the trial, if they were given
 _START_SHARE = 4  # forward chains for one chain of each other start
 _MELTED_SHARE = 2  # chains of a start for one of its end states that is melted
 _LEAST_START = 32
@@ -171,7 +172,7 @@ class _Work:
         self.schedules: dict[str, FrictionSchedule] = {}
         self.base = s.base
         if s.base == "auto":
-            betas = as_betas(_TRIAL_STEPS)
+            betas = as_betas(max(_TRIAL_STEPS, s.steps // _TRIAL_SHARE))
             # No chain of the trial may come back in the bracket that its choice decides on.
             trial = _stage_seed(s.seed, _TRIAL)
             self.base = choose_base(
