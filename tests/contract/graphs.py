@@ -1,4 +1,4 @@
-"""Ising models, Potts models and factor graphs of every kind of sweep, and the library's own sweeps enumerated on them."""
+"""Ising models, Potts models and factor graphs with every kind of sweep, and the library's sweeps enumerated."""
 
 from itertools import pairwise
 

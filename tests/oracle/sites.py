@@ -48,7 +48,7 @@ class Enumerated:
         return np.bincount(which, distribution, len(rows))
 
     def p_ann(self, betas: Table, sweep: Sequence[Sites], last: Sites, visible: Sites) -> Table:
-        """The annealing model: p_0, a sweep at each further beta, and one more draw of `last`; seen at visible sites."""
+        """The annealing model of visible sites: p_0, a sweep at each further beta, and one more draw of `last`."""
         distribution = self.p(betas[0])
         for beta in betas[1:]:
             for sites in sweep:
