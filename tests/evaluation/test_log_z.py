@@ -123,12 +123,12 @@ def test_sizes_grow_with_what_is_missing() -> None:
     noisy, calm = 3 * rng.standard_normal(100), 0.1 * rng.standard_normal(100)
     last = Size(100, 100)
     steps = next_size(last, noisy, 2.0, 0.1, 1e9)
-    chains = next_size(last, calm, 0.2, 0.05, 1e9)
+    chains = next_size(Size(2000, 200), calm, 0.2, 0.05, 1e9)
     assert steps is not None
     assert chains is not None
-    assert steps.steps > last.steps
-    assert chains.steps == last.steps
-    assert chains.chains > 2 * last.chains
+    assert steps.steps > 1000
+    assert chains.steps == 2000
+    assert chains.chains > 400
     assert next_size(last, calm, 0.2, 0.05, 1000.0) is None
     assert first_size(0.1).steps < first_size(60.0).steps
 

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -21,7 +21,7 @@ from meltpoint.estimators.exact import cheap_elimination, exact_log_z
 from meltpoint.estimators.log_z_sides import Sides
 from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
 from meltpoint.estimators.starts import Computation, ask_starts, reverse_log_weights
-from meltpoint.evaluation.log_z_plan import Size, choose_base, first_size, next_size
+from meltpoint.evaluation.log_z_plan import LEAST_STEPS, Size, choose_base, first_size, next_size
 from meltpoint.evaluation.log_z_settings import resolve_log_z_settings
 from meltpoint.evaluation.prerequisites import EXACT_UNITS, make_base
 from meltpoint.evaluation.settings import BaseName
@@ -207,14 +207,14 @@ class _Work:
             brackets.append(bracket)
             if watch:
                 watch(stage_of(bracket))
-            if bracket.interrupted or half_width_of(bracket) <= target:
+            if bracket.interrupted or (half_width_of(bracket) <= target and size.steps >= LEAST_STEPS):
                 break
             larger = bracket.evidence.larger(bracket.lower.log_weights)
             if larger is not None and s.base == "auto":
                 self.base = larger.name
             left = budget - self.clock.elapsed
             size = next_size(size, bracket.lower.log_weights, half_width_of(bracket), target, rate * left)
-        best = min(brackets, key=half_width_of)
+        best = best_of(brackets)
         verdict = (
             best.verdict if s.gap is None else judge_log_z_target(best.verdict, half_width_of(best), s.gap)
         )
@@ -299,6 +299,16 @@ class _Work:
         if run.interrupted and run.finished.sum() < 2:
             raise KeyboardInterrupt
         return run.log_weights[run.finished], run.interrupted
+
+
+def best_of(brackets: Sequence[LogZBracket]) -> LogZBracket:
+    """The bracket with the smallest interval among those that no other contradicts.
+
+    Lower ends are certified or nearly so, whatever was missed: an interval that lies below one of them has missed a
+    mode, however small it is.
+    """
+    low = max(bracket.between[0] for bracket in brackets)
+    return min((bracket for bracket in brackets if bracket.between[1] >= low), key=half_width_of)
 
 
 def _weighted(melted: int, n_starts: int, starts: Starts) -> str:

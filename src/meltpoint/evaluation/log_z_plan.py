@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 
+LEAST_STEPS = 1000
+"""Steps without which no stage is the last one: with few, chains from all starts miss the same modes and agree."""
+
 _FIRST = 100, 100
 _FIRST_RATE = 20_000.0  # chain-steps per second, before any were timed
 _FIRST_SHARE = 0.1  # of the budget
-_LEAST_STEPS = 20
+_LEAST_AT_ALL = 20
 _CHAINS = 200
 _CALM = 0.25  # variance of log weights up to which more steps are better than more chains
 _SIGMAS = 3.0  # errors in half an interval
@@ -70,18 +73,18 @@ def next_size(
     if room < _WORTH * work:
         return None
     spread = float(np.var(log_weights)) * last.steps
-    steps = max(last.steps, spread / _CALM)
+    steps = max(last.steps, LEAST_STEPS, spread / _CALM)
     error = max(target, 1e-3) / _SIGMAS
     chains = max(_CHAINS, math.expm1(min(50.0, spread / steps)) / error**2)
     wanted = steps * chains
     if target > 0 and math.isfinite(half_width):
         # At least what the last interval says, if noise is all that makes it wide.
         wanted = max(wanted, work * min(_MOST_GROWTH, (half_width / target) ** 2))
-    wanted = min(max(wanted, 2 * work), _MOST_GROWTH * work, max(room, work))
+    wanted = min(max(wanted, 2 * work), max(_MOST_GROWTH * work, LEAST_STEPS * _CHAINS), max(room, work))
     if target == 0:
-        wanted = min(_MOST_GROWTH * work, room)
+        wanted = min(max(_MOST_GROWTH * work, LEAST_STEPS * _CHAINS), room)
     # A smaller sum than was wanted is taken from chains first: below some hundred their errors are hardly known.
     steps = min(steps, max(last.steps, wanted / _CHAINS))
     chains = max(_CHAINS, wanted / steps)
-    steps = max(_LEAST_STEPS, min(steps, wanted / chains))
+    steps = max(_LEAST_AT_ALL, min(steps, wanted / chains))
     return Size(round(steps), round(chains))
