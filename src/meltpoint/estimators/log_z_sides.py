@@ -58,7 +58,7 @@ class Sides:
 
     @property
     def n_starts(self) -> int:
-        """Bases from which chains were started, and mean-field modes that were looked at."""
+        """Bases from which chains were started, and modes that were looked at."""
         return max(1, len({start.name for start in self._bases})) + self.starts.modes
 
     def upper(self) -> Estimate:

@@ -57,7 +57,7 @@ def first_size(budget: float) -> Size:
     """The first stage, for measuring: a small part of the budget."""
     steps, chains = _FIRST
     affordable = _FIRST_RATE * _FIRST_SHARE * budget / chains
-    return Size(int(np.clip(affordable, _LEAST_STEPS, steps)), chains)
+    return Size(int(np.clip(affordable, _LEAST_AT_ALL, steps)), chains)
 
 
 def next_size(

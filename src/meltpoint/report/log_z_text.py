@@ -114,7 +114,7 @@ def _others(bracket: LogZBracket) -> str:
         for finding in named
         if finding.name != bracket.settings.base and math.isfinite(finding.log_z_stderr)
     ]
-    told += [_count(evidence.modes, "mean-field mode")] if evidence.modes else []
+    told += [_count(evidence.modes, "mode")] if evidence.modes else []
     return ", ".join(told)
 
 

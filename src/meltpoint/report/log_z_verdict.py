@@ -51,7 +51,7 @@ def judge_log_z(
         return _distrust("unchecked", "One side only: no states were melted back, so there is no upper side.")
     missed, larger = evidence.missed(lower.log_weights), evidence.larger(lower.log_weights)
     if missed is not None:
-        where = {MODES: "mean-field modes", EXACT_SAMPLES: "exact samples"}.get(
+        where = {MODES: "modes of the model", EXACT_SAMPLES: "exact samples"}.get(
             missed.name, f"base {missed.name}"
         )
         remedy = (
