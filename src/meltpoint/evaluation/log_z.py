@@ -16,7 +16,7 @@ from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.ais import run_ais
 from meltpoint.estimators.elimination import Eliminated
-from meltpoint.estimators.evidence import Starts
+from meltpoint.estimators.evidence import MODES, Starts
 from meltpoint.estimators.exact import cheap_elimination, exact_log_z
 from meltpoint.estimators.log_z_sides import Sides
 from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
@@ -181,9 +181,31 @@ class _Work:
         self.clock.lap("bases")
 
     def run_once(self) -> LogZBracket:
-        """The bracket of one stage of the size that was asked for."""
-        bracket = self.stage(Size(self.settings.steps, self.settings.chains), 0)
-        return replace(bracket, stages=(stage_of(bracket),))
+        """The bracket of one stage of the size that was asked for, or of a second one from a base that found more."""
+        size = Size(self.settings.steps, self.settings.chains)
+        brackets = [self.stage(size, 0)]
+        if self._turn_to_larger(brackets[0]):
+            try:
+                brackets.append(self.stage(size, 1, in_stages=True))
+            except KeyboardInterrupt:
+                brackets[0] = replace(brackets[0], interrupted=True)
+        low = max(bracket.between[0] for bracket in brackets)
+        best = brackets[-1] if brackets[-1].between[1] >= low else brackets[0]
+        stages = tuple(stage_of(bracket) for bracket in brackets)
+        return replace(best, stages=stages, seconds=self.clock.seconds())
+
+    def _turn_to_larger(self, bracket: LogZBracket) -> bool:
+        """Whether another base found more than the chosen one; the next stage then starts from it."""
+        evidence, forward = bracket.evidence, bracket.lower.log_weights
+        larger = evidence.larger(forward)
+        if larger is None and evidence.missed(forward):
+            # Where a mode is missed anyway, a base that seems to have found more is worth its chains.
+            others = [f for f in evidence.findings if f.name in self.bases and f.log_z > bracket.lower.value]
+            larger = max(others, key=lambda finding: finding.log_z, default=None)
+        if larger is None or self.settings.base != "auto" or larger.name in (self.base, MODES):
+            return False
+        self.base = larger.name
+        return True
 
     def close_gap(self, watch: Watch | None) -> LogZBracket:
         """The bracket of the best stage: each has a size that follows from those before it. All share alpha."""
@@ -194,7 +216,7 @@ class _Work:
         while size is not None and len(brackets) < _MOST_STAGES:
             begun = time.perf_counter()
             try:
-                bracket = self.stage(size, len(brackets))
+                bracket = self.stage(size, len(brackets), in_stages=True)
             except KeyboardInterrupt:
                 if not brackets:
                     raise
@@ -209,9 +231,7 @@ class _Work:
                 watch(stage_of(bracket))
             if bracket.interrupted or (half_width_of(bracket) <= target and size.steps >= LEAST_STEPS):
                 break
-            larger = bracket.evidence.larger(bracket.lower.log_weights)
-            if larger is not None and s.base == "auto":
-                self.base = larger.name
+            self._turn_to_larger(bracket)
             left = budget - self.clock.elapsed
             size = next_size(size, bracket.lower.log_weights, half_width_of(bracket), target, rate * left)
         best = best_of(brackets)
@@ -226,7 +246,7 @@ class _Work:
             interrupted=any(bracket.interrupted for bracket in brackets),
         )
 
-    def stage(self, size: Size, index: int) -> LogZBracket:
+    def stage(self, size: Size, index: int, *, in_stages: bool = False) -> LogZBracket:
         """Forward chains, other starts and melted states of one size; their random numbers are the stage's own."""
         s = self.settings
         seed = _stage_seed(s.seed, index)
@@ -249,7 +269,7 @@ class _Work:
             self.exact,
             self.clock.seconds(),
             versions(),
-            stage=index,
+            stage=index if in_stages else None,
             interrupted=interrupted,
         )
 

@@ -147,12 +147,12 @@ def compose_log_z(
     seconds: dict[str, float],
     versions: dict[str, str],
     *,
-    stage: int = 0,
+    stage: int | None = None,
     interrupted: bool = False,
 ) -> LogZBracket:
-    """The bracket that follows from both sides' weights; in a run in stages this one has its part of alpha."""
+    """The bracket that follows from both sides' weights; a stage of several has its part of alpha."""
     alpha = 1 - settings.confidence
-    own_alpha = alpha if settings.budget is None else alpha_of(stage, alpha)
+    own_alpha = alpha if stage is None else alpha_of(stage, alpha)
     lower, upper = log_z_of(sides.forward), sides.upper()
     evidence = sides.evidence()
     between = sides.between(own_alpha)

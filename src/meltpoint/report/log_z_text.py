@@ -24,6 +24,7 @@ WIDTH = 79
 
 _LEAST_WIDTH = 40
 _WORTH_A_WORD = 0.05  # seconds
+_HEADROOM = 0.35  # of the height of the axes, for the legend
 _GLUE = "\N{NO-BREAK SPACE}"  # where a line must not end; printed as a space
 
 
@@ -71,6 +72,7 @@ def _details(bracket: LogZBracket) -> dict[str, str]:
         details["asked"] = f"within {duration(s.budget)}" + (
             "" if s.gap is None else f", to ± {s.gap:g} nats"
         )
+    if len(bracket.stages) > 1:
         details["stages"] = "; ".join(_stage(stage) for stage in bracket.stages)
     if bracket.interrupted:
         details["interrupted"] = "by Ctrl-C: made of what was finished by then"
@@ -180,10 +182,13 @@ def _plot_sides(bracket: LogZBracket, axes: Axes) -> None:
     axes.ticklabel_format(axis="y", useOffset=False)
     if len(set(steps)) == 1:
         axes.set_xticks(steps[:1])
+        axes.set_xlim(steps[0] / 2, steps[0] * 2)
     axes.set_xlabel("annealing steps")
     axes.set_ylabel("log Z, nats")
     axes.set_title("Two sides; bars: ± 2 standard errors")
-    axes.legend(loc="best")
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(bottom, top + _HEADROOM * (top - bottom))
+    axes.legend(loc="upper left", ncols=2, columnspacing=1.0, handlelength=1.6)
 
 
 def _plot_weights(bracket: LogZBracket, axes: Axes) -> None:
