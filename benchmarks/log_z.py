@@ -5,8 +5,8 @@
     python benchmarks/log_z.py --models 5 --files Grids_11.uai Segmentation_11.uai
 
 For each family: brackets that are trusted, and among them those with the exact value outside `between`; outside in all;
-intervals that are reversed or NaN; certificates from below that do not hold, and from above, with exact samples. Half of
-the brackets are made without the exact value (states drawn by weight are melted), half with exact samples. For a
+intervals that are reversed or NaN; certificates from below that do not hold, and from above, with exact samples. Half
+of the brackets are made without the exact value (states drawn by weight are melted), half with exact samples. For a
 file, `--models` is the number of seeds. Rates come with 95 % limits (Clopper and Pearson). The exit code is 1 if the
 lower limit of trusted and outside is above 1 % anywhere, or if anything is reversed.
 """
@@ -141,8 +141,9 @@ def main() -> int:
     for path in arguments.files:
         model = mp.load(path)
         exact = mp.exact_log_z(model)
-        for seed in range(arguments.models):
-            outcomes.append(run(path.stem, model, exact, seed % 2 == 1, seed, sizes))
+        outcomes += [
+            run(path.stem, model, exact, seed % 2 == 1, seed, sizes) for seed in range(arguments.models)
+        ]
     names = arguments.families or ([] if arguments.files else list(FAMILIES))
     for number, family in enumerate(names):
         begun = time.perf_counter()

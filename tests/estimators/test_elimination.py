@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
+import meltpoint as mp
 from meltpoint.errors import InputError
 from meltpoint.estimators import elimination
 from meltpoint.estimators.elimination import eliminate, order_for
@@ -237,3 +238,102 @@ def test_samples_of_a_torus_have_its_energy() -> None:
 def test_order_for_an_empty_model() -> None:
     assert order_for(((), [], 0.0)).units == ()
     assert eliminate(((), [], 1.5)).log_z == 1.5
+
+
+# Models.
+
+
+def ising_of(pairs: list[tuple[int, int]], n: int, coupling: float, field: float = 0.0, **kwargs) -> mp.Ising:
+    matrix = np.zeros((n, n))
+    for i, j in pairs:
+        matrix[i, j] = matrix[j, i] = coupling
+    return mp.Ising(matrix, np.full(n, field), **kwargs)
+
+
+def test_models_on_graphs_are_eliminated() -> None:
+    torus = ising_of(lattices.lattice_pairs(8, 8, periodic=True), 64, 0.44)
+    assert mp.exact_log_z(torus) == close(lattices.kaufman(8, 8, 0.44), 1e-11)
+    all_pairs = [(i, j) for i in range(20) for j in range(i)]
+    assert mp.exact_log_z(ising_of(all_pairs, 20, 0.1, 0.2)) == close(
+        lattices.curie_weiss(20, 0.1, 0.2), 1e-11
+    )
+    with pytest.raises(InputError, match=r"width 3\d.*log_z\(model\)"):
+        mp.exact_log_z(ising_of(lattices.lattice_pairs(16, 16, periodic=True), 256, 0.44))
+
+
+def test_hard_constraints_are_counted_exactly() -> None:
+    """Proper colourings of a cycle of n with q colours: (q - 1)^n + (-1)^n (q - 1)."""
+    with np.errstate(divide="ignore"):
+        unequal = np.log(1 - np.eye(3))
+    cycle = [((i, (i + 1) % 30), unequal) for i in range(30)]
+    assert mp.exact_log_z(((3,) * 30, cycle, 0.0)) == close(math.log(2**30 + 2))
+    odd = [((i, (i + 1) % 3), unequal[:2, :2]) for i in range(3)]
+    with pytest.raises(InputError, match="forbid every state"):
+        mp.exact_log_z(((2,) * 3, odd, 0.0))
+
+
+@pytest.mark.parametrize("hidden", [None, [0, 3]])
+def test_clamped_sites_are_those_of_the_user(hidden) -> None:
+    rng = np.random.default_rng(2)
+    cardinalities, tables, _ = lattices.random_factors(rng, 5, 8, 3, 1.0)
+    model = mp.FactorGraph(cardinalities, tables, hidden=hidden)
+    clamped = {3: cardinalities[3] - 1, 1: 0}
+    states, log_f = lattices.log_f_of_all(cardinalities, tables, 0.0)
+    agree = np.all([states[:, site] == state for site, state in clamped.items()], axis=0)
+    given_model = model.given(clamped)
+    assert mp.exact_log_z(given_model) == close(float(logsumexp(log_f[agree])))
+    assert given_model.n_visible == (3 if hidden is None else 2)
+
+
+def test_an_rbm_with_clamped_units() -> None:
+    rng = np.random.default_rng(4)
+    rbm = mp.RBM(rng.standard_normal((3, 2)), rng.standard_normal(3), rng.standard_normal(2), visible="spin")
+    parts = [mp.exact_log_z(rbm.given({1: state, 4: other})) for state in (0, 1) for other in (0, 1)]
+    assert float(logsumexp(parts)) == close(mp.exact_log_z(rbm))
+    with pytest.raises(InputError, match="all units"):
+        rbm.given(dict.fromkeys(range(5), 0))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ising_of([(0, 1), (1, 2), (2, 3), (0, 3)], 4, 0.6, 0.2),  # two colours, one summed out
+        ising_of([(0, 1), (1, 2), (0, 2), (2, 3)], 4, 0.6, 0.2, hidden=[1]),
+        mp.RBM(np.array([[1.0, -1.0], [0.5, 2.0]]), [0.1, -0.4], [0.3, 0.0]),
+        mp.DBM(
+            [np.array([[1.0, -1.0], [0.5, 2.0]]), np.array([[1.0], [-1.5]])],
+            [np.array([0.1, -0.4]), np.array([0.3, 0.0]), np.array([-0.2])],
+        ),
+        mp.DBN(
+            [(np.array([[1.0, -1.0], [0.5, 2.0]]), np.array([0.1, -0.4]), np.zeros(2))],
+            mp.RBM([[1.0], [-1.5]], [0.3, 0.0], [-0.2]),
+        ),
+    ],
+    ids=repr,
+)
+def test_exact_samples_have_the_distribution_of_visible_units(model) -> None:
+    """Frequencies against exact probabilities by long sums; false alarm 1e-6 by the chi-square distribution."""
+    drawn = mp.sample(model, _DRAWS, exact=True, seed=5)
+    values = np.unique(drawn)
+    assert len(values) == 2
+    bits = (drawn == values[1]).astype(int)
+    states = np.array(np.meshgrid(*[[0, 1]] * model.n_visible, indexing="ij")).reshape(model.n_visible, -1).T
+    if isinstance(model, mp.DBN):
+        # p(v) of two visible units above two hidden ones, by the joint states.
+        layer, top = model.directed[0], model.top
+        hidden = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+        log_h = top.log_f(hidden) - mp.exact_log_z(top)
+        on = 1 / (1 + np.exp(-(hidden @ layer.weights.T + layer.visible_bias)))
+        p = [(np.exp(log_h) * np.prod(np.where(v, on, 1 - on), axis=1)).sum() for v in states]
+        log_f = np.log(p)
+    else:
+        log_f = _visible_log_f(model, states)
+    statistic, degrees = _chi_square(states, log_f, bits, (2,) * model.n_visible)
+    assert statistic < chi2.isf(_FALSE_ALARM, degrees)
+
+
+def _visible_log_f(model: mp.RBM, states: np.ndarray) -> np.ndarray:
+    """log f (state,) of visible states by enumeration of all units."""
+    everything, log_f = lattices.log_f_of_all(*model.as_factors())
+    own = everything[:, : model.n_visible]
+    return np.array([logsumexp(log_f[(own == state).all(axis=1)]) for state in states])

@@ -13,6 +13,7 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination import Eliminated, eliminate, order_for
 from meltpoint.estimators.elimination_order import Order
 from meltpoint.models.bipartite import Bipartite
+from meltpoint.models.factors import Factors
 from meltpoint.models.model import Model
 from meltpoint.models.mrf import MarkovRandomField
 
@@ -35,7 +36,9 @@ _STATES = 1 << 14  # that NumPy enumerates at once
 _LARGEST_INPUTS = 1 << 22  # of the units of these states together
 
 
-def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress | None = None) -> float:
+def exact_log_z(
+    model: Model | Factors, *, threads: int | None = None, progress: Progress | None = None
+) -> float:
     """The logarithm of a model's normaliser Z (a DBN's is its top RBM's), by adding up all states.
 
     Either all states of the smaller side are enumerated, the other side summed out analytically (a DBM's sides are
@@ -47,7 +50,8 @@ def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress 
     ----------
     model
         A model with at most 30 units on the smaller side, or a graph of small width: all tables in between must have
-        at most 2**27 entries, as for 26 binary units.
+        at most 2**27 entries, as for 26 binary units. Or a tuple (cardinalities, factors, constant) of factors (scope,
+        log values), whose values may be -inf: hard constraints, which no chain can be trusted with.
     threads, progress
         As in `ais_log_z`.
 
@@ -57,6 +61,8 @@ def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress 
     """
     threads = check_threads(threads)
     progress = progress or _silent
+    if isinstance(model, tuple):
+        return _log_z_of_factors(model, threads, progress)
     mrf = model.mrf
     two = mrf.bipartite
     largest = LARGEST_STATE if two is None else LARGEST
@@ -96,6 +102,17 @@ def cheap_elimination(model: Model) -> Eliminated | None:
 def sample_exactly(model: Model, n: int, rng: np.random.Generator) -> NDArray[np.integer]:
     """Independent exact samples (n, unit) of all units of a model's undirected part, in the order of `as_factors`."""
     return eliminate(model.undirected.as_factors(), keep=True).sample(n, rng)
+
+
+def _log_z_of_factors(factors: Factors, threads: int, progress: Progress) -> float:
+    log_z = eliminate(factors, threads=threads, progress=progress).log_z
+    if log_z == -math.inf:
+        raise InputError(
+            found="factors that forbid every state: Z is 0",
+            expected="at least one state that all factors permit",
+            remedy="look for factors, or evidence, that contradict each other",
+        )
+    return log_z
 
 
 def _refusal(model: Model, largest: int, problem: InputError) -> InputError:
