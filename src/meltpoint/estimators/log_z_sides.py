@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import logsumexp, stdtrit
+from scipy.special import stdtrit
 
 from meltpoint.estimators.evidence import MODES, Evidence, Finding, Start, Starts, log_reach, reach_of
 from meltpoint.estimators.limits import LEAST_CHAINS, certified_log_z, log_z_limits, widened
@@ -69,10 +69,9 @@ class Sides:
         if self.exact_reverse is not None:
             parts = [(0.0, self.exact_reverse)]
         else:
-            parts = [
-                (float(logsumexp(start.log_weights)), start.log_reverse_weights) for start in self._bases
-            ]
-        shares = np.exp(np.array([mass for mass, _ in parts]) - logsumexp([mass for mass, _ in parts]))
+            parts = [(_log_sum(start.log_weights), start.log_reverse_weights) for start in self._bases]
+        shares = np.array([mass for mass, _ in parts])
+        shares = np.exp(shares - _log_sum(shares))
         reaches = [np.exp(log_reach(self.forward, reverse)) for _, reverse in parts]
         reach = float(sum(share * r.mean() for share, r in zip(shares, reaches, strict=True)))
         noise = math.sqrt(sum((share * _error(r)) ** 2 for share, r in zip(shares, reaches, strict=True)))
@@ -145,7 +144,7 @@ def inverse_log_z(forward: Floats, reverse: Floats) -> Floats:
     """
     own = len(forward) // len(reverse)
     groups = forward[: own * len(reverse)].reshape(len(reverse), own)
-    return math.log(own + 1) - logsumexp(np.column_stack([reverse, groups]), axis=1)
+    return -log_mean_exp(np.column_stack([reverse, groups]))
 
 
 def _exact_finding(forward: Floats, reverse: Floats) -> Finding:
@@ -161,6 +160,10 @@ def _exact_finding(forward: Floats, reverse: Floats) -> Finding:
         stderr=min(_MOST_LACKING, _error(reach) / mean**2),
         rare=float((reach * (1 - reach)).mean()) / mean,
     )
+
+
+def _log_sum(log_weights: Floats) -> float:
+    return float(log_mean_exp(log_weights)) + math.log(len(log_weights))
 
 
 def _error(values: Floats) -> float:
