@@ -12,6 +12,7 @@ import argparse
 import io
 import tarfile
 import time
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import minimize
@@ -52,14 +53,14 @@ def read_archive(path):
 
 def read_fasta(path):
     """Sequences (sequence, site) of an aligned FASTA file; those with other letters are left out."""
-    with open(path, encoding="ascii") as file:
-        records = file.read().split(">")[1:]
+    records = Path(path).read_text(encoding="ascii").split(">")[1:]
     rows = ["".join(record.splitlines()[1:]) for record in records]
     return np.array([[ALPHABET.index(c) for c in row] for row in rows if set(row) <= set(ALPHABET)])
 
 
-def fit(sequences, q=21, penalty=0.01, iterations=60):
+def fit(sequences, q=21, penalty=0.002, iterations=25, most=3000):
     """A Potts model by pseudo-likelihood, one site after the other, the two estimates of each coupling averaged."""
+    sequences = np.random.default_rng(0).permutation(sequences)[:most]
     n, sites = sequences.shape
     one_hot = np.eye(q)[sequences].reshape(n, -1)
     couplings, fields = np.zeros((sites, sites, q, q)), np.zeros((sites, q))
