@@ -35,19 +35,21 @@ class GraphBackend:
     def supports(self, path: AnnealingPath) -> bool:
         """Whether it can run a path: if its target is a graph of pairs or of factors, with few states for each site."""
         target = path.target
-        if target.pairwise is not None:
-            return target.pairwise.states <= _MOST_STATES
-        return target.factor_tables is not None and target.factor_tables.largest <= _MOST_STATES
+        if target.factor_tables is not None:
+            return target.factor_tables.largest <= _MOST_STATES
+        return target.pairwise is not None and target.pairwise.states <= _MOST_STATES
 
     def prepare(self, path: AnnealingPath, precision: Precision) -> PreparedPath:
         """Lay a path out for the kernels. `mixed` falls back to float32 where 16 bits are too coarse."""
         check_precision(precision)
-        graph = path.target.pairwise
-        if graph is not None and graph.fields.ndim == 1:
-            bits = bit_forms(graph, path, precision)
-            return GraphPath(path, bits, _constant(path, bits))
-        factors = factors_of_pairs(graph) if graph is not None else path.target.factor_tables
-        assert factors is not None, "supports"
+        factors = path.target.factor_tables
+        if factors is None:
+            graph = path.target.pairwise
+            assert graph is not None, "supports"
+            if graph.fields.ndim == 1:
+                bits = bit_forms(graph, path, precision)
+                return GraphPath(path, bits, _constant(path, bits))
+            factors = factors_of_pairs(graph)
         tables = table_forms(factors, path, precision)
         return GraphPath(path, tables, _constant(path, tables))
 
@@ -68,9 +70,8 @@ class GraphPath(Generic[Form]):
         for graph in (self.forms.fine, self.forms.coarse):
             if graph is not None:
                 chains.enter(graph)
-                chains.log_f(1.0, graph)
+                chains.rounding_gap(1.0, graph)
                 chains.run(graph, Segment(np.ones(1)), np.ones(1))
-        chains.log_f(1.0, None)
         chains.state()
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
@@ -107,7 +108,10 @@ def _change(chains: Chains[Form], beta: float, current: Form | None, graph: Form
     if graph is current:
         return
     if beta != 0:  # where couplings count for nothing
-        chains.log_weights += chains.log_f(beta, graph) - chains.log_f(beta, current)
+        if current is not None:
+            chains.log_weights += chains.rounding_gap(beta, current)
+        if graph is not None:
+            chains.log_weights -= chains.rounding_gap(beta, graph)
     if graph is not None:
         chains.enter(graph)
 
@@ -116,5 +120,5 @@ def _constant(path: AnnealingPath, forms: Forms[Form]) -> float:
     """What log f_1 - log f_0 has beyond the sum over sites and factors, in any state."""
     zeros = np.zeros((1, path.target.n_state), path.target.dtype)
     chains = forms.start(zeros, np.zeros((1, 4, LANES), np.uint32))
-    found = chains.log_f(1.0, None)[0] - chains.log_f(0.0, None)[0]
+    found = chains.log_f(1.0)[0] - chains.log_f(0.0)[0]
     return float(path.log_f(1.0, zeros)[0] - path.log_f(0.0, zeros)[0] - found)

@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.kernels.bit_graph import BitGraph, log_f_at, run_bits, state_energy
+from meltpoint.annealing.kernels.bit_graph import BitGraph, log_f_at, rounding_gap, run_bits, state_energy
 from meltpoint.annealing.kernels.chains import CHAINS, group_generators, pack_bits, unpack_bits
 from meltpoint.annealing.kernels.graph_packing import bits_of_base, pack_bit_graph
 from meltpoint.annealing.kernels.table_graph import TableGraph, factor_energy, run_tables, summed_out_log_f
@@ -30,8 +30,12 @@ class Chains(ABC, Generic[Form]):
     log_weights: Floats  # (chain,), those that fill up the last group included
 
     @abstractmethod
-    def log_f(self, beta: float, graph: Form | None) -> Floats:
-        """log f_beta (chain,) where the chains are, without the base's share of the state; None is the exact graph."""
+    def log_f(self, beta: float) -> Floats:
+        """Exact log f_beta (chain,) where the chains are, without the base's share of the state."""
+
+    @abstractmethod
+    def rounding_gap(self, beta: float, graph: Form) -> Floats:
+        """The same (chain,) less that of a rounded graph."""
 
     @abstractmethod
     def enter(self, graph: Form) -> None:
@@ -116,9 +120,13 @@ class BitChains(Chains[BitGraph]):
         self.log_weights = np.zeros(len(self.words) * CHAINS)
         self.drawn = 0  # positions, whose generators take turns
 
-    def log_f(self, beta: float, graph: BitGraph | None) -> Floats:
-        """log f_beta (chain,)."""
-        return log_f_at(beta, self.forms.exact if graph is None else graph, self.words).reshape(-1)
+    def log_f(self, beta: float) -> Floats:
+        """Exact log f_beta (chain,)."""
+        return log_f_at(beta, self.forms.exact, self.words).reshape(-1)
+
+    def rounding_gap(self, beta: float, graph: BitGraph) -> Floats:
+        """The same (chain,) less that of a rounded graph."""
+        return rounding_gap(beta, self.forms.exact, graph, self.words).reshape(-1)
 
     def enter(self, graph: BitGraph) -> None:
         """Add up log f in its steps."""
@@ -173,14 +181,21 @@ class TableChains(Chains[TableGraph]):
         self.log_weights = np.zeros(len(state))
         self.drawn = 0
 
-    def log_f(self, beta: float, graph: TableGraph | None) -> Floats:
-        """log f_beta (chain,)."""
-        summed_out = self.forms.exact if graph is None else graph
-        scale = 0.0 if graph is None else graph.scale
-        log_f = beta * (scale or 1.0) * self._energy(scale)
-        if self.forms.exact is not None and summed_out is not None:
-            log_f += summed_out_log_f(beta, summed_out, self.sites, self.n_chains)
-        return log_f
+    def log_f(self, beta: float) -> Floats:
+        """Exact log f_beta (chain,)."""
+        return beta * self._energy(0.0) + self._summed_out(beta, self.forms.exact)
+
+    def rounding_gap(self, beta: float, graph: TableGraph) -> Floats:
+        """The same (chain,) less that of a rounded graph."""
+        rounded = graph.scale * self._energy(graph.scale)
+        gap = beta * (self._energy(0.0) - rounded)
+        return gap + self._summed_out(beta, self.forms.exact) - self._summed_out(beta, graph)
+
+    def _summed_out(self, beta: float, graph: TableGraph | None) -> Floats:
+        """The part (chain,) of what is summed out."""
+        if graph is None or self.forms.exact is None:
+            return np.zeros(self.n_chains)
+        return summed_out_log_f(beta, graph, self.sites, self.n_chains)
 
     def _energy(self, scale: float) -> Floats:
         incident = self.forms.incident

@@ -18,6 +18,7 @@ from meltpoint.annealing.kernels.compiling import compiled
 SITES = 128
 """Sites that are redrawn before sums of d, of 23 bits each, are widened."""
 _LARGEST_STEP = 4.0  # |change of an input| up to which float32 keeps the digits of a weight's factor
+_TINY = 1e-5  # change of an input whose cube is lost in float64
 _LARGEST_PRODUCT = 400.0  # |log| of a product that neither overflows nor underflows
 
 
@@ -174,14 +175,58 @@ def log_f_at(beta: float, graph: BitGraph, words: np.ndarray) -> np.ndarray:
     for group in range(words.shape[0]):
         for position in range(graph.sites.size):
             _pairs_of(graph, position, words, group, d)
-            base = float(graph.base[position])
-            own = words[group, graph.sites[position]]
-            for chain in range(CHAINS):
-                if position < graph.blocks[0]:
+            if position < graph.blocks[0]:
+                base = float(graph.base[position])
+                for chain in range(CHAINS):
                     log_f[group, chain] += _softplus(base + beta * graph.scale * d[chain])
-                elif (own >> np.uint32(chain)) & np.uint32(1):
-                    log_f[group, chain] += beta * graph.scale * d[chain]
+            else:
+                _add_where_on(beta * graph.scale, d, words[group, graph.sites[position]], log_f[group])
     return log_f
+
+
+@compiled
+def rounding_gap(beta: float, exact: BitGraph, rounded: BitGraph, words: np.ndarray) -> np.ndarray:
+    """log f_beta(state) (group, chain) of the exact graph less that of the rounded one, in float64."""
+    gap = np.zeros((words.shape[0], CHAINS))
+    d, other = np.empty(CHAINS), np.empty(CHAINS)
+    product = np.empty(CHAINS)
+    for group in range(words.shape[0]):
+        product[:] = 1.0
+        for position in range(exact.sites.size):
+            _pairs_of(exact, position, words, group, d)
+            _pairs_of(rounded, position, words, group, other)
+            for chain in range(CHAINS):
+                d[chain] -= rounded.scale * other[chain]
+            if position >= exact.blocks[0]:
+                _add_where_on(beta, d, words[group, exact.sites[position]], gap[group])
+                continue
+            base = float(exact.base[position])
+            for chain in range(CHAINS):
+                t, change = base + beta * rounded.scale * other[chain], beta * d[chain]
+                if abs(change) < _TINY:
+                    # softplus(t + change) - softplus(t) = log(1 + sigmoid(t) expm1(change)).
+                    product[chain] *= 1.0 + change * (1.0 + change / 2) / (1.0 + math.exp(-t))
+                else:
+                    gap[group, chain] += _softplus(t + change) - _softplus(t)
+            if position % SITES == 0:
+                _take_logs(product, gap[group])
+        _take_logs(product, gap[group])
+    return gap
+
+
+@compiled
+def _take_logs(product: np.ndarray, gap: np.ndarray) -> None:
+    """gap += log(product), which begins anew at 1."""
+    for chain in range(CHAINS):
+        gap[chain] += math.log(product[chain])
+        product[chain] = 1.0
+
+
+@compiled
+def _add_where_on(factor: float, d: np.ndarray, word: int, out: np.ndarray) -> None:
+    """out += factor · d in the chains whose bit is one."""
+    for chain in range(CHAINS):
+        out[chain] += factor * d[chain] * ((word >> np.uint32(chain)) & np.uint32(1))
 
 
 @compiled
