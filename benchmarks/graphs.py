@@ -27,7 +27,7 @@ import meltpoint as mp
 from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import annealing_path, uniform
 from meltpoint.annealing.loop import anneal, prepare_path
-from meltpoint.annealing.streams import Streams
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 

@@ -17,7 +17,7 @@ from meltpoint.annealing.kernels.bit_graph import state_energy
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.reference import ReferenceBackend
-from meltpoint.annealing.streams import Streams
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 from oracle.concentration import FALSE_ALARM, bernstein

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from meltpoint.annealing import fused
 from meltpoint.annealing import loop as front
 from meltpoint.annealing.base import annealing_path
-from meltpoint.annealing.loop import anneal, check_threads, prepare_path
-from meltpoint.annealing.streams import Streams
+from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.errors import InputError
+from meltpoint.kernels.streams import Streams
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 from oracle.driving import models

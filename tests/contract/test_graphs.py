@@ -12,7 +12,7 @@ from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.graph_backend import GraphBackend
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.reference import ReferenceBackend, ReferencePath
-from meltpoint.annealing.streams import Streams
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment, Sweep
 from meltpoint.randomness import Purpose
 from oracle.concentration import FALSE_ALARM, bernstein

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import Precision
-from meltpoint.annealing.streams import Streams
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.units.unit import Bits, Floats
 

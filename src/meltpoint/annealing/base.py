@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.path import AnnealingPath, path_between
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.annealing.streams import Streams
 from meltpoint.errors import InputError, Progress
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator

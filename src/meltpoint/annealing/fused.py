@@ -23,7 +23,7 @@ from meltpoint.annealing.precision import (
     round_weights,
     sixteen_bit_scale,
 )
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.streams import LANES
 from meltpoint.models.blocks import Segment
 from meltpoint.units.unit import Bits, Floats
 

@@ -17,7 +17,7 @@ from meltpoint.annealing.graph_forms import Chains, Form, Forms, bit_forms, tabl
 from meltpoint.annealing.kernels.chains import CHAINS, n_groups
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import Precision, PrecisionSpan, check_precision, cut_at_model
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.streams import LANES
 from meltpoint.models.blocks import Segment
 from meltpoint.models.factor_tables import factors_of_pairs
 from meltpoint.units.unit import Floats

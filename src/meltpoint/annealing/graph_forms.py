@@ -14,7 +14,7 @@ from meltpoint.annealing.kernels.table_graph import TableGraph, factor_energy, r
 from meltpoint.annealing.kernels.table_packing import Incidences, incidences, pack_tables
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import TOLERATED_VARIANCE, Precision
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.streams import LANES
 from meltpoint.models.blocks import Segment
 from meltpoint.models.factor_tables import FactorTables
 from meltpoint.models.pairwise import Pairwise

@@ -1,7 +1,6 @@
 """The loop's front: choose a backend, cut chains into tiles, run tiles on threads; Ctrl-C keeps what is done."""
 
 import itertools
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -18,8 +17,9 @@ from meltpoint.annealing.graph_backend import GraphBackend
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import Precision, check_precision
 from meltpoint.annealing.reference import ReferenceBackend
-from meltpoint.annealing.streams import Streams
-from meltpoint.errors import InputError, Progress
+from meltpoint.errors import Progress
+from meltpoint.kernels.streams import Streams
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models.blocks import Segment
 from meltpoint.records import short_repr
 from meltpoint.units.unit import Bits, Floats
@@ -106,20 +106,6 @@ def anneal(
             if not isinstance(problem, KeyboardInterrupt):
                 raise
     return Annealed(state, cumulative, finished, interrupted=stop.is_set())
-
-
-def check_threads(threads: int | None) -> int:
-    """The number of threads: as given, or all cores this process may use."""
-    if threads is None:
-        usable = getattr(os, "sched_getaffinity", None)
-        return len(usable(0)) if usable else os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-        raise InputError(
-            found=f"threads={threads!r}",
-            expected="a whole number from 1 on",
-            remedy="leave it out for all cores",
-        )
-    return int(threads)
 
 
 def compile_kernels(prepared: PreparedPath, progress: Progress | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.kernels.ordered import ordered_product, sum_rows
+from meltpoint.kernels.ordered import ordered_product, sum_rows
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.units.bernoulli import softplus, sum_softplus

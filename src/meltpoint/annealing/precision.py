@@ -12,9 +12,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from meltpoint.annealing.kernels.rows import FEW, GROUP, largest_sum
 from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.errors import InputError
+from meltpoint.kernels.rows import FEW, GROUP, largest_sum
 from meltpoint.units.unit import Floats
 
 Precision: TypeAlias = Literal["mixed", "float32", "float64"]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.backend import Tile
 from meltpoint.annealing.path import AnnealingPath
-from meltpoint.annealing.streams import LANES, next_uniforms
+from meltpoint.kernels.streams import LANES, next_uniforms
 from meltpoint.models.blocks import Segment, Sweep, UnitBlock
 from meltpoint.units.unit import Bits, Floats
 

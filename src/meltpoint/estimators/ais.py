@@ -13,9 +13,9 @@ from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
-from meltpoint.annealing.streams import Streams
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.checks import check_count
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.annealing.streams import Streams, next_uniforms
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.particles import LogProb
+from meltpoint.kernels.streams import Streams, next_uniforms
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose

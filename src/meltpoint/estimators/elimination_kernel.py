@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from meltpoint.annealing.kernels.compiling import compiled
+from meltpoint.kernels.compiling import compiled
 
 
 @compiled

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from meltpoint.annealing.loop import check_threads
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination import Eliminated, eliminate, order_for
 from meltpoint.estimators.elimination_order import Order
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.factors import Factors
 from meltpoint.models.model import Model
@@ -136,9 +136,8 @@ def _log2_enumeration_seconds(mrf: MarkovRandomField) -> float:
 
 
 def _is_dense(two: Bipartite) -> bool:
-    return sum(np.count_nonzero(block.weights) for block in two.blocks) > _CHEAP_DEGREE * (
-        two.n_even + two.n_odd
-    )
+    weights = sum(int(np.count_nonzero(block.weights)) for block in two.blocks)
+    return weights > _CHEAP_DEGREE * (two.n_even + two.n_odd)
 
 
 def _sum_states(mrf: MarkovRandomField, progress: Progress) -> float:

@@ -15,11 +15,11 @@ from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_bas
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
-from meltpoint.annealing.streams import Streams
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import LogZ, path_digest
 from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.particles import LogProb, check_forward, particle_log_prob
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose
 from meltpoint.units.unit import Bits, Floats

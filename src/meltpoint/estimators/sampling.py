@@ -11,11 +11,11 @@ from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_bas
 from meltpoint.annealing.loop import Annealed, anneal, prepare_path
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
-from meltpoint.annealing.streams import Streams
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.exact import sample_exactly
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator

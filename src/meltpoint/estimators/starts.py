@@ -12,12 +12,12 @@ from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.loop import Annealed, anneal, prepare_path
 from meltpoint.annealing.precision import Precision
-from meltpoint.annealing.streams import Streams
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.evidence import MODES, Start, Starts, reach_of
 from meltpoint.estimators.modes import find_modes, mode_bases, nearest_mode
 from meltpoint.estimators.optima import find_optima
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator

@@ -9,7 +9,6 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.base import Base, annealing_path
-from meltpoint.annealing.loop import check_threads
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps
 from meltpoint.errors import InputError, Progress
@@ -20,6 +19,7 @@ from meltpoint.evaluation.execute import Execution
 from meltpoint.evaluation.prerequisites import exact_log_z_of, find_origin, keep_base, log_f_of, make_base
 from meltpoint.evaluation.settings import BaseName, candidate_bases, check_part, resolve_settings
 from meltpoint.files.parameters import to_arrays
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.report.compose import versions
@@ -159,7 +159,7 @@ def evaluate(
         )
 
     with _open_store(run, model, bits, known, own_base, betas, settings, part) as store:
-        log_f = log_f_of(model, bits, settings.seed, store, progress)
+        log_f = log_f_of(model, bits, settings.seed, threads, store, progress)
         clock.lap("log f")
         exact_log_z = exact_log_z_of(model, exact, threads, store, progress)
         clock.lap("exact")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.base import Base, annealing_path
-from meltpoint.annealing.loop import check_threads, prepare_path
+from meltpoint.annealing.loop import prepare_path
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import InputError, Progress
@@ -25,6 +25,7 @@ from meltpoint.evaluation.log_z_plan import LEAST_STEPS, Size, choose_base, firs
 from meltpoint.evaluation.log_z_settings import resolve_log_z_settings
 from meltpoint.evaluation.prerequisites import EXACT_UNITS, make_base
 from meltpoint.evaluation.settings import BaseName
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models import Model
 from meltpoint.models.checks import Floats
 from meltpoint.randomness import Purpose, generator, sequence

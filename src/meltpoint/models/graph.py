@@ -18,8 +18,9 @@ from meltpoint.models.blocks import Indices, RaiseStart, Segment, Sparse
 from meltpoint.models.clamped import enumerate_hidden, hidden_states, weigh_hidden
 from meltpoint.models.factor_field import FactorField
 from meltpoint.models.factors import number_visible_first
-from meltpoint.models.log_f import SAMPLES, LogF, estimate_log_f
+from meltpoint.models.log_f import SAMPLES, LogF, check_samples, estimate_log_f
 from meltpoint.models.model import Model, PathToModel, Uniforms
+from meltpoint.randomness import Purpose, generator
 from meltpoint.units import Unit
 from meltpoint.units.unit import Bits, Floats, TwoState
 
@@ -29,6 +30,7 @@ LARGEST_Q = 255
 """States of a site, which are kept in one byte."""
 
 _ENUMERATED = 1024  # states of the hidden sites, up to which log f is added up
+_BLOCK_UNITS = 8_000_000  # units of all samples that are drawn at once
 _MOST_PROBABILITIES = 50_000_000  # that are kept at once; beyond, states must do
 
 
@@ -105,7 +107,13 @@ class GraphModel(Model):
         return self.mrf.log_f_of_all(states[:, self.mrf.layout.order]) + self.mrf.log_constant
 
     def log_f_estimate(
-        self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0, progress: Progress | None = None
+        self,
+        x: ArrayLike,
+        *,
+        samples: int = SAMPLES,
+        seed: int = 0,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> LogF:
         """Log f with standard errors: 0 where it is exact.
 
@@ -118,13 +126,16 @@ class GraphModel(Model):
         if hidden_states(self.mrf, self.n_visible) <= _ENUMERATED:
             return LogF.exact(enumerate_hidden(self.mrf, states, progress))
 
-        def weigh(
-            visible: Bits, generators: list[np.random.Generator], samples: int
-        ) -> tuple[Floats, Floats]:
+        del threads
+        samples = check_samples(samples)
+
+        def weigh(visible: Bits, numbers: NDArray[np.int64]) -> tuple[Floats, Floats]:
+            generators = [generator(seed, Purpose.LOG_F, number) for number in numbers.tolist()]
             log_weights = weigh_hidden(self.mrf, visible, generators, samples)
             return log_weights, log_weights.mean(axis=1)
 
-        return estimate_log_f(states, weigh, self.mrf.n_units, samples=samples, seed=seed, progress=progress)
+        block = max(1, _BLOCK_UNITS // (self.mrf.n_units * samples))
+        return estimate_log_f(states, weigh, block=block, progress=progress)
 
     def given(self, clamped: Mapping[int, int]) -> Model:
         """The factor graph of the other sites, given states of some by site; hidden ones stay hidden.

@@ -99,10 +99,16 @@ class Model(ABC):
         return self.mrf.log_f(self.encode(x))
 
     def log_f_estimate(
-        self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0, progress: Progress | None = None
+        self,
+        x: ArrayLike,
+        *,
+        samples: int = SAMPLES,
+        seed: int = 0,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> LogF:
         """Log f with standard errors and a lower bound: here exact, whatever the arguments."""
-        del samples, seed, progress
+        del samples, seed, threads, progress
         examples = np.asarray(x)
         parts = [examples[low : low + _ROWS] for low in range(0, max(1, len(examples)), _ROWS)]
         return LogF.exact(np.concatenate([self.log_f(part) for part in parts]))

@@ -9,9 +9,9 @@ from numba import types
 from numba.core import cgutils
 
 from meltpoint.annealing.kernels.chains import CHAINS, load, pointers, splat, step_generators
-from meltpoint.annealing.kernels.compiling import intrinsic
-from meltpoint.annealing.kernels.polynomials import Reals
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.compiling import intrinsic
+from meltpoint.kernels.polynomials import Reals
+from meltpoint.kernels.streams import LANES
 
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _DOUBLES = ir.VectorType(ir.DoubleType(), CHAINS)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.kernels.bit_draws import redraw, weigh_and_draw, weigh_only
 from meltpoint.annealing.kernels.chains import CHAINS
-from meltpoint.annealing.kernels.compiling import compiled
+from meltpoint.kernels.compiling import compiled
 
 SITES = 128
 """Sites that are redrawn before sums of d, of 23 bits each, are widened."""

@@ -1,6 +1,6 @@
 """Vectors across chains: CHAINS chains advance together, one lane of a vector each, at the same site.
 
-Every chain keeps the generators of `meltpoint.annealing.streams` to itself: LANES of them, whose outputs are taken
+Every chain keeps the generators of `meltpoint.kernels.streams` to itself: LANES of them, whose outputs are taken
 in turn. In a group's array (lane, 4, chain) one step of the same generator of every chain is one vector operation, so
 that uniforms come out in the order of sites without being transposed.
 """
@@ -12,8 +12,8 @@ from llvmlite import ir
 from numba import types
 from numpy.typing import NDArray
 
-from meltpoint.annealing.kernels.compiling import compiled
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.streams import LANES
 
 CHAINS = 32
 """Chains of a group: the bits of a word."""

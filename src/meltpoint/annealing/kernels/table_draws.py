@@ -7,9 +7,9 @@ from numba import types
 from numba.core import cgutils
 
 from meltpoint.annealing.kernels.chains import CHAINS, pointers, step_generators
-from meltpoint.annealing.kernels.compiling import intrinsic
-from meltpoint.annealing.kernels.polynomials import Reals
-from meltpoint.annealing.kernels.xoshiro import UNIFORM
+from meltpoint.kernels.compiling import intrinsic
+from meltpoint.kernels.polynomials import Reals
+from meltpoint.kernels.xoshiro import UNIFORM
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 ABSENT = -1e30

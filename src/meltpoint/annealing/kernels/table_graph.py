@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.kernels.chains import CHAINS
-from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.annealing.kernels.table_draws import (
     ABSENT,
     add_rows,
@@ -20,7 +19,8 @@ from meltpoint.annealing.kernels.table_draws import (
     draw_state,
     fill_uniforms_of_site,
 )
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.streams import LANES
 
 ROWS = 16
 """Factors whose tables are added for chain after chain: together they stay in the first-level cache."""

@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-from meltpoint.annealing.kernels.xoshiro import UNIFORM
+from meltpoint.kernels.xoshiro import UNIFORM
 
 LIMIT = 87.0
 """Inputs are clipped to ± this: exp(±87) is still a normal float32."""

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.kernels.compiling import compiled
-from meltpoint.models.checks import Bits, Floats
+from meltpoint.kernels.compiling import compiled
+from meltpoint.units.unit import Bits, Floats
 
 _COLUMNS = 128
 """Of all rows together they stay in the second-level cache while chain after chain walks over them."""
