@@ -19,10 +19,12 @@ from meltpoint.randomness import Purpose, generator
 from meltpoint.units.unit import Bits, Floats
 
 _KEY = 4, 1  # what else the evidence draws has other numbers
-_SWEEPS = 50
-_WORK = 20_000_000  # units times starting points
+_SWEEPS = 30
+_WORK = 1_000_000  # units times starting points
+_MODE_WORK = 16_000_000  # units times chains around all modes
 _LEAST_POINTS, _MOST_POINTS = 8, 128
 _CONSTANT_STATES = 4  # all units in one state: of ferromagnets these are the modes
+_LEAST_MODES = 2
 _CHAINS = 64
 _SMOOTHING = 0.5
 _SAME_STATE = 0.02  # share of units in other states up to which two optima are one
@@ -58,6 +60,7 @@ def find_optima(model: Model, move: Callable[[Bits], Bits], *, count: int, seed:
     if any(block.unit.n_states is None for block in mrf.unit_blocks):
         return None
     rng = generator(seed, Purpose.EVIDENCE, *_KEY)
+    count = min(count, max(_LEAST_MODES, _MODE_WORK // (_CHAINS * mrf.n_units)))
     points = climb(mrf, _starting_points(mrf, rng))[:, : mrf.n_state]
     tops = points[_apart(points, np.argsort(-mrf.log_f(points), kind="stable"), count)]
     moved = move(np.repeat(tops, _CHAINS, axis=0)).reshape(len(tops), _CHAINS, -1)
