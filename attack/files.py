@@ -6,9 +6,12 @@ import os
 import random
 import resource
 import struct
+import tarfile
 import time
+import warnings
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,9 @@ from attack.command import LARGEST, run
 from meltpoint.errors import SystemFailure
 from meltpoint.files.arrays import read_array
 from meltpoint.files.models import read_note
+from meltpoint.importers.evidence import read_evidence
+from meltpoint.importers.load import recognised
+from meltpoint.importers.source import open_source
 from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.training.settings import read_recipe
 
@@ -28,6 +34,8 @@ READERS: tuple[Callable[[Path], object], ...] = (
     read_array,
     lambda path: read_array(path, "a"),
     mp.load,
+    lambda path: _load_told(path),  # defined below
+    read_evidence,
     read_note,
     lambda path: read_sealed(path, "run", "name", layout={"a": ((None, None), "f")}),
     read_recipe,
@@ -35,6 +43,18 @@ READERS: tuple[Callable[[Path], object], ...] = (
 _BATCH = 40
 _SLOWEST = 5.0
 _LONGEST_MESSAGE = 600
+_FOREIGN = Path(__file__).resolve().parents[1] / "tests" / "importers" / "files"
+_TOLD = {"temperature": 1.0, "gap": "state", "states": 2, "units": "spin", "update": "last"}
+"""What foreign formats leave open; each is told what it takes."""
+
+
+def _load_told(path: Path) -> object:
+    """A foreign model, with the options that its format takes."""
+    importer = None
+    with suppress(Exception):
+        importer = recognised(open_source(path))
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # of files that were cut off
+        return mp.load(path, **{name: _TOLD[name] for name in _TOLD if importer and name in importer.OPTIONS})
 
 
 def seeds(folder: Path) -> dict[str, bytes]:
@@ -62,12 +82,63 @@ def seeds(folder: Path) -> dict[str, bytes]:
         "csv": b"a,b,c\n1,2,3\n4,5.5,-6e3\n",
         "recipe": b'model = "rbm"\ndata = "digits"\nhidden = 20\nepochs = 3\n',
     }
+    found |= _foreign()
     for kind in ("rbm", "dbm", "dbn"):
         found[kind] = (folder / f"{kind}.npz").read_bytes()
     write_sealed(folder / "sealed.npz", {"a": array}, "run", "name")
     found["sealed"] = (folder / "sealed.npz").read_bytes()
     (folder / "sealed.npz").unlink()
     return found
+
+
+def _foreign() -> dict[str, bytes]:
+    """A valid file of every foreign format: those that other libraries wrote, and small ones of the others."""
+    fields, couplings = np.arange(6.0).reshape(3, 2), np.arange(12.0).reshape(3, 2, 2)
+    frequencies, sites = np.full((3, 2), 0.5, "<f4").tobytes(), np.arange(3, dtype="<i4").tobytes()
+    tables = couplings.astype("<f4").tobytes()
+    plmc = (
+        struct.pack("<5i", 3, 2, 1, 0, 9) + np.ones(5, "<f4").tobytes() + b"-A" + np.ones(1, "<f4").tobytes()
+    )
+    plmc += b"AAA" + sites + frequencies + fields.astype("<f4").tobytes() + tables + tables
+    pair = "\n".join(" ".join(["0.5"] * 21) for _ in range(21))
+    ccm = "\n".join(" ".join(["0.25"] * 20) for _ in range(2)) + f"\n# 0 1\n{pair}\n"
+    matrix = "\n".join(" ".join(["0.5"] * 4) for _ in range(5))
+    couplings_text = b"J 0 1 0 1 0.5\nJ 0 2 1 1 -1e-1\nh 0 0 1.0\nh 1 1 0.25\n"
+    npy = io.BytesIO()
+    np.save(npy, np.ones((3, 4)))
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as file:
+        info = tarfile.TarInfo("model.txt")
+        info.size = len(couplings_text)
+        file.addfile(info, io.BytesIO(couplings_text))
+    found = {
+        "plmc": plmc,
+        "ccm": ccm.encode(),
+        "matrix": matrix.encode(),
+        "couplings": couplings_text,
+        "couplings gz": gzip.compress(couplings_text),
+        "couplings tar.gz": archive.getvalue(),
+        "ising": b"J 0 1 0.5\nh 0 0.1\nh 1 0.2\n",
+        "sparse uai": b"SPARSEMARKOV 2 2 3 1 2 0 1 0.5 2 0 2 3.0 1 0 1e1",
+        "couplings npy": npy.getvalue(),
+        "evidence": b"2 0 1 7 0",
+        "braw": _packed_ccm(),
+    }
+    return found | {path.name: path.read_bytes() for path in _FOREIGN.iterdir() if path.suffix != ".json"}
+
+
+def _packed_ccm() -> bytes:
+    """CCMgen's msgpack of two sites."""
+
+    def text(value: str) -> bytes:
+        return bytes([0xA0 + len(value)]) + value.encode()
+
+    def doubles(count: int) -> bytes:
+        return struct.pack(">BH", 0xDC, count) + struct.pack(">Bd", 0xCB, 0.5) * count
+
+    entry = b"\x83" + text("i") + b"\x00" + text("j") + b"\x01" + text("x") + doubles(441)
+    head = b"\x84" + text("format") + text("ccm-1") + text("ncol") + b"\x02"
+    return head + text("x_single") + doubles(40) + text("x_pair") + b"\x81" + text("0/1") + entry
 
 
 def mutated(content: bytes, rng: random.Random, others: list[bytes]) -> bytes:

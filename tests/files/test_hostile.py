@@ -84,9 +84,9 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
         (pickle.dumps(ARRAY), "a Python pickle.*never opened"),
         ("0,1\n".encode("utf-16"), "text in UTF-16"),
         (b"\x00\x01\x02\x03" * 40, "a file of unknown format"),
-        (b"\x89HDF\r\n\x1a\n", r"MATLAB 7\.3 \(HDF5\).*-v7"),
+        (b"\x89HDF\r\n\x1a\n", r"an HDF5 file.*mp\.load"),
         (b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM", r"MATLAB 7\.3 \(HDF5\).*-v7"),
-        (bytes(512) + b"\x89HDF\r\n\x1a\n", r"MATLAB 7\.3 \(HDF5\)"),
+        (bytes(512) + b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
     ],
 )
 def test_foreign_files_are_named(tmp_path, content, match):

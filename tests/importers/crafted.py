@@ -36,6 +36,8 @@ def _contents():
         info = tarfile.TarInfo("model.txt")
         info.size = len(text)
         file.addfile(info, io.BytesIO(text))
+    mi3 = io.BytesIO()
+    np.save(mi3, np.ones((3, 9)))
     named = io.BytesIO()
     np.savez(named, W=np.ones((3, 2)), b=np.ones(3), c=np.ones(2))
     found = {
@@ -52,6 +54,7 @@ def _contents():
         "ccm": written.ccm_text(proteins, protein_fields[:, :20]),
         "braw": pack(written.ccm_map(proteins, protein_fields[:, :20])),
         "coo": b"# vartype=SPIN\n0 0 1.5e0\n0 3 -2\n",
+        "mi3": mi3.getvalue(),
         "named": named.getvalue(),
         "legacy pickle": pickle.dumps({"W": [1.0]}, protocol=2),
     }

@@ -44,7 +44,12 @@ def torch_files(folder: Path) -> Iterator[Case]:
     torch.save(wide.state_dict(), folder / "state_legacy.pt", _use_new_zipfile_serialization=False)
     yield "state_legacy.pt", {}, states, expected
     optimizer = torch.optim.SGD(wide.parameters(), 0.1, momentum=0.9)
-    checkpoint = {"epoch": 3, "state_dict": wide.state_dict(), "optimizer": optimizer.state_dict()}
+    checkpoint = {
+        "epoch": 3,
+        "loss": np.float64(0.5),
+        "state_dict": wide.state_dict(),
+        "optimizer": optimizer.state_dict(),
+    }
     torch.save(checkpoint, folder / "checkpoint.pt")
     yield "checkpoint.pt", {}, states, expected
     strided = {

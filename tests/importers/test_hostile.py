@@ -91,6 +91,10 @@ def test_what_promises_the_world_takes_little(tmp_path, name):
     refused(tmp_path / "huge.bin", content, **options)
 
 
+def test_a_gzip_bomb_is_called_one(tmp_path):
+    refused(tmp_path / "a.gz", HUGE["gzip"][0], "a small gzip file that becomes more than 16,777,216 bytes")
+
+
 def test_a_tar_archive_whose_header_promises_more_than_it_has(tmp_path):
     info = tarfile.TarInfo("model.txt")
     info.size = 2**33

@@ -39,7 +39,9 @@ def test_an_h5_file_of_rbms_is_read_or_asks_which_update(files):
 
 def test_an_h5_file_without_h5py_names_the_extra(files, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(mp.InputError, match=r"no h5py to read it.*pip install 'meltpoint\[h5\]'") as caught:
+    with pytest.raises(
+        mp.InputError, match=r"no h5py in this installation.*pip install 'meltpoint\[h5\]'"
+    ) as caught:
         mp.load(files / "rbms_bernoulli.h5")
     assert "MATLAB" not in str(caught.value)
 

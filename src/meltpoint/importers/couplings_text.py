@@ -7,8 +7,8 @@ letters.
 """
 
 import re
+import warnings
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ NAME = "couplings (J) and fields (h) as text"
 OPTIONS = frozenset({"units", "base", "alphabet", "gauge"})
 
 _LINE = re.compile(rb"[Jh][ \t]+\d+[ \t]")
-_CHUNK = 1 << 16
-_LENGTHS = {(b"J", 6): "potts", (b"h", 4): "potts", (b"J", 4): "ising", (b"h", 3): "ising"}
+_BEGIN = (b"J ", b"J\t", b"h ", b"h\t")
+_LONGEST = 10  # characters of a state that is a number, and one more
 
 
 def recognises(source: Source) -> bool:
@@ -57,43 +57,36 @@ class _Lines:
 
 
 def _parse(data: bytes) -> _Lines:
-    kinds: set[str] = set()
-    parts: dict[bytes, list[tuple[NDArray[np.int64], NDArray[Any], Floats]]] = {b"J": [], b"h": []}
-    lines = iter(data.removeprefix(b"\xef\xbb\xbf").splitlines())
-    while chunk := list(islice(lines, _CHUNK)):
-        for letter, rows in _split(chunk).items():
-            width = len(rows[0])
-            if any(len(row) != width for row in rows) or (letter, width) not in _LENGTHS:
-                wrong = next(row for row in rows if len(row) != width or (letter, width) not in _LENGTHS)
-                raise ValueError(f"a line {b' '.join(wrong)[:40].decode('latin-1')!r}")
-            kinds.add(_LENGTHS[letter, width])
-            columns = list(zip(*rows, strict=True))
-            n_sites = 2 if letter == b"J" else 1
-            sites = np.array(columns[1 : 1 + n_sites], "S").astype(np.int64).T
-            states = np.array(columns[1 + n_sites : -1], "S").T
-            parts[letter].append((sites, states, np.array(columns[-1], "S").astype(np.float64)))
-    if len(kinds) != 1:
-        raise ValueError("lines with states and lines without")
-    found: dict[bytes, tuple[Any, ...]] = {}
-    for letter, pieces in parts.items():
-        n = 2 if letter == b"J" else 1
-        empty = (np.empty((0, n), np.int64), np.empty((0, n), "S1"), np.empty(0))
-        found[letter] = tuple(map(np.concatenate, zip(*pieces, strict=True))) if pieces else empty
-    sites, states, values = ({letter: entry[k] for letter, entry in found.items()} for k in range(3))
-    return _Lines(kinds == {"ising"}, sites, states, values)
+    lines = [line.lstrip() for line in data.removeprefix(b"\xef\xbb\xbf").splitlines()]
+    wrong = next((line for line in lines if line[:2] not in _BEGIN and line[:1] not in (b"", b"#")), None)
+    if wrong is not None:
+        raise ValueError(f"a line {wrong[:40].decode('latin-1')!r}")
+    j, h = ([line for line in lines if line[:1] == letter] for letter in (b"J", b"h"))
+    is_ising = (len(j[0].split()) == 4) if j else (len(h[0].split()) == 3)
+    tables = {b"J": _table(j, 2, not is_ising), b"h": _table(h, 1, not is_ising)}
+    return _Lines(
+        is_ising,
+        sites={letter: table[0] for letter, table in tables.items()},
+        states={letter: table[1] for letter, table in tables.items()},
+        values={letter: table[2] for letter, table in tables.items()},
+    )
 
 
-def _split(lines: list[bytes]) -> dict[bytes, list[list[bytes]]]:
-    """The words of the lines, by their first word."""
-    found: dict[bytes, list[list[bytes]]] = {}
-    for line in lines:
-        words = line.split()
-        if not words or words[0].startswith(b"#"):
-            continue
-        if words[0] not in (b"J", b"h"):
-            raise ValueError(f"a line {line[:40].decode('latin-1')!r}")
-        found.setdefault(words[0], []).append(words)
-    return found
+def _table(lines: list[bytes], n: int, has_states: bool) -> tuple[NDArray[np.int64], NDArray[Any], Floats]:
+    """Sites (line, n), states (line, n) as they are written, and values (line,)."""
+    if not lines:
+        return np.empty((0, n), np.int64), np.empty((0, n), "S1"), np.empty(0)
+    columns = [("letter", "S1"), ("sites", "i8", (n,)), ("value", "f8")]
+    if has_states:
+        columns.insert(2, ("states", f"S{_LONGEST}", (n,)))
+    with warnings.catch_warnings():
+        # NumPy takes 1.5 for a whole number, and only warns.
+        warnings.simplefilter("error", DeprecationWarning)
+        table = np.loadtxt(lines, np.dtype(columns), comments="#", ndmin=1)
+    states = table["states"] if has_states else np.empty((len(table), 0), "S1")
+    if (np.char.str_len(states) == _LONGEST).any():
+        raise ValueError("states that are neither numbers nor single letters")
+    return table["sites"], states, table["value"]
 
 
 def _base(source: Source, numbers: NDArray[np.int64], options: Options) -> int:

@@ -18,6 +18,7 @@ from meltpoint.importers import (
     couplings_text,
     dca_matrix,
     hdf5,
+    mi3,
     plmc,
     rbms_hdf5,
     rbms_julia,
@@ -60,6 +61,7 @@ FORMATS: tuple[Importer, ...] = (
     rbms_hdf5,
     hdf5,
     archives,
+    mi3,
     bqm,
     uai,
     couplings_text,
@@ -98,7 +100,7 @@ def load(path: str | os.PathLike[str], **options: Any) -> Model:  # noqa: ANN401
     ...     file = Path(folder) / "chain.uai"
     ...     _ = file.write_text("MARKOV 2  2 2  1  2 0 1  4  1 2 2 1")
     ...     load(file)
-    FactorGraph 2
+    FactorGraph 2, 1 factors
     """
     told = parse_options(options)
     source = open_source(Path(path))

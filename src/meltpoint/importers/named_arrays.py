@@ -22,36 +22,35 @@ OPTIONS = frozenset(
     {"orientation", "visible", "hidden", "weights", "visible_bias", "hidden_bias", "units", "gauge"}
 )
 
-_WEIGHTS = ("weights", "weight", "w", "weight_matrix", "vishid", "components_")
-_VISIBLE = (
-    "visible_bias",
-    "visible_biases",
-    "vbias",
-    "v_bias",
-    "visbias",
-    "visbiases",
-    "bias_visible",
-    "bias_v",
-    "b_v",
-    "bv",
-    "vb",
-    "intercept_visible_",
-    "v",
+WEIGHTS = (
+    "weights",
+    "weight",
+    "w",
+    "weight_matrix",
+    "weightmatrix",
+    "vishid",
+    "components_",
+    "kernel",
+    "w_vh",
 )
-_HIDDEN = (
-    "hidden_bias",
-    "hidden_biases",
-    "hbias",
-    "h_bias",
-    "hidbias",
-    "hidbiases",
-    "bias_hidden",
-    "bias_h",
-    "b_h",
-    "bh",
-    "hb",
-    "intercept_hidden_",
-    "h",
+VISIBLE = (
+    *(
+        "visible_bias",
+        "visible_biases",
+        "vbias",
+        "v_bias",
+        "v_b",
+        "b_v",
+        "bv",
+        "vb",
+        "bias_v",
+        "bias_visible",
+    ),
+    *("visbias", "visbiases", "vis_bias", "bvis", "b_vis", "intercept_visible_", "v"),
+)
+HIDDEN = (
+    *("hidden_bias", "hidden_biases", "hbias", "h_bias", "h_b", "b_h", "bh", "hb", "bias_h", "bias_hidden"),
+    *("hidbias", "hidbiases", "hid_bias", "bhid", "b_hid", "intercept_hidden_", "h"),
 )
 _LETTERS = {frozenset("bc"): ("b", "c"), frozenset("ab"): ("a", "b")}
 """Visible and hidden bias where they have one letter: E = -b·v - c·h (Bengio), E = -a·v - b·h (Hinton)."""
@@ -116,9 +115,9 @@ def _choose(
             )
     letters = next((pair for both, pair in _LETTERS.items() if both <= set(short)), None)
     known = {
-        "weights": next((short[name] for name in _WEIGHTS if name in short), None),
-        "visible_bias": next((short[name] for name in _VISIBLE if name in short), None),
-        "hidden_bias": next((short[name] for name in _HIDDEN if name in short), None),
+        "weights": next((short[name] for name in WEIGHTS if name in short), None),
+        "visible_bias": next((short[name] for name in VISIBLE if name in short), None),
+        "hidden_bias": next((short[name] for name in HIDDEN if name in short), None),
     }
     if letters and known["visible_bias"] is None and known["hidden_bias"] is None:
         known |= {"visible_bias": short[letters[0]], "hidden_bias": short[letters[1]]}

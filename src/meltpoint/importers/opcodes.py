@@ -11,6 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+IGNORED = object()
+"""In place of an object that is not needed."""
+
 _MARK = object()
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _LITERALS = {
@@ -50,8 +53,8 @@ def read_opcodes(
     """The object that a pickle describes, and the pickle's length.
 
     >>> import pickle
-    >>> read_opcodes(pickle.dumps({"a": (1, [2.5])}), print, print)
-    ({'a': (1, [2.5])}, 33)
+    >>> read_opcodes(pickle.dumps({"a": (1, [2.5])}), print, print)[0]
+    {'a': (1, [2.5])}
     """
     stream = io.BytesIO(data)
     stack: list[Any] = []
@@ -92,7 +95,7 @@ def read_opcodes(
             stack[-2:] = [reduce(function, arguments)]
         elif name in ("APPEND", "APPENDS", "SETITEM", "SETITEMS"):
             _fill(stack, name)
-        elif name == "BUILD" and len(stack) > 1 and type(stack[-2]) is dict:
+        elif name == "BUILD" and len(stack) > 1 and (type(stack[-2]) is dict or stack[-2] is IGNORED):
             stack.pop()  # attributes of an OrderedDict: the versions of a model's layers
         else:
             raise Refused(_what(name, stack))

@@ -16,7 +16,7 @@ from meltpoint.models import Model
 NAME = "HDF5 file of rbms"
 OPTIONS = frozenset({"update"})
 
-_WEIGHTS = re.compile(r"update_(\d{1,18})/(?:params/)?weight_matrix")
+_UPDATE = re.compile(r"update_(\d{1,18})")
 
 
 def recognises(source: Source) -> bool:
@@ -24,7 +24,11 @@ def recognises(source: Source) -> bool:
     if not is_hdf5(source):
         return False
     with open_file(source) as file:
-        return any(_WEIGHTS.fullmatch(name) for name in file.datasets)
+        return any(
+            _UPDATE.fullmatch(name)
+            and (f"{name}/params/weight_matrix" in file or f"{name}/weight_matrix" in file)
+            for name in file.names
+        )
 
 
 def read(source: Source, options: Options) -> Model:
@@ -44,7 +48,7 @@ def read(source: Source, options: Options) -> Model:
 
 def _chosen(source: Source, file: File, options: Options) -> int:
     """Number of the update that was asked for, or of the only one."""
-    stored = sorted({int(match[1]) for name in file.datasets if (match := _WEIGHTS.fullmatch(name))})
+    stored = sorted(int(match[1]) for name in file.names if (match := _UPDATE.fullmatch(name)))
     wanted = options.update
     if wanted is None and len(stored) == 1:
         return stored[0]

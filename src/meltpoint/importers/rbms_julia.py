@@ -38,7 +38,7 @@ def recognises(source: Source) -> bool:
     if not is_hdf5(source):
         return False
     with open_file(source) as file:
-        return _HEADER in file or {"visible_type", "hidden_type", "visible_par"} <= set(file.datasets)
+        return _HEADER in file.names or {"visible_type", "hidden_type", "visible_par"} <= set(file.names)
 
 
 def read(source: Source, options: Options) -> Model:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.files.bounded import DEFLATE_RATIO, Allowance, allowance_of
 from meltpoint.importers import named_arrays
-from meltpoint.importers.opcodes import Global, Refused, read_opcodes
+from meltpoint.importers.opcodes import IGNORED, Global, Refused, read_opcodes
 from meltpoint.importers.options import Options
 from meltpoint.importers.source import Source
 from meltpoint.models import Model
@@ -41,6 +41,14 @@ _STORAGES = {
     "ByteStorage": "u1",
     "BoolStorage": "b1",
 }
+_IGNORED = {
+    "numpy.core.multiarray.scalar",
+    "numpy._core.multiarray.scalar",
+    "numpy.dtype",
+    "_codecs.encode",
+}
+"""What a NumPy number beside the tensors is made by: the last loss, for instance."""
+
 _STATE = ("state_dict", "model_state_dict", "model", "rbm")
 """Keys under which checkpoints keep the state dict, beside the optimiser's."""
 
@@ -158,11 +166,13 @@ def _persistent(value: object) -> _Storage:
 def _reduce(function: Global, arguments: tuple[Any, ...]) -> object:
     """What the few functions that are known would return."""
     name = f"{function.module}.{function.name}"
+    if name in _IGNORED:
+        return IGNORED
     if name == "collections.OrderedDict" and not arguments:
         return {}
     if name == "torch._utils._rebuild_parameter" and arguments and isinstance(arguments[0], _Tensor):
         return arguments[0]
-    if name == "torch._utils._rebuild_tensor_v2" and len(arguments) >= 4:
+    if name in ("torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor") and len(arguments) >= 4:
         storage, offset, shape, strides = arguments[:4]
         sizes = (offset, *shape, *strides) if type(shape) is tuple and type(strides) is tuple else (None,)
         if not isinstance(storage, _Storage) or not all(type(size) is int and size >= 0 for size in sizes):

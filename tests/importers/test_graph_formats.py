@@ -1,4 +1,4 @@
-"""Each format gives the model that its program means: log f by the format's definition, on all small states."""
+"""Formats of graphs give the model that their programs mean: log f by its definition, on all small states."""
 
 import gzip
 import io
@@ -6,19 +6,16 @@ import tarfile
 
 import numpy as np
 import pytest
-import scipy.io
 
 import meltpoint as mp
 from importers import written
-from importers.written import all_states, potts_log_f, rbm_log_f
+from importers.written import all_states, potts_log_f
 
 RNG = np.random.default_rng(0)
 COUPLINGS, FIELDS = written.potts(RNG)
 STATES = all_states(3, 4)
 LOG_F = potts_log_f(COUPLINGS, FIELDS, STATES)
 LETTERS = "-ACG"  # as many as there are states
-W, B, C = RNG.normal(size=(4, 3)), RNG.normal(size=4), RNG.normal(size=3)
-BITS = all_states(4, 2)
 
 
 def load(path, content, **options):
@@ -117,6 +114,10 @@ def test_missing_lines_are_zeros_and_pairs_may_be_either_way_round(tmp_path):
     agrees(model, [[0, 0, 1], [2, 1, 1], [1, 2, 0], [0, 0, 0]], [0.0, 1.5, 3.0 - 1.0 + 0.25, 0.25])
 
 
+def test_states_from_0_tell_that_sites_count_from_0_too(tmp_path):
+    agrees(load(tmp_path / "a.dat", b"J 1 2 0 1 3.0\nh 1 0 0.5\n"), [[0, 0, 1], [1, 0, 0]], [3.5, 0.5])
+
+
 @pytest.mark.parametrize("units", ["spin", "bernoulli"])
 def test_ising_as_text(tmp_path, units):
     text = b"J 0 1 0.5\nJ 2 0 -1.25e0\nh 0 0.1\nh 1 0.2\nh 2 0.3\n"
@@ -137,12 +138,14 @@ def test_ising_as_text(tmp_path, units):
         (b"h 0 0 0.5\nJ 0 0 0 0 1.0\n", {}, "site with itself"),
         (b"h 0 0 0.5\nh 0 0 1.5\n", {}, "h is there twice"),
         (b"J 0 1 0 0 0.5\nJ 1 0 0 0 1.5\nh 0 0 0\n", {}, "J is there twice"),
-        (b"h 0 0 0.5\nh 1 0.5\n", {}, "a line 'h 1 0.5'"),
+        (b"h 0 0 0.5\nh 1 0.5\n", {}, "requires 4 columns but 3 were found at row 2"),
         (b"h 0 0 0.5\nk 1 0.5\n", {}, "a line 'k 1 0.5'"),
-        (b"h 0 0 0.5\nJ 0 1 2.0\n", {}, "lines with states and lines without"),
+        (b"h 0 0 0.5\nJ 0 1 2.0\n", {}, "convert string|columns|truncated"),
         (b"h 0 0 0.5\nh 999999999 0 0.5\n", {}, "a small file with 1,000,000,000 units"),
         (b"h 0 0 0.5\nh 0 999999999 0.5\n", {}, "a small file whose arrays take"),
         (b"h 0 0 nan\n", {}, "NaN or infinite"),
+        (b"h 0.5 0 1\n", {"base": 0}, "damaged|unknown|swapped"),
+        (b"h 0 0 1\nh 1.5 0 1\n", {}, "damaged"),
         (b"h 0 AAA nan\nh 0 - 1\n", {"alphabet": "-A"}, "neither numbers nor single letters"),
         (b"h 0 0 1\n", {"alphabet": "-A"}, "alphabet for"),
         (b"h 1 0 1\nJ 0 1 0 0 1\nh 0 1 2\n", {"base": 1}, "site below 1|that is not there"),
@@ -214,10 +217,30 @@ def test_ccm(tmp_path, binary, packed, gap):
     assert set(model.cardinalities) == {q}
 
 
+def test_ccm_pairs_may_be_either_way_round(tmp_path):
+    couplings, fields = written.potts(RNG, 2, 21)
+    content = written.ccm_text(couplings.transpose(0, 1, 3, 2), fields[:, :20]).replace(b"# 0 1", b"# 1 0")
+    states = RNG.integers(0, 20, (40, 2))
+    agrees(load(tmp_path / "a.raw", content, gap="masked"), states, potts_log_f(couplings, fields, states))
+
+
 def test_ccm_asks_about_gaps(tmp_path):
     couplings, fields = written.potts(RNG, 2, 21)
     with pytest.raises(mp.InputError, match='no gap, expected gap="state" or "masked"'):
         load(tmp_path / "a.raw", written.ccm_text(couplings, fields[:, :20]))
+
+
+def test_mi3(tmp_path):
+    pairs = np.array([-COUPLINGS[i, j].ravel() for i, j in written.pairs_of(3)])
+    np.save(tmp_path / "J.npy", pairs)
+    agrees(mp.load(tmp_path / "J.npy", states=4), STATES, potts_log_f(COUPLINGS, 0 * FIELDS, STATES))
+    with pytest.raises(
+        mp.InputError, match=r"no states, expected states=4 if it is J\.npy of Mi3 with 3 sites.*swapped"
+    ):
+        mp.load(tmp_path / "J.npy")
+    np.save(tmp_path / "data.npy", pairs[:2])
+    with pytest.raises(mp.InputError, match=r"a .npy file, expected a model.*swapped"):
+        mp.load(tmp_path / "data.npy")
 
 
 # dimod
@@ -257,221 +280,6 @@ def test_a_qubo_that_was_cut_off_is_read_with_a_warning(tmp_path):
 def test_what_energies_need(tmp_path, options, message):
     with pytest.raises(mp.InputError, match=message):
         load(tmp_path / "a.coo", b"# vartype=SPIN\n0 1 1.0\n", **options)
-
-
-# Arrays by name
-
-
-def save_npz(path, **arrays):
-    with path.open("wb") as file:
-        np.savez(file, **arrays)
-
-
-def save_mat(path, **arrays):
-    with path.open("wb") as file:
-        scipy.io.savemat(file, arrays)
-
-
-def save_h5(path, **arrays):
-    with pytest.importorskip("h5py").File(path, "w") as file:
-        for name, array in arrays.items():
-            file[f"model/{name}"] = array
-
-
-@pytest.mark.parametrize("save", [save_npz, save_mat, save_h5])
-@pytest.mark.parametrize(
-    ("names", "transposed"),
-    [
-        (("W", "b", "c"), False),
-        (("W", "b", "c"), True),
-        (("W", "a", "b"), False),
-        (("weights", "visible_bias", "hidden_bias"), False),
-        (("W", "v_bias", "h_bias"), True),
-        (("weights", "visible_biases", "hidden_biases"), False),
-        (("components_", "intercept_visible_", "intercept_hidden_"), True),
-        (("W", "bv", "bh"), False),
-        (("weight_matrix", "vbias", "hbias"), False),
-    ],
-)
-def test_named_arrays(tmp_path, save, names, transposed):
-    arrays = dict(zip(names, (W.T if transposed else W, B, C), strict=True))
-    save(tmp_path / "a.bin", **arrays)
-    agrees(mp.load(tmp_path / "a.bin"), BITS, rbm_log_f(W, B, C, BITS))
-
-
-def test_matlab_7_3_has_its_axes_reversed(tmp_path):
-    h5py = pytest.importorskip("h5py")
-    square = RNG.normal(size=(4, 4))
-    with h5py.File(tmp_path / "a.mat", "w", userblock_size=512) as file:
-        for name, array in {"vishid": square, "visbiases": B[None], "hidbiases": B[None]}.items():
-            file[name] = array.T
-    content = bytearray((tmp_path / "a.mat").read_bytes())
-    content[:116] = b"MATLAB 7.3 MAT-file".ljust(116)
-    model = load(tmp_path / "a.mat", bytes(content))
-    agrees(model, BITS, rbm_log_f(square, B, B, BITS))
-
-
-def test_square_weights_must_be_told(tmp_path):
-    square = RNG.normal(size=(4, 4))
-    np.savez(tmp_path / "a.npz", W=square, b=B, c=B[::-1])
-    with pytest.raises(
-        mp.InputError, match=r'square weights W .*no orientation, expected orientation="visible-hidden"'
-    ):
-        mp.load(tmp_path / "a.npz")
-    agrees(
-        mp.load(tmp_path / "a.npz", orientation="visible-hidden"), BITS, rbm_log_f(square, B, B[::-1], BITS)
-    )
-    agrees(
-        mp.load(tmp_path / "a.npz", orientation="hidden-visible"), BITS, rbm_log_f(square.T, B, B[::-1], BITS)
-    )
-
-
-def test_units_and_names_that_are_told(tmp_path):
-    np.savez(tmp_path / "a.npz", A=W, x=B, y=C, second=np.ones((3, 3)))
-    model = mp.load(
-        tmp_path / "a.npz", weights="A", visible_bias="x", hidden_bias="y", visible="spin", hidden="spin"
-    )
-    agrees(model, 2 * BITS - 1, rbm_log_f(W, B, C, 2 * BITS - 1, (-1, 1)))
-
-
-@pytest.mark.parametrize(
-    ("arrays", "options", "message"),
-    [
-        (
-            {"W": W, "b": B, "c": C, "W2": np.ones((3, 3))},
-            {},
-            "W2 besides the parameters of an RBM.*name the arrays",
-        ),
-        ({"W": W, "b": B}, {}, "no visible_bias, hidden_bias in .*with the arrays W, b"),
-        ({"W": W, "b": C, "c": C}, {}, r"weights W of shape \(4, 3\) with 3 visible and 3 hidden"),
-        ({"W": W, "b": B, "c": C}, {"weights": "Q"}, "no array 'Q'"),
-        ({"W": W, "b": B, "c": C}, {"orientation": "hidden-visible"}, "the only one that fits"),
-        ({"W": W, "b": B, "c": C}, {"units": "spin"}, "visible= and hidden="),
-        ({"W": W, "b": B, "c": C}, {"visible": "foo"}, "foo"),
-        ({"test": W, "train": W}, {}, "swapped"),
-        (
-            {"J": np.ones((3, 3)), "h": C},
-            {"units": "spin"},
-            "neither symmetric nor triangular, or have a diagonal",
-        ),
-        ({"J": np.eye(3) * 0, "h": C}, {}, "no units, expected"),
-        ({"J": np.zeros((3, 2)), "h": C}, {}, r"couplings of shape \(3, 2\)"),
-    ],
-)
-def test_arrays_that_do_not_fit(tmp_path, arrays, options, message):
-    np.savez(tmp_path / "a.npz", **arrays)
-    with pytest.raises(mp.InputError, match=message):
-        mp.load(tmp_path / "a.npz", **options)
-
-
-def test_scalars_beside_the_parameters_are_no_matter(tmp_path):
-    np.savez(tmp_path / "a.npz", W=W, b=B, c=C, epoch=12, name="an RBM")
-    assert repr(mp.load(tmp_path / "a.npz")) == "RBM 4-3"
-
-
-@pytest.mark.parametrize("symmetric", [True, False])
-def test_couplings_and_fields_by_name(tmp_path, symmetric):
-    upper = np.triu(RNG.normal(size=(4, 4)), 1)
-    np.savez(tmp_path / "a.npz", J=upper + upper.T if symmetric else upper, h=B)
-    values = 2 * BITS - 1
-    agrees(mp.load(tmp_path / "a.npz", units="spin"), values, written.ising_log_f(upper, B, values))
-
-
-@pytest.mark.parametrize("axes", [(0, 1, 2, 3), (0, 2, 1, 3)])
-def test_potts_couplings_by_name(tmp_path, axes):
-    np.savez(tmp_path / "a.npz", couplings=COUPLINGS.transpose(axes), fields=FIELDS)
-    agrees(mp.load(tmp_path / "a.npz"), STATES, LOG_F)
-
-
-def test_potts_rbm_by_name(tmp_path):
-    weights, visible_bias = RNG.normal(size=(3, 4, 2)), RNG.normal(size=(3, 4))
-    np.savez(tmp_path / "a.npz", weights=weights, visible_bias=visible_bias, hidden_bias=C[:2])
-    one_hot = np.eye(4)[STATES].reshape(len(STATES), -1)
-    expected = rbm_log_f(weights.reshape(12, 2), visible_bias.ravel(), C[:2], one_hot)
-    agrees(mp.load(tmp_path / "a.npz"), STATES, expected)
-
-
-# HDF5 of rbms and RestrictedBoltzmannMachines.jl
-
-
-def test_old_layout_of_rbms_has_the_states_first(tmp_path):
-    h5py = pytest.importorskip("h5py")
-    weights, visible_bias = RNG.normal(size=(3, 4, 2)), RNG.normal(size=(3, 4))
-    with h5py.File(tmp_path / "a.h5", "w") as file:
-        file["update_7/weight_matrix"] = weights.transpose(1, 0, 2)
-        file["update_7/vbias"] = visible_bias.T
-        file["update_7/hbias"] = C[:2]
-    one_hot = np.eye(4)[STATES].reshape(len(STATES), -1)
-    expected = rbm_log_f(weights.reshape(12, 2), visible_bias.ravel(), C[:2], one_hot)
-    agrees(mp.load(tmp_path / "a.h5"), STATES, expected)
-    with pytest.raises(mp.InputError, match="with the updates 7 but not update=8"):
-        mp.load(tmp_path / "a.h5", update=8)
-
-
-@pytest.mark.parametrize(("kind", "values"), [("Binary", (0, 1)), ("Spin", (-1, 1))])
-@pytest.mark.parametrize("standardized", [False, True])
-def test_julia(tmp_path, kind, values, standardized):
-    h5py = pytest.importorskip("h5py")
-    standard = {
-        "offset_v": RNG.normal(size=4),
-        "scale_v": RNG.uniform(0.5, 2, 4),
-        "offset_h": RNG.normal(size=3),
-        "scale_h": RNG.uniform(0.5, 2, 3),
-    }
-    with h5py.File(tmp_path / "a.h5", "w") as file:
-        written.julia(
-            file,
-            (kind, B[None]),
-            (kind, C[None]),
-            W,
-            kind="StandardizedRBM" if standardized else "RBM",
-            standard=standard if standardized else {},
-        )
-    v = np.array(values)[BITS]
-    h = np.array(values)[all_states(3, 2)]
-    x, y = v, h
-    if standardized:
-        x, y = (
-            (v - standard["offset_v"]) / standard["scale_v"],
-            (h - standard["offset_h"]) / standard["scale_h"],
-        )
-    joint = (v @ B)[:, None] + h @ C + x @ W @ y.T
-    expected = np.log(np.exp(joint).sum(1))
-    found = mp.load(tmp_path / "a.h5").log_f(v)
-    # The constant of a standardised RBM is not kept.
-    np.testing.assert_allclose(found - found[0], expected - expected[0], atol=1e-12)
-    if not standardized:
-        np.testing.assert_allclose(found, expected, atol=1e-12)
-
-
-def test_julia_potts(tmp_path):
-    h5py = pytest.importorskip("h5py")
-    weights, fields = RNG.normal(size=(4, 3, 2)), RNG.normal(size=(4, 3))  # Julia's (state, site, hidden)
-    with h5py.File(tmp_path / "a.h5", "w") as file:
-        written.julia(file, ("Potts", fields[None]), ("Binary", C[None, :2]), weights)
-    one_hot = np.eye(4)[STATES]
-    inputs = np.einsum("nia,aim->nm", one_hot, weights) + C[:2]
-    expected = np.einsum("nia,ai->n", one_hot, fields) + np.logaddexp(0, inputs).sum(1)
-    agrees(mp.load(tmp_path / "a.h5"), STATES, expected)
-
-
-def test_julia_gaussian(tmp_path):
-    h5py = pytest.importorskip("h5py")
-    theta, gamma = B, RNG.uniform(0.5, 2, 4)
-    with h5py.File(tmp_path / "a.h5", "w") as file:
-        written.julia(file, ("Gaussian", np.stack([theta, gamma])), ("Binary", C[None]), W)
-    v = RNG.normal(size=(6, 4))
-    expected = v @ theta - (gamma * v**2 / 2).sum(1) + np.logaddexp(0, v @ W + C).sum(1)
-    found = mp.load(tmp_path / "a.h5").log_f(v)
-    np.testing.assert_allclose(found - found[0], expected - expected[0], atol=1e-10)
-
-
-def test_julia_units_that_are_unknown(tmp_path):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "a.h5", "w") as file:
-        written.julia(file, ("Binary", B[None]), ("xReLU", np.ones((4, 3))), W)
-    with pytest.raises(mp.InputError, match=r"hidden units of type 'xReLU'.*Binary, Spin"):
-        mp.load(tmp_path / "a.h5")
 
 
 # Archives around them
