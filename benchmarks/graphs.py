@@ -4,7 +4,6 @@ Everything runs on one thread in turn, and processor time is compared: a machine
 disturbs it less than the time on the wall.
 """
 
-import resource
 import statistics
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import numpy as np
 from competitors import Competitor
 from effort import Effort
 from numpy.typing import NDArray
+from probe import peak_megabytes
 from scipy import sparse
 from table import Row, Section, compared, quotients
 
@@ -197,7 +197,7 @@ def _memory_section(effort: Effort, say: Say) -> Section:
         "<= 2,000 MiB",
         mebibytes <= 2_000,
     )
-    return Section("Memory of a large lattice", "peak", "ns an update", (row,))
+    return Section("Memory of a large lattice", "peak", "ns", (row,))
 
 
 def main() -> None:
@@ -207,7 +207,7 @@ def main() -> None:
     prepared.compile()
     steps = 3
     cost = seconds(prepared, _MEMORY_CHAINS, steps, 1)[0] / (_MEMORY_CHAINS * steps * side**2) * 1e9
-    print(cost, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(cost, peak_megabytes())
 
 
 if __name__ == "__main__":

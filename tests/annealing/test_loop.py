@@ -188,6 +188,16 @@ def test_there_is_a_tile_more_than_threads_where_chains_are_many_enough() -> Non
     assert len(sizes(10_000, 2, 128)) == 81
 
 
+def test_tiles_end_where_a_vector_of_chains_does() -> None:
+    def sizes(*how):
+        return [part.stop - part.start for part in front._cut(*how)]
+
+    assert sizes(100, 2, 128, 32) == [32, 32, 36]
+    assert sizes(40, 2, 128, 32) == [32, 8]
+    assert sizes(3, 8, 128, 32) == [3]
+    assert sum(sizes(1001, 3, 128, 32)) == 1001
+
+
 def test_two_runs_at_once_do_not_disturb_each_other(whole) -> None:
     with ThreadPoolExecutor(2) as pool:
         for found in pool.map(lambda _: run(threads=1), range(2)):

@@ -43,6 +43,11 @@ class PreparedPath(Protocol):
         """The path."""
         ...
 
+    @property
+    def chains_at_once(self) -> int:
+        """Chains that together cost as much as one of them: tiles are cut at multiples of it."""
+        ...
+
     def compile(self) -> None:
         """Compile what it needs, or load it from a cache."""
         ...

@@ -83,6 +83,11 @@ class FusedPath:
         exact, rounded = (path.odd_log_f(beta, state) for path in (self.path, self.rounded))
         return exact - rounded if to_exact else rounded - exact
 
+    @property
+    def chains_at_once(self) -> int:
+        """Units are in the lanes of vectors, chains are not."""
+        return 1
+
     def compile(self) -> None:
         """Run each kernel once, on nothing."""
         for packed in (self.exact_packed, self.rounded_packed):

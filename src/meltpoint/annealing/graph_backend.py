@@ -62,6 +62,11 @@ class GraphPath(Generic[Form]):
     forms: Forms[Form]
     constant: float
 
+    @property
+    def chains_at_once(self) -> int:
+        """Chains in the lanes of a vector."""
+        return self.forms.chains_at_once
+
     def compile(self) -> None:
         """Run each kernel once, on nothing."""
         target = self.path.target

@@ -64,6 +64,11 @@ class Forms(Protocol[Form]):
         ...
 
     @property
+    def chains_at_once(self) -> int:
+        """Chains in the lanes of a vector."""
+        ...
+
+    @property
     def work(self) -> int:
         """What a sweep of one chain costs, in updates of sites with two neighbours."""
         ...
@@ -98,6 +103,7 @@ class BitForms:
     exact: BitGraph
     fine: BitGraph
     coarse: None = None
+    chains_at_once: int = CHAINS
 
     @property
     def work(self) -> int:
@@ -157,6 +163,7 @@ class TableForms:
     exact: TableGraph | None
     fine: TableGraph
     coarse: TableGraph | None
+    chains_at_once: int = 1
 
     @property
     def work(self) -> int:

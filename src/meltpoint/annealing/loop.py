@@ -83,7 +83,7 @@ def anneal(
     n_chains = len(state)
     compile_kernels(prepared, progress)
     steps = sum(segment.steps for segment in segments)
-    tiles = _cut(n_chains, threads, tile)
+    tiles = _cut(n_chains, threads, tile, prepared.chains_at_once)
     state = np.array(state, prepared.path.target.dtype)
     cumulative, finished = np.zeros((n_chains, len(segments))), np.zeros(n_chains, np.bool_)
     done = np.zeros(len(tiles), np.int64)  # chain-steps; each tile writes its own entry
@@ -120,12 +120,17 @@ _Waiting: TypeAlias = "PriorityQueue[tuple[int, int, int, Iterator[None]]]"
 """Tiles that are paused: their groups, pauses made, numbers, and what is left of them."""
 
 
-def _cut(n_chains: int, threads: int, tile: int) -> list[slice]:
-    """As many tiles for each thread, and one more, so that a fast thread can help a slow one at the end."""
+def _cut(n_chains: int, threads: int, tile: int, at_once: int = 1) -> list[slice]:
+    """As many tiles for each thread, and one more, so that a fast thread can help a slow one at the end.
+
+    Tiles end at multiples of `at_once` chains, but for the last one.
+    """
     n_tiles = threads * -(-n_chains // (threads * tile))
     n_tiles += threads > 1 and n_chains >= _LEAST_TILE * (n_tiles + 1)
     edges = np.linspace(0, n_chains, min(n_tiles, n_chains) + 1).astype(int)
-    return [slice(low, high) for low, high in itertools.pairwise(edges)]
+    inner = np.rint(edges[1:-1] / at_once).astype(int) * at_once
+    edges = np.unique([0, *inner[inner < n_chains].tolist(), n_chains])
+    return [slice(low, high) for low, high in itertools.pairwise(edges.tolist())]
 
 
 def _work(waiting: _Waiting, stop: Event) -> None:

@@ -89,6 +89,11 @@ class ReferencePath:
 
     path: AnnealingPath
 
+    @property
+    def chains_at_once(self) -> int:
+        """Chains are run one beside the other."""
+        return 1
+
     def compile(self) -> None:
         """Nothing to compile."""
 
