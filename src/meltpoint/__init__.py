@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from meltpoint.estimators.raise_ import raise_log_prob
     from meltpoint.estimators.sampling import sample, sample_annealing_model
     from meltpoint.evaluation.evaluate import evaluate
+    from meltpoint.evaluation.log_z import log_z
     from meltpoint.evaluation.stored import merge_runs, read_run
     from meltpoint.importers.load import load
     from meltpoint.importers.objects import from_object, save
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from meltpoint.models.ising import Ising
     from meltpoint.models.potts import Potts
     from meltpoint.models.rbm import RBM
+    from meltpoint.report.log_z import LogZBracket
     from meltpoint.report.report import Interrupted, Report
     from meltpoint.statistics.estimate import Estimate
     from meltpoint.training.dbm import train_dbm
@@ -61,6 +63,7 @@ _HOMES = {
     "sample_annealing_model": "estimators.sampling",
     "Interrupted": "report.report",
     "evaluate": "evaluation.evaluate",
+    "log_z": "evaluation.log_z",
     "merge_runs": "evaluation.stored",
     "read_run": "evaluation.stored",
     "from_object": "importers.objects",
@@ -72,6 +75,7 @@ _HOMES = {
     "Ising": "models.ising",
     "Potts": "models.potts",
     "RBM": "models.rbm",
+    "LogZBracket": "report.log_z",
     "Report": "report.report",
     "Estimate": "statistics.estimate",
     "train_dbm": "training.dbm",
@@ -93,6 +97,7 @@ __all__ = [
     "Ising",
     "LogProb",
     "LogZ",
+    "LogZBracket",
     "Potts",
     "Report",
     "SystemFailure",
@@ -107,6 +112,7 @@ __all__ = [
     "friction_schedule",
     "from_object",
     "load",
+    "log_z",
     "merge_runs",
     "model_rates",
     "raise_log_prob",

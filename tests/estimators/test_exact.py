@@ -136,14 +136,37 @@ def test_ctrl_c_stops_at_once() -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        RBM(np.zeros((31, 40)), np.zeros(31), np.zeros(40)),
-        DBM([np.zeros((30, 31)), np.zeros((31, 1))], [np.zeros(30), np.zeros(31), np.zeros(1)]),
+        RBM(np.ones((31, 40)), np.zeros(31), np.zeros(40)),
+        DBM([np.ones((30, 31)), np.ones((31, 1))], [np.zeros(30), np.zeros(31), np.zeros(1)]),
     ],
     ids=repr,
 )
 def test_too_many_units(model) -> None:
-    with pytest.raises(InputError, match=r"31 units on the smaller side.*at most 30.*ais_log_z.*evaluate"):
+    with pytest.raises(
+        InputError, match=r"31 units on the smaller side.*width 3\d.*at most 30.*ais_log_z.*evaluate"
+    ):
         exact_log_z(model)
+
+
+def test_sparse_models_of_any_size_are_eliminated() -> None:
+    """A ring of 400 units, visible and hidden ones in turn: nothing could be enumerated."""
+    n = 200
+    rng = np.random.default_rng(6)
+    weights = np.zeros((n, n))
+    weights[np.arange(n), np.arange(n)] = rng.standard_normal(n)
+    weights[np.arange(1, n), np.arange(n - 1)] = rng.standard_normal(n - 1)
+    weights[0, -1] = 0.7
+    a, b = rng.standard_normal(n), rng.standard_normal(n)
+    bits = np.array([0.0, 1.0])
+    transfer = np.eye(2)
+    log_scale = 0.0
+    for i in range(n):
+        to_hidden = np.exp(np.add.outer(a[i] * bits, b[i] * bits) + weights[i, i] * np.outer(bits, bits))
+        to_visible = np.exp(weights[(i + 1) % n, i] * np.outer(bits, bits))
+        transfer = transfer @ to_hidden @ to_visible
+        log_scale += np.log(transfer.sum())
+        transfer /= transfer.sum()
+    assert exact_log_z(RBM(weights, a, b)) == close(log_scale + np.log(np.trace(transfer)))
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True])

@@ -8,6 +8,7 @@ from meltpoint.cli import data, runs
 from meltpoint.cli.convert import convert
 from meltpoint.cli.demo import demo
 from meltpoint.cli.evaluate import evaluate
+from meltpoint.cli.log_z import log_z
 from meltpoint.cli.paper import paper
 from meltpoint.cli.sample import sample
 from meltpoint.cli.screen import echo
@@ -41,6 +42,7 @@ def _options(
 app.command()(convert)
 app.command()(demo)
 app.command()(evaluate)
+app.command("log-z")(log_z)
 app.command()(paper)
 app.command()(sample)
 app.command()(train)

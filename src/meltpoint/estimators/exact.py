@@ -1,15 +1,21 @@
-"""log Z by enumeration: the answer the estimators are checked against, for models with one small side."""
+"""Exact log Z, the answer the estimators are checked against: the cheaper of enumeration and elimination."""
 
+import math
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from meltpoint.errors import InputError, Progress
+from meltpoint.estimators.elimination import Eliminated, eliminate, order_for
+from meltpoint.estimators.elimination_order import Order
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models.bipartite import Bipartite
+from meltpoint.models.factors import Factors
+from meltpoint.models.model import Model
 from meltpoint.models.mrf import MarkovRandomField
 
 LARGEST = 30
@@ -18,22 +24,35 @@ LARGEST = 30
 LARGEST_STATE = 24
 """Units of the state of a model that is not two-sided, which NumPy enumerates."""
 
+_AT_ONCE = 14  # units whose states are enumerated sooner than an order would be found
+_ENTRY_SECONDS = 3e-8  # of elimination, for an entry of a table
+_FACTOR_SECONDS = 3e-10  # of enumeration, for a unit in a state of two-sided models
+_STATE_SECONDS = 2e-8  # the same without two sides
+_CHEAP_UNITS = 5000
+_CHEAP_SIDE = 16
+_CHEAP_DEGREE = 8  # neighbours of a unit on average
+_CHEAP_LOG2_WORK = 24.5
 _CALL_WORK = 100_000_000  # factors per kernel call: some hundredths of a second
 _STATES = 1 << 14  # that NumPy enumerates at once
 _LARGEST_INPUTS = 1 << 22  # of the units of these states together
 
 
-def exact_log_z(model: ModelLike, *, threads: int | None = None, progress: Progress | None = None) -> float:
+def exact_log_z(
+    model: ModelLike | Factors, *, threads: int | None = None, progress: Progress | None = None
+) -> float:
     """The logarithm of a model's normaliser Z (a DBN's is its top RBM's), by adding up all states.
 
-    All states of the smaller side, that is: the other side is summed out analytically. A DBM's sides are its
-    layers v, h2, h4, … and h1, h3, …. Models without two sides are enumerated state by state. The result does not
-    depend on the number of threads.
+    Either all states of the smaller side are enumerated, the other side summed out analytically (a DBM's sides are
+    its layers v, h2, h4, … and h1, h3, …; models without two sides are enumerated state by state), or units are summed
+    out one after the other, which takes next to no time where the graph is a chain, a tree or a narrow lattice.
+    The cheaper way is taken. The result does not depend on the number of threads.
 
     Parameters
     ----------
     model
-        An RBM, DBM or DBN with at most 30 units on the smaller side.
+        A model with at most 30 units on the smaller side, or a graph of small width: all tables in between must have
+        at most 2**27 entries, as for 26 binary units. Or a tuple (cardinalities, factors, constant) of factors (scope,
+        log values), whose values may be -inf: hard constraints, which no chain can be trusted with.
     threads, progress
         As in `ais_log_z`.
 
@@ -41,22 +60,86 @@ def exact_log_z(model: ModelLike, *, threads: int | None = None, progress: Progr
     >>> round(exact_log_z(RBM([[0.0], [0.0]], [0.0, 0.0], [0.0])), 4)  # log 8
     2.0794
     """
-    model = from_object(model)
     threads = check_threads(threads)
     progress = progress or _silent
+    if isinstance(model, tuple):
+        return _log_z_of_factors(model, threads, progress)
+    model = from_object(model)
     mrf = model.mrf
     two = mrf.bipartite
     largest = LARGEST_STATE if two is None else LARGEST
-    if mrf.smaller_side > largest:
-        n = mrf.smaller_side
-        raise InputError(
-            found=f"{n} units {'of' if two is None else 'on the smaller side of'} {model!r}, "
-            f"that is 2**{n} states to add up",
-            expected=f"at most {largest}",
-            remedy="use ais_log_z(model) for an estimate of log Z, or evaluate(model, test) for a likelihood "
-            "from both sides",
-        )
+    possible = mrf.smaller_side <= largest
+    if not (possible and mrf.smaller_side <= _AT_ONCE):
+        try:
+            factors = model.undirected.as_factors()
+            order = order_for(factors)
+        except InputError as problem:
+            if not possible:
+                raise _refusal(model, largest, problem) from None
+        else:
+            if not possible or _log2_seconds(order) < _log2_enumeration_seconds(mrf):
+                return eliminate(factors, order, threads=threads, progress=progress).log_z
     return _sum_states(mrf.enumerated, progress) if two is None else _sum_two_sided(two, threads, progress)
+
+
+def cheap_elimination(model: Model) -> Eliminated | None:
+    """Elimination of a model's units with what exact samples need, if it takes a second or less; None otherwise."""
+    mrf = model.mrf
+    two = mrf.bipartite
+    # A dense model is too wide, and its list of factors would be long.
+    if mrf.n_units > _CHEAP_UNITS or (
+        two is not None and min(two.n_even, two.n_odd) > _CHEAP_SIDE and _is_dense(two)
+    ):
+        return None
+    try:
+        factors = model.undirected.as_factors()
+        order = order_for(factors)
+        if order.log2_work > _CHEAP_LOG2_WORK:
+            return None
+        return eliminate(factors, order, keep=True)
+    except InputError:
+        return None
+
+
+def sample_exactly(model: Model, n: int, rng: np.random.Generator) -> NDArray[np.integer]:
+    """Independent exact samples (n, unit) of all units of a model's undirected part, in the order of `as_factors`."""
+    return eliminate(model.undirected.as_factors(), keep=True).sample(n, rng)
+
+
+def _log_z_of_factors(factors: Factors, threads: int, progress: Progress) -> float:
+    log_z = eliminate(factors, threads=threads, progress=progress).log_z
+    if log_z == -math.inf:
+        raise InputError(
+            found="factors that forbid every state: Z is 0",
+            expected="at least one state that all factors permit",
+            remedy="look for factors, or evidence, that contradict each other",
+        )
+    return log_z
+
+
+def _refusal(model: Model, largest: int, problem: InputError) -> InputError:
+    n = model.mrf.smaller_side
+    side = "of" if model.mrf.bipartite is None else "on the smaller side of"
+    return InputError(
+        found=f"{n} units {side} {model!r}, that is 2**{n} states to add up, and {problem.found}",
+        expected=f"at most {largest} units, or {problem.expected}",
+        remedy="use log_z(model) for log Z from both sides, ais_log_z(model) for an estimate, or "
+        "evaluate(model, test) for a likelihood",
+    )
+
+
+def _log2_seconds(order: Order) -> float:
+    return order.log2_work + math.log2(_ENTRY_SECONDS)
+
+
+def _log2_enumeration_seconds(mrf: MarkovRandomField) -> float:
+    own = _FACTOR_SECONDS if mrf.bipartite is not None else _STATE_SECONDS
+    return mrf.smaller_side + math.log2(own * mrf.n_units)
+
+
+def _is_dense(two: Bipartite) -> bool:
+    weights = sum(int(np.count_nonzero(block.weights)) for block in two.blocks)
+    return weights > _CHEAP_DEGREE * (two.n_even + two.n_odd)
 
 
 def _sum_states(mrf: MarkovRandomField, progress: Progress) -> float:

@@ -14,6 +14,7 @@ from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.checks import check_count
+from meltpoint.estimators.exact import sample_exactly
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
@@ -21,6 +22,7 @@ from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
 from meltpoint.units.unit import Bits, Floats
 
+_EXACT = 1  # key of the random numbers of exact samples
 _BLOCK_CHAINS = 4096  # of all particles of some samples: memory does not grow with their number
 
 
@@ -30,11 +32,14 @@ def sample(
     *,
     steps: Steps = 1000,
     moves: int = 100,
+    exact: bool = False,
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> NDArray[Any]:
     """Visible samples (n, visible unit): n independent chains, annealed from uniform, then `moves` Gibbs sweeps.
+
+    With `exact` they are independent exact samples by elimination instead, for graphs of small width.
 
     Parameters
     ----------
@@ -46,6 +51,9 @@ def sample(
         A number of equal annealing steps, or the betas.
     moves
         Gibbs sweeps in the model after annealing.
+    exact
+        Whether to sum out units one after the other and draw them in the opposite order: no chains, no error. Refused
+        where the tables would be too large, as by `exact_log_z`. `steps` and `moves` are not used then.
     seed, threads, progress
         As in `ais_log_z`.
 
@@ -58,6 +66,10 @@ def sample(
     model = from_object(model)
     moves = check_count(moves, "moves", "100 Gibbs moves after annealing are usual")
     n = check_count(n, "n", "ask for at least one sample")
+    if exact:
+        rng = generator(seed, Purpose.SAMPLE, _EXACT)
+        state = model.undirected.state_of(sample_exactly(model, n, rng))
+        return model.decode(model.generate(state, rng))
     prepared = prepare_path(annealing_path(model, uniform()), "float32")
     chains = _Sampler(model, prepared, Purpose.SAMPLE, seed, threads)
     schedule = [as_betas(steps), np.ones(moves + 1)]

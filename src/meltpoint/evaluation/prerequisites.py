@@ -29,7 +29,8 @@ EXACT_LAYOUT: Layout = {"log_z": ((), "f")}
 CONVENTIONS_LAYOUT: Layout = {"json": ((None,), "u")}
 
 _PILOT = tuple(field.name for field in fields(Pilot))
-_EXACT_UNITS = 20  # on the smaller side: enumeration then takes less than a second
+EXACT_UNITS = 20
+"""On the smaller side: enumeration then takes less than a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ def exact_log_z_of(
     model: Model, exact: bool | None, threads: int, store: Store, progress: Progress | None
 ) -> float | None:
     """The exact log Z, None unless it is cheap (`exact` None) or wanted."""
-    wanted = model.mrf.smaller_side <= _EXACT_UNITS if exact is None else exact
+    wanted = model.mrf.smaller_side <= EXACT_UNITS if exact is None else exact
     if not wanted:
         return None
 

@@ -53,7 +53,7 @@ def resolve_settings(
         schedule="given" if given else check_schedule(schedule),
         seed=check_seed(seed),
         precision=check_precision(precision),
-        tolerance=_check_nats(
+        tolerance=check_nats(
             DEFAULTS.tolerance if tolerance is None else tolerance, "tolerance", "1 is usual"
         ),
         confidence=float(check_confidence(confidence)),
@@ -62,7 +62,7 @@ def resolve_settings(
     )
     if gap is not None or budget is not None:
         _check_left_out(sizes)
-        target = None if gap is None else _check_nats(gap, "gap", "0.1 is a good answer")
+        target = None if gap is None else check_nats(gap, "gap", "0.1 is a good answer")
         return replace(
             settings,
             base=TO_BE_CHOSEN
@@ -180,7 +180,8 @@ def seconds_of(budget: str | float) -> float:
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
 
 
-def _check_nats(value: float, name: str, remedy: str) -> float:
+def check_nats(value: float, name: str, remedy: str) -> float:
+    """A positive number of nats, or an error."""
     if isinstance(value, bool) or not 0 < value < math.inf:
         raise InputError(found=f"{name}={value!r}", expected="a number of nats above 0", remedy=remedy)
     return float(value)

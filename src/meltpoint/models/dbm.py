@@ -112,6 +112,11 @@ class DBM(Model):
         """Cardinalities of all units, lowest layer first, factors (scope, log values), and a constant."""
         return layered_factors(self.weights, self.biases, self.units)
 
+    def state_of(self, units: NDArray[Any]) -> NDArray[Any]:
+        """The layers v, h2, h4, … of all units (chain, unit), lowest layer first."""
+        layers = np.split(units, np.cumsum(self.layer_sizes)[:-1], axis=1)
+        return np.concatenate(layers[::2], axis=1)
+
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         """Inputs of the bits of independent units on the two sides."""
         return two_sided_base(layers, self.units)

@@ -1,10 +1,11 @@
 """A model as a list of factors: the form in which variables can be eliminated, whatever the model is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
+from meltpoint.errors import InputError
 from meltpoint.models.blocks import Indices
 from meltpoint.units import two_state
 from meltpoint.units.unit import Floats, Unit
@@ -34,6 +35,35 @@ def layered_factors(weights: Sequence[Floats], biases: Sequence[Floats], units: 
         len(own) for own, bias in zip(values, biases, strict=True) for _ in range(bias.size)
     )
     return cardinalities, factors, 0.0
+
+
+def condition(factors: Factors, clamped: Mapping[int, int]) -> Factors:
+    """The factors of the same units without those that are clamped to a state, which are renumbered in their order.
+
+    Z of what is left is the sum of f over all states that agree with the clamped ones.
+
+    >>> condition(((2, 3), [((0, 1), np.arange(6.0).reshape(2, 3))], 0.0), {0: 1})
+    ((3,), [((0,), array([3., 4., 5.]))], 0.0)
+    """
+    cardinalities, tables, constant = factors
+    for unit, state in clamped.items():
+        if not 0 <= unit < len(cardinalities) or not 0 <= state < cardinalities[unit]:
+            raise InputError(
+                found=f"unit {unit} clamped to state {state}",
+                expected=f"units 0 to {len(cardinalities) - 1} and states below their number of states",
+                remedy="units and states count from 0",
+            )
+    left = [unit for unit in range(len(cardinalities)) if unit not in clamped]
+    number = {unit: k for k, unit in enumerate(left)}
+    conditioned: list[Factor] = []
+    for scope, table in tables:
+        part = np.asarray(table)[tuple(clamped.get(unit, slice(None)) for unit in scope)]
+        free = tuple(number[unit] for unit in scope if unit not in clamped)
+        if free:
+            conditioned.append((free, part))
+        else:
+            constant += float(part)
+    return tuple(cardinalities[unit] for unit in left), conditioned, constant
 
 
 def potts_layer_factors(

@@ -5,7 +5,7 @@ reports see; where a site lies in a chain's state is known to the layout of the 
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ from meltpoint.models.binary_field import BinaryField
 from meltpoint.models.blocks import Indices, RaiseStart, Segment, Sparse
 from meltpoint.models.clamped import enumerate_hidden, hidden_states, weigh_hidden
 from meltpoint.models.factor_field import FactorField
+from meltpoint.models.factors import number_visible_first
 from meltpoint.models.log_f import SAMPLES, LogF, check_samples, estimate_log_f
 from meltpoint.models.model import Model, PathToModel, Uniforms
 from meltpoint.randomness import Purpose, generator
@@ -135,6 +136,31 @@ class GraphModel(Model):
 
         block = max(1, _BLOCK_UNITS // (self.mrf.n_units * samples))
         return estimate_log_f(states, weigh, block=block, progress=progress)
+
+    def given(self, clamped: Mapping[int, int]) -> Model:
+        """The factor graph of the other sites, given states of some by site; hidden ones stay hidden.
+
+        >>> from meltpoint.models.ising import Ising
+        >>> Ising([[0.0, 0.5], [0.5, 0.0]], [0.0, 0.0]).given({0: 1}).log_f([[0], [1]])
+        array([-0.5,  0.5])
+        """
+        number = number_visible_first(self.visible, self.hidden)
+        for site in clamped:
+            if not 0 <= site < len(number):
+                raise InputError(
+                    found=f"site {site} clamped",
+                    expected=f"sites 0 to {len(number) - 1}",
+                    remedy="sites count from 0",
+                )
+        visible = sum(1 for site in self.visible.tolist() if site not in clamped)
+        free = len(number) - len(clamped)
+        hidden = range(visible, free) if visible else ()
+        return self._given_by_number({int(number[site]): state for site, state in clamped.items()}, hidden)
+
+    def state_of(self, units: NDArray[Any]) -> NDArray[Any]:
+        """The sites of the state in their columns, from all sites (chain, site), visible ones first."""
+        layout = self.mrf.layout
+        return units[:, number_visible_first(self.visible, self.hidden)[layout.order[: layout.n_state]]]
 
     # Annealing.
 

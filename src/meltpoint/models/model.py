@@ -4,7 +4,7 @@ The defaults are those of any undirected model whose visible units come first in
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.errors import InputError, Progress
 from meltpoint.models import checks
 from meltpoint.models.blocks import RaiseStart, Segment
-from meltpoint.models.factors import Factors
+from meltpoint.models.factors import Factors, condition
 from meltpoint.models.log_f import SAMPLES, LogF
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.models.readings import Reading
@@ -121,6 +121,30 @@ class Model(ABC):
             expected="an undirected model of units with finitely many states",
             remedy="take the undirected part of a model with directed layers, model.undirected",
         )
+
+    def given(self, clamped: Mapping[int, int]) -> "Model":
+        """The factor graph of the other units, given states of some: units by number, visible first, and their states.
+
+        Its Z is the sum of f over all states that agree with the clamped ones. Units are renumbered in their order.
+        """
+        return self._given_by_number(clamped, ())
+
+    def _given_by_number(self, clamped: Mapping[int, int], hidden: Iterable[int]) -> "Model":
+        """The same, with the numbers that the hidden ones of the free units get."""
+        from meltpoint.models.factor_graph import FactorGraph
+
+        cardinalities, factors, constant = condition(self.undirected.as_factors(), clamped)
+        if not cardinalities:
+            raise InputError(
+                found="states of all units",
+                expected="at least one unit that is free",
+                remedy="log Z is then log f of that state: model.log_f",
+            )
+        return FactorGraph(cardinalities, [*factors, ((), np.array(constant))], hidden=list(hidden))
+
+    def state_of(self, units: NDArray[Any]) -> NDArray[Any]:
+        """States (chain, unit of the state) of chains, from all units (chain, unit) in the order of `as_factors`."""
+        return units[:, : self.mrf.n_state]
 
     # Annealing.
 

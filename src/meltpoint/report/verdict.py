@@ -97,7 +97,7 @@ def judge(gap: Estimate, diagnostics: WeightDiagnostics, tolerance: float, base:
             "Noise unknown: a single chain or a single example has no standard error, so agreement would "
             "mean nothing. Use at least two of each.",
         )
-    problem = _distrust_weights(diagnostics, error, tolerance)
+    problem = distrust_weights(diagnostics, error, tolerance)
     if problem is not None:
         return problem
     if _SIGMAS * error > tolerance:
@@ -118,13 +118,16 @@ def judge(gap: Estimate, diagnostics: WeightDiagnostics, tolerance: float, base:
     )
 
 
-def _distrust_weights(diagnostics: WeightDiagnostics, error: float, tolerance: float) -> Verdict | None:
+def distrust_weights(
+    diagnostics: WeightDiagnostics, error: float, tolerance: float, chains: str = "ais_chains"
+) -> Verdict | None:
+    """A verdict against weights whose error bar cannot be right, None if it can; `chains` is the setting's name."""
     # Not "ess < …": an effective sample size that is NaN must not pass.
     if not diagnostics.ess >= _ENOUGH_ESS * (1 - _ROUNDING):
         return _distrust(
             "degenerate",
             f"Degenerate weights: of {diagnostics.ais_chains:,} AIS chains as few as {diagnostics.ess:.1f} carry the "
-            "estimate, so its error is not known. Raise steps, or ais_chains.",
+            f"estimate, so its error is not known. Raise steps, or {chains}.",
         )
     heavy = diagnostics.pareto_k > _HEAVY_K and _HEAVY_FACTOR * _SIGMAS * error > tolerance
     if heavy or diagnostics.pareto_k >= _NO_MEAN_K:
@@ -132,7 +135,7 @@ def _distrust_weights(diagnostics: WeightDiagnostics, error: float, tolerance: f
             "heavy",
             f"Heavy tails: the AIS weights have a Pareto k of {diagnostics.pareto_k:.2f} ({_HEAVY_K} or less is "
             "fine), so the largest of them has not been seen yet and the errors are too small. Raise steps, or "
-            "ais_chains.",
+            f"{chains}.",
         )
     if diagnostics.apart > _APART_SIGMAS:
         return _distrust(

@@ -4,7 +4,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-Direction: TypeAlias = Literal["optimistic", "conservative", "lower bound", "exact", "difference"]
+Direction: TypeAlias = Literal[
+    "optimistic", "conservative", "lower bound", "upper bound", "exact", "difference"
+]
 
 _LARGE = 1e7  # from here on decimals say nothing and digits would not end
 

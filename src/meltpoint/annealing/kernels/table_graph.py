@@ -25,6 +25,7 @@ from meltpoint.kernels.streams import LANES
 ROWS = 16
 """Factors whose tables are added for chain after chain: together they stay in the first-level cache."""
 _LARGEST_STEP = 2.0  # |change of an input| up to which float32 keeps the digits of a weight
+_FACTORS = 64  # each between exp(-4) and exp(4), whose product is a normal float64
 
 
 class TableGraph(NamedTuple):
@@ -79,6 +80,7 @@ def run_tables(
     rows = np.empty((ROWS, n_chains), np.int64)
     uniforms = np.ones(generators.shape[0] * CHAINS, graph.base.dtype)
     excess = np.empty(n_chains, graph.base.dtype)
+    products = np.ones(n_chains)
     real = graph.base.dtype.type
     turn = first_lane
     for i in range(betas.size):
@@ -115,9 +117,14 @@ def run_tables(
                     log_weights[chain] += _log_partition(graph, position, betas[i], sums, at)
                     log_weights[chain] -= _log_partition(graph, position, betas[i - 1], sums, at)
                 elif change != 0:
-                    log_weights[chain] += change * graph.scale * sums[at + new] - math.log1p(excess[chain])
+                    log_weights[chain] += change * graph.scale * sums[at + new]
+                    products[chain] *= 1.0 + excess[chain]
                 if not last:
                     state[graph.sites[position], chain] = new
+            if change != 0 and (position % _FACTORS == _FACTORS - 1 or position == n_summed - 1):
+                for chain in range(n_chains):
+                    log_weights[chain] -= math.log(products[chain])
+                    products[chain] = 1.0
         if last:
             break
         for k in range(n_blocks):

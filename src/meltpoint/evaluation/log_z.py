@@ -1,0 +1,103 @@
+"""log_z(): the normaliser of a model alone, from both sides. Orchestration, no mathematics."""
+
+from collections.abc import Mapping
+
+from numpy.typing import ArrayLike
+
+from meltpoint.annealing.base import Base, annealing_path
+from meltpoint.annealing.precision import Precision
+from meltpoint.errors import InputError, Progress
+from meltpoint.evaluation.log_z_run import LogZRun, Watch
+from meltpoint.evaluation.log_z_settings import resolve_log_z_settings
+from meltpoint.evaluation.settings import BaseName
+from meltpoint.kernels.threads import check_threads
+from meltpoint.models import Model
+from meltpoint.report.duration import Clock
+from meltpoint.report.log_z import (
+    LOG_Z_DEFAULTS,
+    LogZBracket,
+)
+
+
+def log_z(
+    model: Model,
+    *,
+    clamped: Mapping[int, int] | None = None,
+    train: ArrayLike | None = None,
+    base: BaseName | Base = "auto",
+    gap: float | None = None,
+    budget: str | float | None = None,
+    steps: int | None = None,
+    chains: int | None = None,
+    exact: bool | None = None,
+    seed: int = LOG_Z_DEFAULTS.seed,
+    precision: Precision = LOG_Z_DEFAULTS.precision,  # pyright: ignore[reportArgumentType]
+    tolerance: float | None = None,
+    confidence: float = LOG_Z_DEFAULTS.confidence,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+) -> LogZBracket:
+    """Bracket the log normaliser of a model (for a DBN, of its top RBM) between AIS and states melted back.
+
+    AIS from every start is a lower bound, and the largest one counts. Above, states of the model are melted back along
+    the same path: exact samples where summing out units one by one is cheap, else end states of the chains of all
+    starts, drawn by weight, which are samples as far as no start missed a mode. Ctrl-C gives what was finished.
+
+    Parameters
+    ----------
+    model
+        Any model.
+    clamped
+        Units (by their numbers, visible ones first) and the states they are fixed at: evidence. Z is then the sum over
+        all states that agree with it.
+    train
+        Training examples, for data base rates.
+    base
+        Where annealing starts: "auto" (a short trial from each base chooses), "data" (with `train`), "model",
+        "uniform", or a `Base`. The others are asked as well.
+    gap, budget
+        Go on in stages until log Z is known to plus or minus `gap` nats, or the time ("30m" by itself) is spent.
+    steps, chains
+        Annealing steps (3,000) and forward chains (400).
+    exact
+        Whether to compute log Z exactly too, and use exact samples; by itself where that takes a second.
+    seed, precision, threads, progress
+        As in `ais_log_z`.
+    tolerance
+        A distance of the two sides up to so many nats counts as agreement (1, or `gap`).
+    confidence
+        Of the interval `between` and of the certificates.
+    watch
+        Called with each finished stage of a run with a gap or a budget.
+
+    >>> from meltpoint.models.rbm import RBM
+    >>> found = log_z(RBM([[1.0, -2.0], [0.5, 1.0]], [0.0, 0.1], [0.2, 0.0]), steps=50, chains=100)
+    >>> found.verdict.reason, found.between[0] < 3.4506 < found.between[1], round(found.exact, 4)
+    ('agree', True, 3.4506)
+    """
+    clock = Clock()
+    if not isinstance(model, Model):
+        raise InputError(
+            found=f"a model of type {type(model).__name__}",
+            expected="a model of this library",
+            remedy="load it with meltpoint.load(path), or make one from its parameters",
+        )
+    settings = resolve_log_z_settings(
+        base, gap, budget, steps, chains, seed, precision, tolerance, confidence, train
+    )
+    if clamped and train is not None:
+        raise InputError(
+            found="train and clamped units",
+            expected="one or the other: rates of training data are not those of the clamped model",
+            remedy="leave out train",
+        )
+    known = None if train is None else model.decode(model.encode(train, "train"))
+    if clamped:
+        model = model.given(clamped)
+    work = LogZRun(model, len(clamped or ()), settings, known, check_threads(threads), progress, clock)
+    own = base if isinstance(base, Base) else None
+    if own is not None:
+        annealing_path(model, own)
+    work.prepare(own, exact)
+    return work.run_once() if settings.budget is None else work.close_gap(watch)

@@ -1,0 +1,69 @@
+"""`meltpoint log-z`: what it prints, its exit codes, and that it is what the library computes."""
+
+import json
+
+import numpy as np
+import pytest
+
+import meltpoint as mp
+
+QUICK = ("--steps", 30, "--chains", 40)
+
+
+def test_it_prints_what_the_library_finds(run, folder) -> None:
+    result = run("log-z", "model.npz", *QUICK)
+    assert result.exit_code == 0
+    found = mp.log_z(mp.load(folder / "model.npz"), steps=30, chains=40)
+    for text in ("log Z of RBM 9-4", "lower (AIS)", "upper (melted back)", f"{found.exact:.4f}", "Agree"):
+        assert text in result.stdout
+
+
+def test_json(run, folder) -> None:
+    kept = json.loads(run("log-z", "model.npz", "--json", "--seed", 2, *QUICK).stdout)
+    found = mp.log_z(mp.load(folder / "model.npz"), steps=30, chains=40, seed=2).to_dict()
+    assert kept.pop("seconds").keys() == found.pop("seconds").keys()
+    assert kept == json.loads(json.dumps(found))
+
+
+@pytest.mark.parametrize("style", ["1 0 1", "1 1 0 1"], ids=["2014", "2010"])
+def test_evidence_clamps_variables(run, folder, style) -> None:
+    graph = mp.FactorGraph([2, 3], [((0, 1), [[0.0, 1.0, 2.0], [0.5, 0.0, 1.0]])])
+    mp.save(graph, folder / "graph.npz")
+    (folder / "graph.evid").write_text(style)
+    result = run("log-z", "graph.npz", "--evidence", "graph.evid", "--json", *QUICK)
+    assert result.exit_code == 0
+    kept = json.loads(result.stdout)
+    assert kept["exact"] == pytest.approx(np.log(np.exp([0.5, 0.0, 1.0]).sum()), abs=1e-12)
+    assert kept["clamped"] == 1
+
+
+def test_a_gap_in_stages(run, folder) -> None:
+    result = run("log-z", "model.npz", "--gap", 0.1, "--budget", "30s", "--no-exact", "--plot", "figure.png")
+    assert result.exit_code == 0
+    assert "steps" in result.stderr
+    assert "figure: figure.png" in result.stderr
+    assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_target_that_is_missed_ends_with_1(run, folder) -> None:
+    result = run("log-z", "model.npz", "--gap", 1e-9, "--budget", "1s", "--no-exact")
+    assert result.exit_code == 1
+    assert "Target missed" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("missing.npz",),
+        ("model.npz", "--base", "nothing"),
+        ("model.npz", "--evidence", "missing.evid"),
+        ("model.npz", "--gap", 0.1, "--steps", 10),
+        ("model.npz", "--plot", "figure.doc"),
+    ],
+    ids=str,
+)
+def test_wrong_input_ends_with_2(run, folder, arguments) -> None:
+    result = run("log-z", *arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "expected" in result.stderr
