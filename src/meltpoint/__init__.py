@@ -23,13 +23,17 @@ if TYPE_CHECKING:
     from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
     from meltpoint.estimators.raise_ import raise_log_prob
     from meltpoint.estimators.sampling import sample, sample_annealing_model
+    from meltpoint.evaluation.compare import compare
     from meltpoint.evaluation.evaluate import evaluate
     from meltpoint.evaluation.stored import merge_runs, read_run
+    from meltpoint.evaluation.trace import trace
     from meltpoint.files.models import load, save
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
     from meltpoint.models.rbm import RBM
+    from meltpoint.report.comparison import Comparison
     from meltpoint.report.report import Interrupted, Report
+    from meltpoint.report.trace import Trace
     from meltpoint.statistics.estimate import Estimate
     from meltpoint.training.dbm import train_dbm
     from meltpoint.training.dbn import train_dbn
@@ -53,15 +57,19 @@ _HOMES = {
     "sample": "estimators.sampling",
     "sample_annealing_model": "estimators.sampling",
     "Interrupted": "report.report",
+    "compare": "evaluation.compare",
     "evaluate": "evaluation.evaluate",
     "merge_runs": "evaluation.stored",
     "read_run": "evaluation.stored",
+    "trace": "evaluation.trace",
     "load": "files.models",
     "save": "files.models",
     "DBM": "models.dbm",
     "DBN": "models.dbn",
     "RBM": "models.rbm",
+    "Comparison": "report.comparison",
     "Report": "report.report",
+    "Trace": "report.trace",
     "Estimate": "statistics.estimate",
     "train_dbm": "training.dbm",
     "train_dbn": "training.dbn",
@@ -73,6 +81,7 @@ __all__ = [
     "DBN",
     "RBM",
     "Base",
+    "Comparison",
     "Estimate",
     "FrictionSchedule",
     "InputError",
@@ -81,8 +90,10 @@ __all__ = [
     "LogZ",
     "Report",
     "SystemFailure",
+    "Trace",
     "__version__",
     "ais_log_z",
+    "compare",
     "csl_log_prob",
     "data_rates",
     "datasets",
@@ -97,6 +108,7 @@ __all__ = [
     "sample",
     "sample_annealing_model",
     "save",
+    "trace",
     "train_dbm",
     "train_dbn",
     "train_rbm",

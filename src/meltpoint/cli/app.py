@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from meltpoint.cli import data, runs
+from meltpoint.cli.compare import compare
 from meltpoint.cli.demo import demo
 from meltpoint.cli.evaluate import evaluate
 from meltpoint.cli.paper import paper
@@ -37,6 +38,7 @@ def _options(
     """Options of the command itself."""
 
 
+app.command()(compare)
 app.command()(demo)
 app.command()(evaluate)
 app.command()(paper)
