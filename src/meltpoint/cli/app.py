@@ -11,6 +11,7 @@ from meltpoint.cli.evaluate import evaluate
 from meltpoint.cli.paper import paper
 from meltpoint.cli.sample import sample
 from meltpoint.cli.screen import echo
+from meltpoint.cli.trace import trace
 from meltpoint.cli.train import train
 from meltpoint.version import __version__
 
@@ -43,6 +44,7 @@ app.command()(demo)
 app.command()(evaluate)
 app.command()(paper)
 app.command()(sample)
+app.command()(trace)
 app.command()(train)
 app.add_typer(data.app, name="data")
 app.add_typer(runs.app, name="runs")

@@ -117,9 +117,10 @@ def named_sources(
         f"{noun} {k + 1}" if isinstance(source, Model) else Path(source).stem
         for k, source in enumerate(sources)
     ]
-    for k, source in enumerate(sources):
-        if own.count(own[k]) > 1 and not isinstance(source, Model):
-            own[k] = str(Path(source).with_suffix(""))
+    own = [
+        str(Path(source).with_suffix("")) if own.count(name) > 1 and not isinstance(source, Model) else name
+        for name, source in zip(own, sources, strict=True)
+    ]
     for k, name in enumerate(own):
         own[k] = f"{name} ({k + 1})" if name in own[:k] else name
     return dict(zip(own, sources, strict=True))

@@ -53,8 +53,10 @@ from meltpoint.training.checkpoint import is_checkpoint, read_checkpoint_model
 WatchPoint: TypeAlias = Callable[[TracePoint], None]
 """Called with each checkpoint that is finished."""
 
-_MOST_TRAIN = 10_000  # training examples whose log f is computed
-_RENEW_SHARE = 0.5  # of the effective chains that a schedule had when it was new
+_LEAST_TRAIN, _MOST_TRAIN = 1000, 10_000  # training examples whose log f is computed, if there are so many
+_FEW, _MANY = 0.3, 0.6  # effective shares of the chains for which steps are doubled or halved
+_LEAST_STEPS = TRACE_STEPS // 4
+_RENEW_SHARE = 0.5  # of the effective share that a schedule had when it was new
 
 
 def trace(
@@ -83,8 +85,8 @@ def trace(
     test
         Test examples (example, visible unit), not used in training.
     train
-        Training examples: for data base rates, for pilots, and to show overfitting (10,000 of them at most, as many as
-        there are test examples).
+        Training examples: for data base rates, for pilots, and to show overfitting (as many of them as there are test
+        examples, from 1,000 to 10,000).
     evidence
         At which checkpoints other starts are asked for missed modes: "some" (where the schedule is new, and at the
         last one), "all" or "none".
@@ -99,8 +101,9 @@ def trace(
     watch
         Called with the `TracePoint` of each finished checkpoint.
     options
-        steps (2,000), examples (100), chains (1), ais_chains (400), particles, base, schedule, precision, tolerance,
-        exact, executor, threads: as in `evaluate`, for every checkpoint.
+        steps (by itself 2,000 at the first checkpoint, and from 500 to 2,000 later, as earlier ones let expect),
+        examples (100), chains (1), ais_chains (400), particles, base, schedule, precision, tolerance, exact, executor,
+        threads: as in `evaluate`, for every checkpoint.
 
     >>> import numpy as np
     >>> from meltpoint.models.rbm import RBM
@@ -173,14 +176,14 @@ class Tracer:
         self._evidence = evidence
         self._seed, self._confidence = check_seed(seed), check_confidence(confidence)
         self._progress = progress
-        sizes = dict(
-            zip(
-                ("steps", "examples", "chains", "ais_chains"),
-                (TRACE_STEPS, min(TRACE_EXAMPLES, len(np.asarray(test))), TRACE_CHAINS, TRACE_AIS_CHAINS),
-                strict=True,
-            )
-        )
+        sizes = {
+            "examples": min(TRACE_EXAMPLES, len(np.asarray(test))),
+            "chains": TRACE_CHAINS,
+            "ais_chains": TRACE_AIS_CHAINS,
+        }
         given = {name: value for name, value in options.items() if value is not None}
+        self._steps: Any = given.pop("steps", None)
+        self._next_steps = TRACE_STEPS
         self._options: dict[str, Any] = sizes | given
         self._number = 0
         self._first: tuple[str, Model] | None = None
@@ -221,21 +224,25 @@ class Tracer:
         )
 
     def _carried(self, origin: Origin | None) -> dict[str, Any]:
-        """Base and betas of an earlier checkpoint, if they are to be carried on."""
+        """The number of steps, or base and betas of an earlier checkpoint, if they are to be carried on."""
+        steps = self._next_steps if self._steps is None else self._steps
         if origin is None:
-            return {}
-        steps = self._options["steps"]
+            return {"steps": steps}
         if origin.friction is None or np.ndim(steps) > 0:
-            return {"base": origin.base}
+            return {"base": origin.base, "steps": steps}
         return {"base": origin.base, "steps": origin.friction.betas(int(steps))}
 
     def _carry_on(self, found: Evaluated, new: bool) -> None:
-        """Keep what a new pilot has found, or drop it where too few chains have come to count."""
+        """Keep what a new pilot has found, or drop it where too few chains have come to count; choose the steps."""
         share = found.report.ess / len(found.report.ais_log_weights)
         if new:
             self._origin, self._share = found.origin, share
-        elif share < _RENEW_SHARE * self._share:
-            self._origin = None
+        if share > _MANY:
+            self._next_steps = max(_LEAST_STEPS, self._next_steps // 2)
+        elif share < _FEW:
+            self._next_steps = min(TRACE_STEPS, 2 * self._next_steps)
+            if share < _RENEW_SHARE * self._share:
+                self._origin = None
 
 
 def _point(
@@ -254,6 +261,7 @@ def _point(
         overfit=None if train is None else _overfit(train, found.log_f),
         ess=report.ess,
         ais_chains=len(report.ais_log_weights),
+        steps=report.settings.steps,
         seed=seed,
         new_schedule=new,
         checked=report.evidence is not None,
@@ -293,9 +301,9 @@ def _overfit(train: LogF, test: LogF) -> Estimate:
 
 
 def _some(train: ArrayLike, count: int, seed: int) -> np.ndarray:
-    """As many random training examples as there are test examples, 10,000 at most, in their order."""
+    """As many random training examples as there are test examples, from 1,000 to 10,000 if there are so many."""
     examples = np.asarray(train)
-    n = min(len(examples), count, _MOST_TRAIN)
+    n = min(len(examples), max(count, _LEAST_TRAIN), _MOST_TRAIN)
     return examples[np.sort(generator(seed, Purpose.EXAMPLES, 1).choice(len(examples), n, replace=False))]
 
 

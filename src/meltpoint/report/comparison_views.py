@@ -16,7 +16,7 @@ from meltpoint.report.duration import duration
 from meltpoint.report.figures import CONSERVATIVE, OPTIMISTIC, styled_figure
 from meltpoint.report.pair import Pair
 from meltpoint.report.report import Report
-from meltpoint.statistics.estimate import decimals
+from meltpoint.statistics.estimate import Estimate, decimals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 79
 _LABEL = 14
-_NAME = 24
+_NAME, _SHORTEST_NAME = 24, 10
 _MODEL_HEAD = ("", "model", "rank", "conservative", "optimistic", "between")
 _PAIR_HEAD = ("pair", "AIS", "RAISE", "this test set", "population", "better")
 
@@ -36,7 +36,11 @@ def render_comparison(comparison: Comparison) -> str:
         f"{_count(len(comparison.reports), 'model')} on "
         f"{_count(comparison.test_examples, 'test example')}, nats per example"
     )
-    lines = [title, "─" * _WIDTH, *_table(_MODEL_HEAD, _model_rows(comparison, letters)), ""]
+    models = _table(_MODEL_HEAD, _model_rows(comparison, letters, _NAME))
+    excess = max(map(len, models)) - _WIDTH
+    if excess > 0:
+        models = _table(_MODEL_HEAD, _model_rows(comparison, letters, max(_SHORTEST_NAME, _NAME - excess)))
+    lines = [title, "─" * _WIDTH, *models, ""]
     if comparison.pairs:
         lines += [
             *_table(_PAIR_HEAD, [_pair_row(pair, comparison, letters) for pair in comparison.pairs]),
@@ -56,7 +60,7 @@ def comparison_html(comparison: Comparison) -> str:
     rows = [_pair_row(pair, comparison, letters) for pair in comparison.pairs]
     parts = [
         f"<p><strong>{escape(comparison.verdict)}</strong></p>",
-        _html_table(_MODEL_HEAD, _model_rows(comparison, letters, len)),
+        _html_table(_MODEL_HEAD, _model_rows(comparison, letters)),
         _html_table(_PAIR_HEAD, rows) if rows else "",
         *(f"<p>{escape(label)}: {escape(text)}</p>" for label, text in _details(comparison, letters)),
     ]
@@ -129,7 +133,9 @@ def _letters(comparison: Comparison) -> dict[str, str]:
     return dict(zip(comparison.ranking, short, strict=True))
 
 
-def _model_rows(comparison: Comparison, letters: dict[str, str], width: object = None) -> list[list[str]]:
+def _model_rows(
+    comparison: Comparison, letters: dict[str, str], longest: int | None = None
+) -> list[list[str]]:
     rows = []
     for name, rank in comparison.ranking.items():
         report = comparison.reports[name]
@@ -137,12 +143,9 @@ def _model_rows(comparison: Comparison, letters: dict[str, str], width: object =
         rows.append(
             [
                 letters[name],
-                shortened(name, _NAME) if width is None else name,
+                name if longest is None else shortened(name, longest),
                 str(rank) if comparison.baseline is None else "",
-                *(
-                    f"{estimate.value_text(digits)} {estimate.error_text(digits)}"
-                    for estimate in (report.conservative, report.optimistic)
-                ),
+                *(_estimate(estimate, digits) for estimate in (report.conservative, report.optimistic)),
                 _interval(report.between),
             ]
         )
@@ -156,8 +159,8 @@ def _pair_row(pair: Pair, comparison: Comparison, letters: dict[str, str]) -> li
         digits = max(digits, min(3, pair.optimistic.digits))
     return [
         f"{letters[pair.first]} − {letters[pair.second]}",
-        str(pair.optimistic) if pair.exact is None else f"{decimals(pair.exact, 3)} exact",
-        str(pair.conservative) if pair.conservative else "",
+        _estimate(pair.optimistic, digits) if pair.exact is None else f"{decimals(pair.exact, 3)} exact",
+        _estimate(pair.conservative, digits) if pair.conservative else "",
         _interval(pair.between, digits),
         _interval(pair.population, digits),
         letters[better] if better else "?",
@@ -202,6 +205,14 @@ def _guaranteed(pair: Pair, letters: dict[str, str], sure: str) -> list[tuple[st
                     f"the annealing model of {better} gives its examples {more} nats more than {worse}"
                 )
     return [("guaranteed", f"{'; '.join(said)}, with {sure} confidence, whatever was missed")] if said else []
+
+
+def _estimate(estimate: Estimate, digits: int) -> str:
+    """Value and error in as many characters as a column has."""
+    value = estimate.value_text(digits)
+    if not math.isfinite(estimate.stderr):
+        return f"{value} ± ?"
+    return f"{value} {estimate.error_text(digits)}" if estimate.stderr > 0 else f"{value} ± 0"
 
 
 def _interval(ends: tuple[float, float], digits: int = 2) -> str:

@@ -43,6 +43,7 @@ class TracePoint:
     overfit: Estimate | None
     ess: float
     ais_chains: int
+    steps: int
     seed: int
     new_schedule: bool
     checked: bool
@@ -79,6 +80,7 @@ class TracePoint:
             "overfit": self.overfit.to_dict() if self.overfit else None,
             "ess": finite_or_none(self.ess),
             "ais_chains": self.ais_chains,
+            "steps": self.steps,
             "seed": self.seed,
             "new_schedule": self.new_schedule,
             "checked": self.checked,

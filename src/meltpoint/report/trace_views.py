@@ -35,7 +35,7 @@ def render_trace(trace: Trace) -> str:
     if trace.train_examples:
         title += f" and {trace.train_examples:,} training examples"
     rows = [trace_row(point) for point in trace.points]
-    lines = [f"{title}, nats per example", "─" * _WIDTH, *_table(HEAD, rows), ""]
+    lines = [*textwrap.wrap(f"{title}, nats per example", _WIDTH), "─" * _WIDTH, *_table(HEAD, rows), ""]
     lines += [*textwrap.wrap(trace.verdict, _WIDTH), ""]
     for label, text in _details(trace):
         lines += textwrap.wrap(
@@ -142,8 +142,9 @@ def _interval(ends: Interval | None) -> str:
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns two spaces apart; the first to the left, the others to the right."""
     widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
+    gap = "  " if sum(widths) + 2 * (len(widths) - 1) <= _WIDTH else " "
     return [
-        "  ".join(
+        gap.join(
             f"{cell:<{width}}" if k in (0, len(head) - 1) else f"{cell:>{width}}"
             for k, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()

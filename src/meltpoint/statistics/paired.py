@@ -2,7 +2,8 @@
 
 Two models that are annealed with the same seed have chains with the same random numbers, so their errors may be
 correlated. What a chain adds to the error of a log mean weight is, to first order, its weight over the mean weight,
-less one; chains are independent, so the error of a difference follows from the differences of these parts chain by chain.
+less one; chains are independent, so the error of a difference follows from the differences of these parts, chain by
+chain.
 """
 
 import math
