@@ -50,7 +50,7 @@ def test_every_point_holds_its_exact_values(traced):
 
 def test_base_and_schedule_are_carried_on_with_random_numbers_of_their_own(traced):
     _, _, _, found = traced
-    assert [point.new_schedule for point in found.points] == [True, False, False, False]
+    assert [point.new_schedule for point in found.points] == [True, False, False, True]
     assert [point.checked for point in found.points] == [True, False, False, True]
     assert len({point.seed for point in found.points}) == 4
     assert found.trusted
@@ -81,7 +81,7 @@ def test_steps_follow_the_effective_chains_and_a_pilot_is_run_when_they_have_bec
     models, test, train = path_of_models(count=2)
     model = models["epoch-2"]
     tracer = Tracer(test, train, tmp_path, evidence="none", examples=20, ais_chains=60, threads=1)
-    shares = iter([0.9, 0.9, 0.2, 0.2, 0.5])
+    shares = iter([0.9, 0.9, 0.2, 0.4, 0.9, 0.9])
     steps, new = [], []
     original = Tracer._carry_on
 
@@ -90,20 +90,19 @@ def test_steps_follow_the_effective_chains_and_a_pilot_is_run_when_they_have_bec
         original(self, found, new)
 
     monkeypatch.setattr(Tracer, "_carry_on", carry_on)
-    for k in range(5):
-        point = tracer.evaluate(f"epoch-{k}", model)
+    for k in range(6):
+        point = tracer.evaluate(f"epoch-{k}", model, last=k == 5)
         steps.append(point.steps)
         new.append(point.new_schedule)
-    assert steps == [2000, 1000, 500, 1000, 2000]
-    assert new == [True, False, False, True, False]
+    assert steps == [2000, 1000, 500, 1000, 1000, 2000]
+    assert new == [True, False, False, True, False, True]
 
 
 def test_overfitting_shows():
     """A model that has learned its training examples by heart, after one that has not."""
     rng = np.random.default_rng(1)
     test, train = rng.integers(0, 2, (2, 40, 8))
-    column = 6.0 * (2 * train[:6] - 1).T
-    learned = mp.RBM(column, np.zeros(8), -column.sum(axis=0) / 4 - 12)
+    learned = mp.RBM(6.0 * (2 * train[:6] - 1).T, np.zeros(8), 8 - 6.0 * train[:6].sum(axis=1))
     fair = mp.RBM(np.zeros((8, 6)), np.zeros(8), np.zeros(6))
     found = mp.trace({"fair": fair, "learned": learned}, test, train[:6], base="uniform", **QUICK)
     assert found.best.name == "fair"

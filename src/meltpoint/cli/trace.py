@@ -54,7 +54,8 @@ def trace(
     steps: Annotated[
         int | None,
         typer.Option(
-            help="Annealing steps.", show_default=f"{TRACE_STEPS} at first, as many as are needed later"
+            help="Annealing steps.",
+            show_default=f"{TRACE_STEPS} at the ends, fewer between where that is enough",
         ),
     ] = None,
     chains: Annotated[int, typer.Option(help="RAISE chains per example.")] = TRACE_CHAINS,
@@ -71,7 +72,7 @@ def trace(
     evidence: Annotated[
         str,
         typer.Option(
-            help="Where other starts are asked for missed modes: some (new schedules and the last), all, none."
+            help="Where other starts are asked for missed modes: some (where the schedule is new), all, none."
         ),
     ] = "some",
     run: Annotated[

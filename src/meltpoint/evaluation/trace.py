@@ -74,8 +74,8 @@ def trace(
 ) -> Trace:
     """Bracket the likelihoods of test and training examples along a training run.
 
-    The first checkpoint is evaluated with a pilot of its own; later ones carry on its base and its schedule as long as
-    they serve. Ctrl-C gives the trace of the checkpoints finished by then.
+    The first checkpoint and the last have a pilot of their own; others carry on base and schedule of earlier ones as
+    long as they serve. Ctrl-C gives the trace of the checkpoints finished by then.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def trace(
         Training examples: for data base rates, for pilots, and to show overfitting (as many of them as there are test
         examples, from 1,000 to 10,000).
     evidence
-        At which checkpoints other starts are asked for missed modes: "some" (where the schedule is new, and at the
-        last one), "all" or "none".
+        At which checkpoints other starts are asked for missed modes: "some" (where the schedule is new: the first, the
+        last, and others where it is due), "all" or "none".
     seed
         Every checkpoint has random numbers of its own that follow from it.
     confidence
@@ -101,9 +101,9 @@ def trace(
     watch
         Called with the `TracePoint` of each finished checkpoint.
     options
-        steps (by itself 2,000 at the first checkpoint, and from 500 to 2,000 later, as earlier ones let expect),
-        examples (100), chains (1), ais_chains (400), particles, base, schedule, precision, tolerance, exact, executor,
-        threads: as in `evaluate`, for every checkpoint.
+        steps (by itself 2,000 at the first checkpoint and the last, from 500 to 2,000 between, as earlier ones let
+        expect), examples (100), chains (1), ais_chains (400), particles, base, schedule, precision, tolerance, exact,
+        executor, threads: as in `evaluate`, for every checkpoint.
 
     >>> import numpy as np
     >>> from meltpoint.models.rbm import RBM
@@ -170,7 +170,7 @@ class Tracer:
             raise InputError(
                 found=f"evidence={evidence!r}",
                 expected="'some', 'all' or 'none'",
-                remedy="'some' asks other starts where the schedule is new, and at the last checkpoint",
+                remedy="'some' asks other starts where the schedule is new, as at the first and the last checkpoint",
             )
         self._test, self._train, self._folder = test, train, folder
         self._evidence = evidence
@@ -198,10 +198,12 @@ class Tracer:
         begun = time.perf_counter()
         if self._first is not None:
             check_same_visible(name, model, *self._first)
+        if last:  # what a reader quotes is as good as a first one
+            self._origin, self._next_steps = None, TRACE_STEPS
         origin = self._origin
         # A chain of an earlier checkpoint must not come back: its noise has decided what is carried on.
         seed = int(sequence(self._seed, Purpose.STAGE, self._number, 1).generate_state(1)[0])
-        ask = self._evidence == "all" or (self._evidence == "some" and (origin is None or last))
+        ask = self._evidence == "all" or (self._evidence == "some" and origin is None)
         found = evaluate_in_folder(
             model,
             self._test,

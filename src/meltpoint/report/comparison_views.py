@@ -42,10 +42,11 @@ def render_comparison(comparison: Comparison) -> str:
         models = _table(_MODEL_HEAD, _model_rows(comparison, letters, max(_SHORTEST_NAME, _NAME - excess)))
     lines = [title, "─" * _WIDTH, *models, ""]
     if comparison.pairs:
-        lines += [
-            *_table(_PAIR_HEAD, [_pair_row(pair, comparison, letters) for pair in comparison.pairs]),
-            "",
-        ]
+        tables = (
+            _table(_PAIR_HEAD, [_pair_row(pair, comparison, letters, digits) for pair in comparison.pairs])
+            for digits in (3, 2)
+        )
+        lines += [*min(tables, key=lambda table: max(map(len, table)) > _WIDTH), ""]
     lines += [*textwrap.wrap(comparison.verdict, _WIDTH), ""]
     for label, text in _details(comparison, letters):
         lines += textwrap.wrap(
@@ -152,14 +153,12 @@ def _model_rows(
     return rows
 
 
-def _pair_row(pair: Pair, comparison: Comparison, letters: dict[str, str]) -> list[str]:
+def _pair_row(pair: Pair, comparison: Comparison, letters: dict[str, str], most_digits: int = 3) -> list[str]:
     better = pair.better(comparison.about)
-    digits = 2 if pair.exact is None else 3
-    if math.isfinite(pair.optimistic.stderr):
-        digits = max(digits, min(3, pair.optimistic.digits))
+    digits = min(most_digits, pair.optimistic.digits if pair.exact is None else 3)
     return [
         f"{letters[pair.first]} − {letters[pair.second]}",
-        _estimate(pair.optimistic, digits) if pair.exact is None else f"{decimals(pair.exact, 3)} exact",
+        _estimate(pair.optimistic, digits) if pair.exact is None else f"{decimals(pair.exact, digits)} exact",
         _estimate(pair.conservative, digits) if pair.conservative else "",
         _interval(pair.between, digits),
         _interval(pair.population, digits),
@@ -231,8 +230,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns two spaces apart; texts to the left, numbers to the right."""
     widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
     words = {"", "model", "rank", "pair", "better"}
+    between = "  " if sum(widths) + 2 * (len(widths) - 1) <= _WIDTH else " "
     return [
-        "  ".join(
+        between.join(
             f"{cell:<{width}}" if name in words else f"{cell:>{width}}"
             for cell, width, name in zip(row, widths, head, strict=True)
         ).rstrip()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Interval: TypeAlias = tuple[float, float]
 
 WhenEvidence: TypeAlias = Literal["some", "all", "none"]
-"""At which checkpoints other starts are asked: where the schedule is new and at the last one, at all, at none."""
+"""At which checkpoints other starts are asked: where the schedule is new (also at the last one), at all, at none."""
 
 TRACE_STEPS, TRACE_EXAMPLES, TRACE_CHAINS, TRACE_AIS_CHAINS = 2000, 100, 1, 400
 """Sizes at every checkpoint, unless others are given."""
@@ -56,11 +56,21 @@ class TracePoint:
         return self.reason in _NOT_A_DOUBT
 
     @property
+    def ends(self) -> Interval:
+        """The interval, both ends of which are the exact value where that is known."""
+        return self.between if self.exact is None else (self.exact, self.exact)
+
+    @property
+    def train_ends(self) -> Interval | None:
+        """The same for the training examples."""
+        if self.exact is None or self.overfit is None:
+            return self.train_between
+        return self.exact + self.overfit.value, self.exact + self.overfit.value
+
+    @property
     def middle(self) -> float:
-        """The exact value, the middle of the interval, or AIS's value where it has no ends."""
-        if self.exact is not None:
-            return self.exact
-        low, high = self.between
+        """The middle of the interval, or AIS's value where it has no ends."""
+        low, high = self.ends
         return (low + high) / 2 if math.isfinite(low) and math.isfinite(high) else self.optimistic.value
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,22 +144,16 @@ class Trace:
     def rivals(self) -> list[TracePoint]:
         """Checkpoints that may be better than the best: their intervals reach into its own."""
         best = self.best
-        low = best.between[0] if best.exact is None else best.exact
-        return [
-            point
-            for point in self.points
-            if point is not best and (point.between[1] if point.exact is None else point.exact) >= low
-        ]
+        return [point for point in self.points if point is not best and point.ends[1] >= best.ends[0]]
 
     @property
     def overfits(self) -> TracePoint | None:
         """The first checkpoint after the best at which the test likelihood has surely fallen and training's risen."""
         best = self.best
-        if best.train_between is None:
-            return None
         for point in self.points[self.points.index(best) + 1 :]:
-            fallen = point.between[1] < best.between[0]
-            if fallen and point.train_between and point.train_between[0] > best.train_between[1]:
+            if best.train_ends is None or point.train_ends is None:
+                return None
+            if point.ends[1] < best.ends[0] and point.train_ends[0] > best.train_ends[1]:
                 return point
         return None
 
