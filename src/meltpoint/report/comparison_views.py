@@ -72,11 +72,12 @@ def plot_comparison(comparison: Comparison) -> Figure:
     """Left: each model's interval with both estimates. Right: intervals of the differences, and zero."""
     names = list(comparison.ranking)
     pairs = comparison.pairs
-    height = 1.4 + 0.32 * max(len(names), len(pairs), 2)
+    height = 1.5 + 0.32 * max(len(names), len(pairs), 2)
     with styled_figure(8.0, height) as figure:
         left, right = figure.subplots(1, 2)
         _plot_models(left, [(name, comparison.reports[name]) for name in names])
         _plot_pairs(right, comparison)
+        figure.legend(loc="outside lower center", ncols=5, fontsize=7)
     return figure
 
 
@@ -84,7 +85,9 @@ def _plot_models(axes: Axes, reports: Sequence[tuple[str, Report]]) -> None:
     rows = np.arange(len(reports))[::-1]
     ends = np.array([report.between for _, report in reports])
     shown = np.isfinite(ends).all(axis=1)
-    axes.hlines(rows[shown], ends[shown, 0], ends[shown, 1], color="#999999", lw=5, label="between")
+    axes.hlines(
+        rows[shown], ends[shown, 0], ends[shown, 1], color="#999999", lw=5, label="each model, between"
+    )
     for label, style, values in (
         ("RAISE, conservative", CONSERVATIVE, [report.conservative.value for _, report in reports]),
         ("AIS, optimistic", OPTIMISTIC, [report.optimistic.value for _, report in reports]),
@@ -94,7 +97,6 @@ def _plot_models(axes: Axes, reports: Sequence[tuple[str, Report]]) -> None:
     axes.set_ylim(-0.6, len(reports) + 0.1)
     axes.set_xlabel("mean log-probability, nats")
     axes.set_title("Models")
-    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.28), ncols=3, fontsize=7, borderaxespad=0.0)
 
 
 def _plot_pairs(axes: Axes, comparison: Comparison) -> None:
@@ -104,10 +106,17 @@ def _plot_pairs(axes: Axes, comparison: Comparison) -> None:
         low, high = pair.between
         wide_low, wide_high = pair.population
         if math.isfinite(wide_low) and math.isfinite(wide_high):
-            axes.hlines(k, wide_low, wide_high, color="#999999", lw=1, label="population" if k == 0 else "")
+            axes.hlines(
+                k,
+                wide_low,
+                wide_high,
+                color="#999999",
+                lw=1,
+                label="difference on the population" if k == 0 else "",
+            )
         if math.isfinite(low) and math.isfinite(high):
             color = OPTIMISTIC["color"] if pair.better(comparison.about) is None else CONSERVATIVE["color"]
-            axes.hlines(k, low, high, color=color, lw=4, label="this test set" if k == 0 else "")
+            axes.hlines(k, low, high, color=color, lw=4, label="… on this test set" if k == 0 else "")
         axes.plot(pair.optimistic.value, k, color="#222222", marker="|", ms=9, ls="")
     axes.axvline(0.0, color="#222222", lw=0.8, ls=":")
     axes.set_yticks(
@@ -116,8 +125,6 @@ def _plot_pairs(axes: Axes, comparison: Comparison) -> None:
     axes.set_ylim(-0.6, max(len(pairs), 1) + 0.1)
     axes.set_xlabel(f"difference, nats ({100 * comparison.confidence:.12g}% for all)")
     axes.set_title("Differences")
-    if pairs:
-        axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.28), ncols=2, fontsize=7, borderaxespad=0.0)
 
 
 def _letters(comparison: Comparison) -> dict[str, str]:
