@@ -7,7 +7,20 @@ import pytest
 
 import meltpoint as mp
 
-QUICK = ("--steps", "40", "--chains", "1", "--examples", "10", "--ais-chains", "60", "--threads", "1")
+QUICK = (
+    "--steps",
+    "40",
+    "--schedule",
+    "linear",
+    "--chains",
+    "1",
+    "--examples",
+    "10",
+    "--ais-chains",
+    "60",
+    "--threads",
+    "1",
+)
 
 
 @pytest.fixture

@@ -13,7 +13,14 @@ from meltpoint.report import pair as pairs
 from meltpoint.report.pair import Side, compose_pair
 from meltpoint.statistics.paired import limits_of_difference
 
-QUICK = {"steps": 40, "chains": 1, "examples": 20, "ais_chains": 60, "threads": 1}
+QUICK = {
+    "steps": 40,
+    "schedule": "linear",
+    "chains": 1,
+    "examples": 20,
+    "ais_chains": 60,
+    "threads": 1,
+}
 
 
 def two_models(seed, near=True, visible=10, hidden=4):
@@ -60,9 +67,9 @@ def test_the_difference_of_enumerated_models_is_exact():
 
 @pytest.mark.slow
 def test_intervals_hold_as_promised_and_are_never_wider_than_separate_ones(monkeypatch):
-    """20 pairs at 90 %: more than 8 misses by chance once in 14,000 times; the mutant without noise misses more."""
+    """14 pairs at 90 %: more than 7 misses by chance less than once in 50,000 times; the mutant without noise misses more."""
     missed = mutant_missed = narrower = 0
-    for seed in range(20):
+    for seed in range(14):
         one, other, test, train = two_models(seed, near=seed % 2 == 0)
         found = mp.compare([one, other], test, train, seed=seed, exact=False, confidence=0.9, **QUICK)
         (pair,) = found.pairs
@@ -84,9 +91,9 @@ def test_intervals_hold_as_promised_and_are_never_wider_than_separate_ones(monke
             patch.setattr(pairs, "limits_of_difference", _without_noise)
             low, high = compose_pair(*sides, 0.1).between
             mutant_missed += not low <= exact <= high
-    assert missed <= 8
-    assert mutant_missed > 8
-    assert narrower > 10
+    assert missed <= 7
+    assert mutant_missed > 7
+    assert narrower > 7
 
 
 def _without_noise(first, second, correlation=0.0, more_noise=0.0):
@@ -100,9 +107,7 @@ def test_near_models_share_their_noise():
     one, _, test, train = two_models(5)
     other = mp.RBM(one.weights + rng.normal(0, 0.01, one.weights.shape), one.visible_bias, one.hidden_bias)
     base = mp.data_rates(train, one)
-    found = mp.compare(
-        [one, other], test, train, base=base, schedule="linear", exact=False, **QUICK | {"ais_chains": 200}
-    )
+    found = mp.compare([one, other], test, train, base=base, exact=False, **QUICK | {"ais_chains": 200})
     (pair,) = found.pairs
     errors = [report.log_z.stderr for report in found.reports.values()]
     assert pair.optimistic.stderr < 0.7 * np.hypot(*errors)
@@ -130,7 +135,7 @@ def test_deep_models_whose_log_f_is_estimated():
 def test_three_models_share_the_confidence():
     one, other, test, train = two_models(3)
     models = {"a": one, "b": other}
-    quick = {"exact": False, "evidence": False, "schedule": "linear"} | QUICK
+    quick = {"exact": False, "evidence": False} | QUICK
     two, three = (mp.compare(each, test, train, **quick) for each in (models, models | {"c": one}))
     against = mp.compare(models | {"c": one}, test, train, baseline="b", **quick)
     widths = [np.diff(each.pair("a", "b").between)[0] for each in (two, against, three)]

@@ -41,6 +41,10 @@ def compare(
             help="auto, data, model or uniform.", show_default="auto: data with --train, else model"
         ),
     ] = None,
+    particles: Annotated[
+        int | None,
+        typer.Option(help="N of RAISE; 1 is the paper's estimator.", show_default="one more than AIS chains"),
+    ] = None,
     gap: Annotated[
         float | None,
         typer.Option(
@@ -57,6 +61,9 @@ def compare(
     steps: Annotated[
         int | None, typer.Option(help="Annealing steps.", show_default=str(DEFAULTS.steps))
     ] = None,
+    schedule: Annotated[
+        str, typer.Option(help="friction: steps where a short pilot finds them needed. linear: equal steps.")
+    ] = DEFAULTS.schedule,
     chains: Annotated[
         int | None, typer.Option(help="RAISE chains per example.", show_default=str(DEFAULTS.chains))
     ] = None,
@@ -72,6 +79,13 @@ def compare(
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = DEFAULTS.seed,
     binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
     confidence: Annotated[float, typer.Option(help="Of all differences together.")] = DEFAULTS.confidence,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="Gap, in nats, that still counts as agreement.",
+            show_default=f"--gap, or {DEFAULTS.tolerance:g}",
+        ),
+    ] = None,
     evidence: Annotated[
         bool,
         typer.Option(
@@ -118,9 +132,12 @@ def compare(
                 baseline=baseline,
                 about=about.replace("-", " "),  # pyright: ignore[reportArgumentType]
                 base=base,  # pyright: ignore[reportArgumentType]
+                particles=particles,
                 gap=gap,
                 budget=budget,
                 steps=steps,
+                schedule=schedule,  # pyright: ignore[reportArgumentType]
+                tolerance=tolerance,
                 chains=chains,
                 examples=examples,
                 ais_chains=ais_chains,
