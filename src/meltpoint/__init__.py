@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
     from meltpoint.estimators.raise_ import raise_log_prob
     from meltpoint.estimators.sampling import sample, sample_annealing_model
+    from meltpoint.evaluation.compare import compare
     from meltpoint.evaluation.evaluate import evaluate
     from meltpoint.evaluation.log_z import log_z
     from meltpoint.evaluation.stored import merge_runs, read_run
+    from meltpoint.evaluation.trace import trace
     from meltpoint.importers.load import load
     from meltpoint.importers.objects import from_object, save
     from meltpoint.models.dbm import DBM
@@ -35,8 +37,10 @@ if TYPE_CHECKING:
     from meltpoint.models.ising import Ising
     from meltpoint.models.potts import Potts
     from meltpoint.models.rbm import RBM
+    from meltpoint.report.comparison import Comparison
     from meltpoint.report.log_z import LogZBracket
     from meltpoint.report.report import Interrupted, Report
+    from meltpoint.report.trace import Trace
     from meltpoint.statistics.estimate import Estimate
     from meltpoint.training.dbm import train_dbm
     from meltpoint.training.dbn import train_dbn
@@ -62,6 +66,7 @@ _HOMES = {
     "sample": "estimators.sampling",
     "sample_annealing_model": "estimators.sampling",
     "Interrupted": "report.report",
+    "compare": "evaluation.compare",
     "evaluate": "evaluation.evaluate",
     "log_z": "evaluation.log_z",
     "merge_runs": "evaluation.stored",
@@ -69,6 +74,7 @@ _HOMES = {
     "from_object": "importers.objects",
     "save": "importers.objects",
     "load": "importers.load",
+    "trace": "evaluation.trace",
     "DBM": "models.dbm",
     "DBN": "models.dbn",
     "FactorGraph": "models.factor_graph",
@@ -76,7 +82,9 @@ _HOMES = {
     "Potts": "models.potts",
     "RBM": "models.rbm",
     "LogZBracket": "report.log_z",
+    "Comparison": "report.comparison",
     "Report": "report.report",
+    "Trace": "report.trace",
     "Estimate": "statistics.estimate",
     "train_dbm": "training.dbm",
     "train_dbn": "training.dbn",
@@ -88,6 +96,7 @@ __all__ = [
     "DBN",
     "RBM",
     "Base",
+    "Comparison",
     "ConventionCheck",
     "Estimate",
     "FactorGraph",
@@ -101,9 +110,11 @@ __all__ = [
     "Potts",
     "Report",
     "SystemFailure",
+    "Trace",
     "__version__",
     "ais_log_z",
     "check_conventions",
+    "compare",
     "csl_log_prob",
     "data_rates",
     "datasets",
@@ -120,6 +131,7 @@ __all__ = [
     "sample",
     "sample_annealing_model",
     "save",
+    "trace",
     "train_dbm",
     "train_dbn",
     "train_rbm",

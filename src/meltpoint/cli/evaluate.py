@@ -140,8 +140,8 @@ def evaluate(
     2: wrong input. 3: a failure that is not the input's, such as a full disk or dead workers. 130: Ctrl-C before
     there was a report.
     """
-    to_continue = _to_continue(run)
-    with report_errors(to_continue):
+    again = to_continue(run)
+    with report_errors(again):
         if plot is not None:
             check_output(plot, ".png", ".pdf", ".svg")
         import meltpoint as mp
@@ -180,7 +180,7 @@ def evaluate(
                 executor=executor,
                 threads=threads,
                 progress=progress,
-                watch=_show,
+                watch=show_stage,
             )
         if json:
             from json import dumps
@@ -199,12 +199,12 @@ def evaluate(
                 else f"the report of the best of {len(report.stages):,} finished stages"
             )
             echo_err(f"meltpoint: interrupted: {what}")
-            echo_err(to_continue)
+            echo_err(again)
     if report.interrupted or not report.verdict.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
 
 
-def _show(stage: "StageSummary") -> None:
+def show_stage(stage: "StageSummary") -> None:
     """A line for every stage: the two numbers closing in."""
     echo_err(
         f"{stage.steps:>9,} steps   RAISE {stage.conservative:.2f}   AIS {stage.optimistic:.2f}   within ± "
@@ -212,7 +212,7 @@ def _show(stage: "StageSummary") -> None:
     )
 
 
-def _to_continue(run: Path | None) -> str:
+def to_continue(run: Path | None) -> str:
     """How to go on after an interruption."""
     if run is None:
         return "to be able to continue, add --run FOLDER"

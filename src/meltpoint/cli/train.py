@@ -7,6 +7,7 @@ import typer
 
 from meltpoint.cli.ending import INTERRUPTED, report_errors
 from meltpoint.cli.screen import echo, echo_err, progress_bar
+from meltpoint.cli.trace import TraceScreen, TrainingTrace, trace_screen
 from meltpoint.errors import InputError, Progress
 from meltpoint.training.settings import (
     SEED,
@@ -66,6 +67,14 @@ def train(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed: the same seed gives the same model.")] = SEED,
     precision: Annotated[str, typer.Option(help="Of the file: float16, float32 or float64.")] = "float32",
+    trace: Annotated[
+        bool,
+        typer.Option(
+            "--trace",
+            help="Bracket the likelihood of held-out and training examples along the way, and keep the models of "
+            "these moments in OUT.trace.",
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
 ) -> None:
     """Train an RBM, a DBN or a DBM; the path of the model goes to stdout.
@@ -96,9 +105,10 @@ def train(
         path = out or (Path(f"{recipe.stem}.npz") if recipe else None)
         if path is None:
             raise InputError(found="no --out", expected="a file for the model", remedy="add --out model.npz")
-        with progress_bar() as progress:
-            chosen = _recipe(recipe, model, data, validation, given)
-            _run(chosen, path, precision, json, progress)
+        chosen = _recipe(recipe, model, data, validation, given)
+        with trace_screen() if trace else progress_bar() as screen:
+            progress = screen.progress if isinstance(screen, TraceScreen) else screen
+            _run(chosen, path, precision, json, progress, screen if isinstance(screen, TraceScreen) else None)
 
 
 def _recipe(
@@ -122,7 +132,9 @@ def _recipe(
     return Recipe(model, data, validation, options)
 
 
-def _run(recipe: Recipe, path: Path, precision: str, json: bool, progress: Progress) -> None:
+def _run(
+    recipe: Recipe, path: Path, precision: str, json: bool, progress: Progress, screen: TraceScreen | None
+) -> None:
     """Train by the recipe, save the model with the recipe as its note, and tell where it is."""
     from time import monotonic
 
@@ -141,6 +153,15 @@ def _run(recipe: Recipe, path: Path, precision: str, json: bool, progress: Progr
     checkpoint = path.with_suffix(".checkpoint.npz")
     if checkpoint.exists():
         echo_err(f"Going on from {checkpoint}")
+    traced = None
+    if screen is not None:
+        if not held_out:
+            raise InputError(
+                found="--trace and no validation examples",
+                expected="examples that are held out of the training",
+                remedy="leave out --validation 0",
+            )
+        traced = TrainingTrace(path, train, validation, recipe.options.get("seed", SEED), screen)
     trainers = {"rbm": mp.train_rbm, "dbn": mp.train_dbn, "dbm": mp.train_dbm}
     last: list[Epoch] = []
     begun = monotonic()
@@ -150,22 +171,26 @@ def _run(recipe: Recipe, path: Path, precision: str, json: bool, progress: Progr
             **recipe.options,
             validation=validation if held_out else None,
             progress=progress,
-            on_epoch=lambda epoch: (last.append(epoch), _tell(epoch)),
+            on_epoch=lambda epoch: (last.append(epoch), traced(epoch) if traced else _tell(epoch)),
             checkpoint=checkpoint,
         )
     except KeyboardInterrupt:
+        if traced is not None:
+            traced.write()
         saved = f"saved in {checkpoint}: the same command goes on from there"
         echo_err(f"meltpoint: interrupted; {saved if checkpoint.exists() else 'nothing was saved'}")
         raise typer.Exit(INTERRUPTED) from None
     mp.save(model, path, dtype=precision, note=str(recipe))
     checkpoint.unlink(missing_ok=True)
     seconds = monotonic() - begun
+    if traced is not None:
+        traced.write()
     if json:
-        from dataclasses import asdict
         from json import dumps
 
         described = {"model": repr(model), "path": str(path), "seconds": seconds, "recipe": str(recipe)}
-        echo(dumps(described | {"last_epoch": asdict(last[-1]) if last else None}, indent=2))
+        described |= {} if traced is None else {"trace": traced.to_dict()}
+        echo(dumps(described | {"last_epoch": last[-1].to_dict() if last else None}, indent=2))
         return
     echo_err(f"{model!r} in {seconds:.0f} s. Next: meltpoint evaluate {path} {recipe.data}")
     echo(path)
