@@ -37,6 +37,7 @@ from meltpoint.report.compose import compose, optimistic_of
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Interrupted, Report
 from meltpoint.report.settings import Settings
+from meltpoint.report.shown import choose_shown
 from meltpoint.report.stages import StageSummary, alpha_of
 from meltpoint.report.verdict import judge_target
 from meltpoint.runs.store import Store
@@ -222,7 +223,7 @@ def report_of(
     )
     in_stages = settings.budget is not None
     alpha = 1 - settings.confidence
-    return compose(
+    report = compose(
         repr(stage.model),
         used,
         log_f,
@@ -236,6 +237,11 @@ def report_of(
         interrupted,
         starts.evidence(log_z.log_weights) if starts else None,
     )
+    states = stage.examples[weights.examples]
+    shown = choose_shown(
+        stage.model.units[0].name, report.per_example.positions, states, report.per_example_differences
+    )
+    return replace(report, friction=origin.friction, shown=shown)
 
 
 def half_width_of(report: Report) -> float:

@@ -1,0 +1,38 @@
+"""Short texts that several parts of the page share."""
+
+import math
+
+from meltpoint.report.html.charts import number
+from meltpoint.report.report import Report
+from meltpoint.statistics.estimate import Estimate
+
+
+def subject(report: Report) -> str:
+    """What was evaluated on what."""
+    model = report.names.get("model")
+    named = f"{model} ({report.model})" if model else report.model
+    data = report.names.get("test")
+    examples = f"{report.test_examples:,} test example{'' if report.test_examples == 1 else 's'}"
+    return f"{named} on {examples}" + (f" of {data}" if data else "")
+
+
+def answer_text(report: Report) -> str:
+    """The interval in one line."""
+    low, high = report.between
+    digits = report.gap.digits
+    sure = f"{100 * report.settings.confidence:.12g}% confidence"
+    if math.isfinite(low) and math.isfinite(high):
+        return f"{number(low, digits)} to {number(high, digits)} nats per example, {sure}"
+    if math.isfinite(high):
+        return f"below {number(high, digits)} nats per example, {sure}; no lower end is known"
+    return "no interval is known"
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """A value with its error."""
+    return f"{number(estimate.value, estimate.digits)} {estimate.error_text(estimate.digits)}"
+
+
+def count(n: int, what: str) -> str:
+    """So many things."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
