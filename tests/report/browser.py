@@ -5,12 +5,20 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+LAUNCH = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+for number, end in enumerate(ends, 3):
+    os.dup2(end, number)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 @contextmanager
@@ -35,13 +43,13 @@ def browser(folder):
         f"--user-data-dir={folder}/profile",
         "about:blank",
     ]
-    shell = ["sh", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "sh", *command]
+    launcher = [sys.executable, "-c", LAUNCH, str(theirs_in), str(theirs_out), *command]
     with (Path(folder) / "browser.log").open("wb") as log:
-        process = subprocess.Popen(shell, pass_fds=(theirs_in, theirs_out), stdout=log, stderr=log)
+        process = subprocess.Popen(launcher, pass_fds=(theirs_in, theirs_out), stdout=log, stderr=log)
     os.close(theirs_in)
     os.close(theirs_out)
     try:
-        with open(ours_in, "rb", buffering=0) as answers, open(ours_out, "wb", buffering=0) as requests:
+        with os.fdopen(ours_in, "rb", 0) as answers, os.fdopen(ours_out, "wb", 0) as requests:
             yield Page(answers, requests)
     finally:
         process.terminate()

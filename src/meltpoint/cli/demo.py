@@ -16,7 +16,9 @@ _STEPS = (1, 3, 10, 30, 100, 300, 1000)
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the model and the figure.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the model, the figure and the report.")] = Path(
+        "demo"
+    ),
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = 0,
 ) -> None:
     """Train a small RBM on handwritten digits and bracket its likelihood between AIS and RAISE."""
@@ -26,7 +28,9 @@ def demo(
         from meltpoint.report.figures import plot_closing_in, save_figure
 
         make_folder(out)
-        model_file, figure_file = out / "model.npz", out / "closing-in.png"
+        model_file, figure_file, page_file = (
+            out / name for name in ("model.npz", "closing-in.png", "report.html")
+        )
         digits = mp.datasets.load("digits", seed=seed)
         with progress_bar() as progress:
             echo_err(
@@ -50,15 +54,18 @@ def demo(
                     ais_chains=1000,
                     seed=seed,
                     progress=_part(progress, steps),
+                    names={"model": str(model_file), "test": "digits", "train": "digits"},
                 )
                 if report.interrupted:
                     raise KeyboardInterrupt
                 reports.append(report)
         save_figure(plot_closing_in(reports), figure_file)
+        reports[-1].to_html(page_file)
         echo_err("")
         echo(reports[-1])
         echo_err("")
         echo_err(f"Both estimates closing in on the exact value: {figure_file}")
+        echo_err(f"The whole report, to be opened in a browser: {page_file.resolve().as_uri()}")
         echo_err(f"Next: meltpoint evaluate {model_file} digits")
 
 

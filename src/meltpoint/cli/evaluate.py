@@ -125,6 +125,9 @@ def evaluate(
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: its private key.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the whole report as one HTML file.")
+    ] = None,
 ) -> None:
     """Bracket a model's mean test log-probability between RAISE and AIS.
 
@@ -137,6 +140,8 @@ def evaluate(
     with report_errors(to_continue):
         if plot is not None:
             check_output(plot, ".png", ".pdf", ".svg")
+        if html is not None:
+            check_output(html, ".html", ".htm")
         import meltpoint as mp
         from meltpoint.report.figures import save_figure
 
@@ -166,6 +171,7 @@ def evaluate(
                 threads=threads,
                 progress=progress,
                 watch=_show,
+                names=_names(model, data, train),
             )
         if json:
             from json import dumps
@@ -176,6 +182,9 @@ def evaluate(
         if plot is not None:
             save_figure(report.plot(), plot)
             echo_err(f"figure: {plot}")
+        if html is not None:
+            report.to_html(html)
+            echo_err(f"report: {html}")
         if report.interrupted:
             done, asked = len(report.per_example.log_prob), report.settings.examples
             what = (
@@ -195,6 +204,11 @@ def _show(stage: "StageSummary") -> None:
         f"{stage.steps:>9,} steps   RAISE {stage.conservative:.2f}   AIS {stage.optimistic:.2f}   within ± "
         f"{stage.half_width:.2f}   effective {stage.ess:,.0f} of {stage.ais_chains:,} chains"
     )
+
+
+def _names(model: Path, data: str, train: str | None) -> dict[str, str]:
+    """What the report calls model and data: what was typed."""
+    return {"model": str(model), "test": data} | ({} if train is None else {"train": train})
 
 
 def _to_continue(run: Path | None) -> str:

@@ -19,6 +19,7 @@ from meltpoint.estimators.checks import check_count
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose
+from meltpoint.records import fields_html
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
 from meltpoint.units.unit import Bits, Floats
@@ -37,6 +38,16 @@ class LogZ(Estimate):
 
     def __repr__(self) -> str:
         return f"LogZ({self}, {len(self.log_weights):,} chains, {self.ess:,.1f} effective)"
+
+    def _repr_html_(self) -> str:
+        return fields_html(
+            {
+                "log Z": str(self),
+                "direction": f"{self.direction}, on average over runs",
+                "effective chains": f"{self.ess:,.1f} of {len(self.log_weights):,}",
+                "the error covers": self.covers,
+            }
+        )
 
     def check_path(self, path: str) -> None:
         """Refuse to serve as particles on another path."""

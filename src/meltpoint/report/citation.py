@@ -17,9 +17,16 @@ _LATEX = {
 }
 
 
+def interval_digits(report: Report) -> int:
+    """Decimals worth printing of an interval's ends: two, or as many as its half width needs (at most four)."""
+    low, high = report.between
+    half = (high - low) / 2
+    return min(4, max(2, 1 - math.floor(math.log10(half)))) if 0 < half < math.inf else 2
+
+
 def paper_sentence(report: Report) -> str:
     """One sentence with the interval, its confidence and its condition, or why there is none to be written."""
-    low, high = (decimals(end, report.gap.digits) for end in report.between)
+    low, high = (decimals(end, interval_digits(report)) for end in report.between)
     s = report.settings
     if not all(map(math.isfinite, report.between)):
         return "No interval is known: there is nothing to be written yet."
@@ -38,7 +45,7 @@ def paper_sentence(report: Report) -> str:
 
 def latex_line(report: Report) -> str:
     """A row of a table: the model, the two sides, and the interval."""
-    low, high = (_latex_number(end, report.gap.digits) for end in report.between)
+    low, high = (_latex_number(end, interval_digits(report)) for end in report.between)
     name = latex_escaped(report.names.get("model", report.model))
     sides = " & ".join(
         f"${_latex_number(e.value, e.digits)}"

@@ -17,7 +17,9 @@ _SIGMAS = 2.0
 
 def number(value: float, digits: int = 2) -> str:
     """A number with a proper minus sign; what is not known is a dash."""
-    return decimals(value, digits).replace("-", "\N{MINUS SIGN}") if math.isfinite(value) else "–"
+    if not math.isfinite(value):
+        return "–"
+    return decimals(round(value, digits) + 0.0, digits).replace("-", "\N{MINUS SIGN}")
 
 
 def interval_chart(report: Report, name: str = "interval") -> Html:
@@ -66,13 +68,13 @@ def interval_chart(report: Report, name: str = "interval") -> Html:
 
 
 def stages_chart(report: Report) -> Html:
-    """Both sides over the steps of the stages."""
-    stages = sorted(report.stages, key=lambda stage: stage.steps)
-    steps = [float(stage.steps) for stage in stages]
+    """Both sides over what the stages cost."""
+    stages = sorted(report.stages, key=lambda stage: stage.chain_steps)
+    steps = [float(stage.chain_steps) for stage in stages]
     low, high = [s.conservative for s in stages], [s.optimistic for s in stages]
     exact = [report.exact.value] if report.exact else []
     chart = Chart(
-        Axis.around(steps, "annealing steps of the stage", log=True),
+        Axis.around(steps, "chain-steps of the stage", log=True),
         Axis.around([*low, *high, *exact], "nats per example"),
     )
     for value in exact:

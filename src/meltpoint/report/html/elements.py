@@ -1,7 +1,7 @@
 """Elements of HTML and SVG. Whatever is put into one is escaped, unless it is an element itself."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from meltpoint.errors import printable
 
@@ -49,23 +49,30 @@ def table(
     caption: str,
     head: Sequence[str],
     rows: Sequence[Sequence[object]],
-    row_heads: bool = True,
+    texts: Collection[int] = (),
     class_: str | None = None,
 ) -> Html:
-    """A table with a caption; the first cell of each row is its head."""
-    header = element("tr", *(element("th", cell, scope="col") for cell in head))
+    """A table with a caption; the first cell of each row is its head, the columns `texts` are no numbers."""
+
+    def kind(k: int) -> str | None:
+        return "text" if k in texts else None
+
+    header = [
+        element("th", cell, scope="col", class_=kind(k)) if cell else element("td")
+        for k, cell in enumerate(head)
+    ]
     body = [
         element(
             "tr",
-            element("th", row[0], scope="row") if row_heads else element("td", row[0]),
-            *(element("td", cell) for cell in row[1:]),
+            element("th", row[0], scope="row"),
+            *(element("td", cell, class_=kind(k)) for k, cell in enumerate(row[1:], 1)),
         )
         for row in rows
     ]
     made = element(
         "table",
         element("caption", caption),
-        element("thead", header) if any(head) else None,
+        element("thead", element("tr", *header)) if any(head) else None,
         element("tbody", *body),
         class_=class_,
     )

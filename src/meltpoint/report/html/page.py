@@ -57,7 +57,7 @@ def render_page(report: Report) -> str:
 
 def _verdict(report: Report) -> Html:
     trusted = report.verdict.trusted and not report.interrupted
-    badge = "✓ To be trusted" if trusted else "✗ Not to be trusted"
+    badge = "✓ This answer can be trusted" if trusted else "✗ Not to be trusted as it is"
     if report.interrupted:
         badge += ": interrupted, made from what was finished by then"
     return element(

@@ -10,7 +10,7 @@ from meltpoint.report.duration import duration
 from meltpoint.report.html import charts, pictures
 from meltpoint.report.html.charts import number
 from meltpoint.report.html.elements import Html, element, table
-from meltpoint.report.html.words import count, estimate_text
+from meltpoint.report.html.words import count, estimate_text, with_error
 from meltpoint.report.report import Report
 from meltpoint.report.shown import worst
 
@@ -88,7 +88,7 @@ def answer_section(report: Report) -> Section:
             ),
             element("div", *(element("p", claim) for claim in claims)),
         ),
-        table("Nats per example; ± one standard error", ["", "value", "the error covers"], rows),
+        table("Nats per example; ± one standard error", ["", "value", "the error covers"], rows, texts={2}),
     )
 
 
@@ -113,7 +113,10 @@ def stages_section(report: Report) -> Section | None:
     s = report.settings
     asked = "" if s.gap is None else f" to ± {s.gap:g} nats"
     chart = (
-        _figure(charts.stages_chart(report), "Both sides close in as the steps grow.")
+        _figure(
+            charts.stages_chart(report),
+            "The sides close in as the stages grow.",
+        )
         if len(report.stages) > 1
         else None
     )
@@ -145,7 +148,7 @@ def evidence_section(report: Report) -> Section:
         rows.append(
             [
                 name,
-                f"{number(finding.log_z)} ± {number(finding.log_z_stderr)}",
+                with_error(finding.log_z, finding.log_z_stderr),
                 f"{finding.reach:.1%}" if math.isfinite(finding.reach) else "–",
                 f"{number(max(0.0, finding.nats), 3)} ± {number(max(finding.nats_error, 0.001), 3)}",
             ]
@@ -156,7 +159,8 @@ def evidence_section(report: Report) -> Section:
         element(
             "p",
             "log Z from each start is a lower bound on average, so that the largest is nearest to the truth. The "
-            "states that other starts found were melted back along the chosen path: what it does not reach is a missed mode.",
+            "states that other starts found were melted back along the chosen path: what it does not reach is a "
+            "missed mode.",
         ),
         _columns(
             _figure(charts.evidence_chart(report), "log Z from every start, with two standard errors."),
@@ -173,6 +177,7 @@ def weights_section(report: Report) -> Section | None:
     """The spread of the weights and their tail."""
     histogram, tail = charts.weights_chart(report), charts.tail_chart(report)
     chains = len(report.ais_log_weights)
+    ess = f"{report.ess:,.0f}" if math.isfinite(report.ess) else "not known"
     k = (
         f"{report.pareto_k:.2f} (below 0.7 the standard error can be believed)"
         if math.isfinite(report.pareto_k)
@@ -183,9 +188,7 @@ def weights_section(report: Report) -> Section | None:
         "Weights and their tail",
         element(
             "p",
-            f"Effective sample size {report.ess:,.0f} of {count(chains, 'AIS chain')}. Pareto k of the tail: {k}."
-            if chains
-            else f"Effective sample size {report.ess:,.0f}. Pareto k of the tail: {k}.",
+            f"Effective sample size {ess}{f' of {chains:,}' if chains else ''} AIS chains. Pareto k of the tail: {k}.",
         ),
         _columns(
             _figure(
@@ -208,15 +211,15 @@ def examples_section(report: Report) -> Section:
         position = int(per.positions[k])
         rows.append(
             [
-                f"{position:,}",
-                f"{number(per.log_prob[k])} ± {number(per.stderr[k])}",
+                str(position),
+                with_error(per.log_prob[k], per.stderr[k]),
                 number(per.log_f[k] - report.log_z.value),
                 number(found[k]),
             ]
         )
         state = report.shown.state_of(position) if report.shown else None
         if state is not None:
-            alt = f"Test example {position:,}"
+            alt = f"Test example {position}"
             drawn = pictures.picture(state, alt) if images else pictures.as_text(state)
             caption = element("figcaption", f"{alt}: {number(found[k])} nats apart")
             shown.append(element("li", element("figure", drawn, caption)))
@@ -336,5 +339,5 @@ def repeat_section(report: Report) -> Section:
         element("pre", python_call(report)),
         element("h3", "In a terminal"),
         element("pre", command_line(report)),
-        table("What was evaluated, and how", ["", ""], about, class_="texts"),
+        table("What was evaluated, and how", ["", ""], about, texts={1}, class_="texts"),
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from meltpoint.report.html.elements import Html, element, escaped, join
 
 WIDTH = 480
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 12, 42
+_RIGHT, _TOP, _BOTTOM = 16, 12, 42
 _MOST_TICKS = 6
 _MINUS = "\N{MINUS SIGN}"
 
@@ -83,9 +83,13 @@ class Chart:
     y: Axis
     height: int = 270
     y_ticks: bool = True
-    left: int = _LEFT
+    left: float = 0.0
     marks: list[Html] = field(default_factory=list)
     legend: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not self.left:  # room for the longest number beside the label
+            self.left = 30 + 7.2 * max(len(self.y.tick_text(tick)) for tick in self.y.ticks())
 
     def px(self, value: float) -> float:
         """Horizontal position of a value."""

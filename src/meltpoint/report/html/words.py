@@ -2,6 +2,7 @@
 
 import math
 
+from meltpoint.report.citation import interval_digits
 from meltpoint.report.html.charts import number
 from meltpoint.report.report import Report
 from meltpoint.statistics.estimate import Estimate
@@ -19,13 +20,18 @@ def subject(report: Report) -> str:
 def answer_text(report: Report) -> str:
     """The interval in one line."""
     low, high = report.between
-    digits = report.gap.digits
+    digits = interval_digits(report)
     sure = f"{100 * report.settings.confidence:.12g}% confidence"
     if math.isfinite(low) and math.isfinite(high):
         return f"{number(low, digits)} to {number(high, digits)} nats per example, {sure}"
     if math.isfinite(high):
         return f"below {number(high, digits)} nats per example, {sure}; no lower end is known"
     return "no interval is known"
+
+
+def with_error(value: float, stderr: float) -> str:
+    """A value with its error, if that is known."""
+    return f"{number(value)} ± {number(stderr)}" if math.isfinite(stderr) else number(value)
 
 
 def estimate_text(estimate: Estimate) -> str:
