@@ -4,6 +4,8 @@ A base is the biases of independent units, layer by layer. Its log Z is `Anneali
 the first sweep of the loop at beta 0; both use these biases and nothing else, so they cannot disagree.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -17,6 +19,7 @@ from meltpoint.annealing.streams import Streams
 from meltpoint.errors import InputError, Progress
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
+from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.records import short_repr
 from meltpoint.units import BERNOULLI, Unit
@@ -88,8 +91,9 @@ def data_rates(train: ArrayLike, model: Model | None = None) -> Base:
     return _base_of_counts("data", on.sum(axis=0, dtype=np.float64), len(on), BERNOULLI)
 
 
+@reports_progress
 def model_rates(
-    model: Model, *, seed: int = 0, threads: int | None = None, progress: Progress | None = None
+    model: Model, *, seed: int = 0, threads: int | None = None, progress: Progress | bool | None = None
 ) -> Base:
     """Visible rates from the model's own Gibbs chains, hidden units uniform: no data needed.
 
@@ -108,6 +112,7 @@ def model_rates(
     >>> model_rates(RBM([[0.0], [0.0]], [2.0, -2.0], [0.0])).biases[0].round(2)
     array([ 2., -2.])
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     undirected = model.undirected
     mrf = undirected.mrf
     run = anneal(

@@ -18,7 +18,7 @@ from meltpoint.cli.inputs import (
     check_output,
     read_test_and_train,
 )
-from meltpoint.cli.screen import echo, echo_err, progress_bar
+from meltpoint.cli.screen import echo, echo_err, echo_parts, progress_bar
 from meltpoint.errors import InputError
 from meltpoint.report.settings import BUDGET_OF_GAP, DEFAULTS
 
@@ -200,9 +200,14 @@ def evaluate(
 
 def _show(stage: "StageSummary") -> None:
     """A line for every stage: the two numbers closing in."""
-    echo_err(
-        f"{stage.steps:>9,} steps   RAISE {stage.conservative:.2f}   AIS {stage.optimistic:.2f}   within ± "
-        f"{stage.half_width:.2f}   effective {stage.ess:,.0f} of {stage.ais_chains:,} chains"
+    echo_parts(
+        (
+            f"{stage.steps:>9,} steps",
+            f"RAISE {stage.conservative:.2f}",
+            f"AIS {stage.optimistic:.2f}",
+            f"within ± {stage.half_width:.2f}",
+            f"effective {stage.ess:,.0f} of {stage.ais_chains:,} chains",
+        )
     )
 
 

@@ -1,5 +1,7 @@
 """Annealed importance sampling of log Z (Neal 2001; paper, section 2.3)."""
 
+from __future__ import annotations
+
 import hashlib
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -18,6 +20,7 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.checks import check_count
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
+from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.records import fields_html
 from meltpoint.statistics.estimate import Estimate
@@ -67,6 +70,7 @@ class AisWeights(NamedTuple):
     interrupted: bool
 
 
+@reports_progress
 def ais_log_z(
     model: Model,
     *,
@@ -76,7 +80,7 @@ def ais_log_z(
     seed: int = 0,
     precision: Precision = "mixed",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> LogZ:
     """Estimate a model's log Z (for a DBN, its top RBM's) by annealing from a base distribution.
 
@@ -107,6 +111,7 @@ def ais_log_z(
     >>> abs(ais_log_z(rbm, steps=100, chains=500).value - 3.4506) < 0.1
     True
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     numbers = np.arange(check_count(chains, "chains", "1,000 chains are usual"))
     betas = as_betas(steps)
     path = annealing_path(model, resolve_base(base, model, seed=seed, threads=threads, progress=progress))

@@ -1,5 +1,7 @@
 """log Z by enumeration: the answer the estimators are checked against, for models with one small side."""
 
+from __future__ import annotations
+
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
@@ -11,6 +13,7 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.models.mrf import MarkovRandomField
+from meltpoint.progress import reports_progress
 
 LARGEST = 30
 """Units on the smaller side. Each one more doubles the time; 784 x 25 takes six seconds of one core."""
@@ -22,7 +25,10 @@ _CALL_WORK = 100_000_000  # factors per kernel call: some hundredths of a second
 _STATES = 1 << 14  # that NumPy enumerates at once
 
 
-def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress | None = None) -> float:
+@reports_progress
+def exact_log_z(
+    model: Model, *, threads: int | None = None, progress: Progress | bool | None = None
+) -> float:
     """The logarithm of a model's normaliser Z (a DBN's is its top RBM's), by adding up all states.
 
     All states of the smaller side, that is: the other side is summed out analytically. A DBM's sides are its
@@ -40,6 +46,7 @@ def exact_log_z(model: Model, *, threads: int | None = None, progress: Progress 
     >>> round(exact_log_z(RBM([[0.0], [0.0]], [0.0, 0.0], [0.0])), 4)  # log 8
     2.0794
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     threads = check_threads(threads)
     progress = progress or _silent
     mrf = model.mrf

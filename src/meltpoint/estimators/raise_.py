@@ -5,6 +5,8 @@ This is not the "reverse AIS" that starts chains at model samples to bound log Z
 examples and bounds log p(v) from below, under the annealing model.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +23,7 @@ from meltpoint.estimators.ais import LogZ, path_digest
 from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.particles import LogProb, check_forward, particle_log_prob
 from meltpoint.models.model import Model
+from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.units.unit import Bits, Floats
 
@@ -38,6 +41,7 @@ class RaiseWeights(NamedTuple):
     interrupted: bool
 
 
+@reports_progress
 def raise_log_prob(
     model: Model,
     x: ArrayLike,
@@ -50,7 +54,7 @@ def raise_log_prob(
     seed: int = 0,
     precision: Precision = "mixed",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> LogProb:
     """Estimate log p(v) of every example from below, under the annealing model with these steps.
 
@@ -86,6 +90,7 @@ def raise_log_prob(
     >>> raise_log_prob(rbm, [[0, 1], [1, 1]], steps=100, chains=2, forward=forward).particles
     51
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     chains = check_count(chains, "chains", "1 is enough with many steps, the paper uses 50")
     states = model.encode(x)
     betas = as_betas(steps)

@@ -1,5 +1,7 @@
 """Samples: of a model by Gibbs chains, and of the annealing model, whose likelihood RAISE bounds."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +19,14 @@ from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.checks import check_count
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
+from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.units.unit import Bits, Floats
 
 _BLOCK_CHAINS = 4096  # of all particles of some samples: memory does not grow with their number
 
 
+@reports_progress
 def sample(
     model: Model,
     n: int,
@@ -31,7 +35,7 @@ def sample(
     moves: int = 100,
     seed: int = 0,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> NDArray[Any]:
     """Visible samples (n, visible unit): n independent chains, annealed from uniform, then `moves` Gibbs sweeps.
 
@@ -54,6 +58,7 @@ def sample(
            [1],
            [1]], dtype=uint8)
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     moves = check_count(moves, "moves", "100 Gibbs moves after annealing are usual")
     n = check_count(n, "n", "ask for at least one sample")
     prepared = prepare_path(annealing_path(model, uniform()), "float32")
@@ -62,6 +67,7 @@ def sample(
     return chains.visible(chains.anneal(schedule, anywhere(prepared.path, n), np.arange(n), progress).state)
 
 
+@reports_progress
 def sample_annealing_model(
     model: Model,
     n: int,
@@ -72,7 +78,7 @@ def sample_annealing_model(
     seed: int = 0,
     precision: Precision = "mixed",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> NDArray[Any]:
     """Independent visible samples (n, visible unit) of p_N, the distribution RAISE gives probabilities for.
 
@@ -99,6 +105,7 @@ def sample_annealing_model(
     array([[1],
            [1]], dtype=uint8)
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     particles = check_count(particles, "particles", "1 is the paper's annealing model")
     n = check_count(n, "n", "ask for at least one sample")
     betas, last = as_betas(steps), np.ones(2)

@@ -1,5 +1,7 @@
 """evaluate(): from a model and a test set to a report. Orchestration, no mathematics."""
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -25,6 +27,7 @@ from meltpoint.evaluation.settings import BaseName, candidate_bases, check_part,
 from meltpoint.files.parameters import to_arrays
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
+from meltpoint.progress import reports_progress
 from meltpoint.report.compose import versions
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
@@ -37,6 +40,7 @@ _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence
 """Settings that change what is made of the weights and how many there are, and not the weights."""
 
 
+@reports_progress
 def evaluate(
     model: Model,
     test: ArrayLike,
@@ -61,7 +65,7 @@ def evaluate(
     part: int = 0,
     executor: Executor | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     watch: Watch | None = None,
     names: Mapping[str, str] | None = None,
 ) -> Report:
@@ -126,6 +130,7 @@ def evaluate(
     >>> print(f"{report.conservative.value:.4f}")  # log 1/8
     -2.0794
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     clock = Clock()
     bits = _check_model(model).encode(test, "test")
     known = None if train is None else model.decode(model.encode(train, "train"))

@@ -1,5 +1,7 @@
 """Training of restricted Boltzmann machines, alone and as greedy stacks."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -9,6 +11,7 @@ from numpy.typing import ArrayLike
 from meltpoint.errors import Progress
 from meltpoint.models import Model
 from meltpoint.models.rbm import RBM
+from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.training.loop import Recognition, Stage, TrainingRun, check_examples, train_stage, training_run
 from meltpoint.training.monitor import Epoch, report_epochs
@@ -27,6 +30,7 @@ _START, _RATES = 3, 4  # keys of random streams
 _RATES_EXAMPLES = 10_000
 
 
+@reports_progress
 def train_rbm(
     data: ArrayLike,
     hidden: int = RBM_HIDDEN,
@@ -44,7 +48,7 @@ def train_rbm(
     chains: int | None = RBM_DEFAULTS.chains,
     seed: int = SEED,
     validation: ArrayLike | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> RBM:
@@ -99,6 +103,7 @@ def train_rbm(
     RBM 4-2
 
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     settings = TrainingSettings(
         method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred, chains
     )
