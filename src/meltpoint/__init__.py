@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from meltpoint.estimators.sampling import sample, sample_annealing_model
     from meltpoint.evaluation.evaluate import evaluate
     from meltpoint.evaluation.stored import merge_runs, read_run
+    from meltpoint.evaluation.sweep import sweep
     from meltpoint.files.models import load, save
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
@@ -56,6 +57,7 @@ _HOMES = {
     "evaluate": "evaluation.evaluate",
     "merge_runs": "evaluation.stored",
     "read_run": "evaluation.stored",
+    "sweep": "evaluation.sweep",
     "load": "files.models",
     "save": "files.models",
     "DBM": "models.dbm",
@@ -97,6 +99,7 @@ __all__ = [
     "sample",
     "sample_annealing_model",
     "save",
+    "sweep",
     "train_dbm",
     "train_dbn",
     "train_rbm",

@@ -8,7 +8,6 @@ import typer
 from meltpoint.cli.ending import report_errors
 from meltpoint.cli.inputs import SEED_HELP
 from meltpoint.cli.screen import echo, echo_err, progress_bar
-from meltpoint.errors import Progress
 
 _HIDDEN = 20
 _EPOCHS = 100
@@ -41,24 +40,19 @@ def demo(
             echo_err(
                 f"Evaluating it on {len(digits.test)} others, with {_STEPS[0]} to {_STEPS[-1]:,} steps …"
             )
-            reports = []
-            for steps in _STEPS:
-                report = mp.evaluate(
-                    model,
-                    digits.test,
-                    digits.train,
-                    steps=steps,
-                    schedule="linear",
-                    chains=5,
-                    examples=len(digits.test),
-                    ais_chains=1000,
-                    seed=seed,
-                    progress=_part(progress, steps),
-                    names={"model": str(model_file), "test": "digits", "train": "digits"},
-                )
-                if report.interrupted:
-                    raise KeyboardInterrupt
-                reports.append(report)
+            reports = mp.sweep(
+                model,
+                digits.test,
+                digits.train,
+                steps=_STEPS,
+                schedule="linear",
+                chains=5,
+                examples=len(digits.test),
+                ais_chains=1000,
+                seed=seed,
+                progress=progress,
+                names={"model": str(model_file), "test": "digits", "train": "digits"},
+            )
         save_figure(plot_closing_in(reports), figure_file)
         reports[-1].to_html(page_file)
         echo_err("")
@@ -67,16 +61,3 @@ def demo(
         echo_err(f"Both estimates closing in on the exact value: {figure_file}")
         echo_err(f"The whole report, to be opened in a browser: {page_file.resolve().as_uri()}")
         echo_err(f"Next: meltpoint evaluate {model_file} digits")
-
-
-def _part(progress: Progress, steps: int) -> Progress:
-    """Progress of one of the evaluations as progress of all of them, whose cost is their steps."""
-    before, all_steps = sum(s for s in _STEPS if s < steps), sum(_STEPS)
-
-    def pass_on(task: str, done: float, total: float) -> None:
-        if task == "AIS and RAISE":
-            progress("evaluating", before + steps * done / total, all_steps)
-        elif task.startswith("preparing"):
-            progress(task, done, total)
-
-    return pass_on

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ from meltpoint.statistics.estimate import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from meltpoint.report.plots import PlotKind
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,11 +106,22 @@ class Report:
         per = self.per_example
         return per.log_f - self.log_z.value - per.log_prob
 
-    def plot(self) -> Figure:
-        """A figure of the estimates per example and the spread of the log weights; save it with savefig."""
-        from meltpoint.report.figures import plot_report
+    def plot(self, kind: PlotKind = "overview", *, sweep: Sequence[Report] = ()) -> Figure:
+        """A figure, which a notebook shows by itself; save it with savefig.
 
-        return plot_report(self)
+        Parameters
+        ----------
+        kind
+            "overview": estimates per example and the spread of the log weights. "bracket": both sides closing in, over
+            a sweep or over stages, or the interval of a single stage. "differences": AIS minus RAISE per example.
+            "weights": their spread and their tail. "evidence": log Z from every start. "friction": along the path, and
+            the schedule. "samples": of the model, beside data.
+        sweep
+            For the bracket: reports of the same model with other numbers of steps, as `mp.sweep` gives.
+        """
+        from meltpoint.report.plots import plot
+
+        return plot(self, kind, sweep)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, strings and lists: JSON."""
