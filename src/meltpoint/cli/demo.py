@@ -7,7 +7,7 @@ import typer
 
 from meltpoint.cli.ending import report_errors
 from meltpoint.cli.inputs import SEED_HELP
-from meltpoint.cli.screen import echo, echo_err, progress_bar
+from meltpoint.cli.screen import echo_err, echo_report, progress_bar
 
 _HIDDEN = 20
 _EPOCHS = 100
@@ -56,7 +56,7 @@ def demo(
         save_figure(plot_closing_in(reports), figure_file)
         reports[-1].to_html(page_file)
         echo_err("")
-        echo(reports[-1])
+        echo_report(reports[-1])
         echo_err("")
         echo_err(f"Both estimates closing in on the exact value: {figure_file}")
         echo_err(f"The whole report, to be opened in a browser: {page_file.resolve().as_uri()}")

@@ -18,7 +18,7 @@ from meltpoint.cli.inputs import (
     check_output,
     read_test_and_train,
 )
-from meltpoint.cli.screen import echo, echo_err, echo_parts, progress_bar
+from meltpoint.cli.screen import echo, echo_err, echo_parts, echo_report, progress_bar
 from meltpoint.errors import InputError
 from meltpoint.report.settings import BUDGET_OF_GAP, DEFAULTS
 
@@ -178,7 +178,7 @@ def evaluate(
 
             echo(dumps(report.to_dict(), indent=2, allow_nan=False))
         else:
-            echo(report)
+            echo_report(report)
         if plot is not None:
             save_figure(report.plot(), plot)
             echo_err(f"figure: {plot}")

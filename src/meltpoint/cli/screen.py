@@ -1,5 +1,6 @@
 """What a person sees: results on stdout, progress with remaining time and talk on stderr."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +15,9 @@ from meltpoint.progress import Lines, terminal_bars
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from meltpoint.report.report import Report
+
+_WIDTH, _NARROWEST = 79, 60
 _APART = "   "
 _INDENT = 8
 _terminal: "list[Console]" = []  # the terminal that shows a bar now, if any
@@ -38,6 +42,14 @@ def _write(text: str) -> None:
     while left:
         left = left[sys.stdout.buffer.write(left) :]
     sys.stdout.buffer.flush()
+
+
+def echo_report(report: "Report") -> None:
+    """Write a report to stdout as text, no wider than the terminal if that is one."""
+    from meltpoint.report.text import render
+
+    columns = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else _WIDTH
+    echo(render(report, min(_WIDTH, max(_NARROWEST, columns))))
 
 
 def echo_err(text: str) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.evidence import Starts
+from meltpoint.evaluation.description import shown_of
 from meltpoint.evaluation.evidence import gather_evidence, recall_evidence
 from meltpoint.evaluation.execute import Execution, StageResult, recall_weights, run_stage
 from meltpoint.evaluation.plan import Measured, first_size, measure, next_size
@@ -37,7 +38,6 @@ from meltpoint.report.compose import compose, optimistic_of
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Interrupted, Report
 from meltpoint.report.settings import Settings
-from meltpoint.report.shown import choose_shown
 from meltpoint.report.stages import StageSummary, alpha_of
 from meltpoint.report.verdict import judge_target
 from meltpoint.runs.store import Store
@@ -238,10 +238,7 @@ def report_of(
         starts.evidence(log_z.log_weights) if starts else None,
     )
     states = stage.examples[weights.examples]
-    shown = choose_shown(
-        stage.model.units[0].name, report.per_example.positions, states, report.per_example_differences
-    )
-    return replace(report, friction=origin.friction, shown=shown)
+    return replace(report, friction=origin.friction, shown=shown_of(report, stage.model, states))
 
 
 def half_width_of(report: Report) -> float:

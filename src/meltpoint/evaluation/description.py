@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from meltpoint.errors import Progress
 from meltpoint.estimators.sampling import sample
 from meltpoint.models import Model
-from meltpoint.report.shown import sample_count
+from meltpoint.models.checks import Bits
+from meltpoint.report.report import Report
+from meltpoint.report.shown import ShownStates, choose_shown, sample_count
 from meltpoint.runs.chunks import Layout
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store, get_or_compute
@@ -19,6 +21,12 @@ NAMES, SAMPLES = "names", "samples"
 
 _NAMES_LAYOUT: Layout = {"keys": (("name",), "U"), "names": (("name",), "U")}
 _STEPS = 500  # whatever the evaluation had: those of a run do not change when it goes on
+
+
+def shown_of(report: Report, model: Model, states: Bits) -> ShownStates | None:
+    """States (example, visible unit) to look at, of those that RAISE was run for; None of very large ones."""
+    differences = report.per_example_differences
+    return choose_shown(model.units[0].name, report.per_example.positions, states, differences)
 
 
 def samples_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -32,9 +33,12 @@ from meltpoint.report.compose import versions
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
 from meltpoint.report.settings import DEFAULTS, Settings
+from meltpoint.report.stages import StageSummary
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import Specification
 from meltpoint.runs.store import NullStore, RunFolder, Store, open_run
+
+_log = logging.getLogger("meltpoint")
 
 _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence")
 """Settings that change what is made of the weights and how many there are, and not the weights."""
@@ -169,6 +173,7 @@ def evaluate(
             model, known, base=origin, seed=settings.seed, threads=threads, progress=progress
         )
 
+    _log.info("evaluating %r on %d test examples, seed %d", model, len(bits), settings.seed)
     fingerprints = _fingerprints(model, bits, known, own_base, betas)
     with _open_store(run, model, bits, fingerprints, settings, part) as store:
         log_f = log_f_of(model, bits, settings.seed, store, progress)
@@ -185,15 +190,21 @@ def evaluate(
                 for name in other_bases(origin.base.name, known is not None)
             ]
 
+        def tell(stage: StageSummary) -> None:
+            _log.info("stage: %s", stage)
+            if watch:
+                watch(stage)
+
         context = Context(model, bits, origin, settings, log_f, exact_log_z, part, others)
         execution = Execution(threads, progress, executor, store)
         if settings.budget is None:
             report = run_once(context, betas, execution, clock)
         else:
-            report = close_gap(context, execution, clock, watch)
+            report = close_gap(context, execution, clock, tell)
         report = _with_description(report, context, fingerprints, names, execution)
         if isinstance(store, RunFolder) and not report.interrupted:
             store.finish(report.to_dict())
+        _log.info("%r in %.1f s: %s", report, report.seconds["total"], report.verdict)
         return report
 
 

@@ -127,10 +127,12 @@ def plot_spread(report: Report, axes: Axes) -> None:
     axes.set_ylabel("density")
     axes.set_title("Spread of the log weights")
     ais, per = report.ais_log_weights, report.per_example.log_weights
-    spreads: list[tuple[str, dict[str, Any], str, NDArray[np.floating]]] = [
-        ("AIS", OPTIMISTIC, "", ais - ais.mean()),
-        ("RAISE, within examples", CONSERVATIVE, "////", (per - per.mean(axis=1, keepdims=True)).ravel()),
-    ]
+    spreads: list[tuple[str, dict[str, Any], str, NDArray[np.floating]]] = []
+    if ais.size:
+        spreads.append(("AIS", OPTIMISTIC, "", ais - ais.mean()))
+    if per.size:
+        within = (per - per.mean(axis=1, keepdims=True)).ravel()
+        spreads.append(("RAISE, within examples", CONSERVATIVE, "////", within))
     # A single chain, or weights that are all equal, have no spread to show.
     spreads = [spread for spread in spreads if np.ptp(spread[-1]) > 0]
     if not spreads:

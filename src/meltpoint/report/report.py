@@ -25,6 +25,7 @@ from meltpoint.statistics.estimate import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from xarray import DataTree  # pyright: ignore[reportMissingImports]
 
     from meltpoint.report.plots import PlotKind
 
@@ -177,6 +178,17 @@ class Report:
 
         with atomic_write(path) as file:
             file.write(json.dumps(self.to_dict(), indent=2, allow_nan=False).encode() + b"\n")
+
+    def to_arviz(self) -> DataTree:
+        """The weights and the examples as ArviZ's DataTree; needs `pip install 'meltpoint[arviz]'`.
+
+        Group `log_likelihood` has RAISE's `log_prob` (chain, draw, example) with one draw, `sample_stats` its
+        `log_weight` and `log_reverse_weight` with a draw for each of its chains, and `constant_data` AIS's
+        `ais_log_weight` (ais_chain) and `log_f` (example).
+        """
+        from meltpoint.report.arviz import to_arviz
+
+        return to_arviz(self)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Report:
