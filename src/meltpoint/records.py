@@ -28,13 +28,13 @@ def fields_html(fields: Mapping[str, str]) -> str:
     """A small table for a notebook.
 
     >>> fields_html({"log Z": "451.28 < 452"})
-    '<table><tbody><tr><th scope="row" style="text-align: left">log Z</th><td>451.28 &lt; 452</td></tr></tbody></table>'
+    "<table style='color: inherit'><tbody><tr><th scope='row'>log Z</th><td>451.28 &lt; 452</td></tr></tbody></table>"
     """
     rows = (
-        f'<tr><th scope="row" style="text-align: left">{html.escape(name)}</th><td>{html.escape(value)}</td></tr>'
+        f"<tr><th scope='row'>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
         for name, value in fields.items()
     )
-    return f"<table><tbody>{''.join(rows)}</tbody></table>"
+    return f"<table style='color: inherit'><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _short(value: Any) -> str:  # noqa: ANN401

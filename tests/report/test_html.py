@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import meltpoint as mp
 from meltpoint.errors import InputError
@@ -15,8 +17,9 @@ from meltpoint.report.html.svg import Axis
 from meltpoint.report.report import PerExample, Report
 from meltpoint.report.shown import ShownStates, choose_shown
 from meltpoint.report.stages import StageSummary
+from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
-from report.made import made
+from report.made import EVIDENCE, made
 
 HOSTILE = "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'>\"'>${style}\x1b[2J\u202e"
 VOID = {"meta", "img", "br"}
@@ -243,3 +246,66 @@ def test_no_result_prints_its_weights():
         assert len(repr(shown)) < 1000
     long = replace(report.evidence.findings[0], log_weights=tuple(np.arange(1000.0).tolist()))
     assert len(repr(long)) < 300
+
+
+numbers = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True), st.sampled_from([0.0, -0.0, 1e-300, 1e300, -1e300])
+)
+
+
+@settings(max_examples=60)
+@given(numbers, numbers.map(abs), numbers, st.integers(1, 3))
+def test_any_report_is_a_page_without_nan(value, stderr, other, chains):
+    estimate = Estimate(value, stderr, "exact", "")
+    per = PerExample(
+        np.arange(2),
+        np.array([value, other]),
+        np.array([stderr, 0]),
+        np.array([other, 0]),
+        *np.full((2, 2, chains), value),
+    )
+    finding = replace(EVIDENCE.findings[0], log_z=other, log_z_stderr=stderr)
+    report = made(
+        exact=estimate,
+        gap=Estimate(other, stderr, "difference", ""),
+        optimistic=estimate,
+        ess=stderr,
+        pareto_k=value,
+        between=(value, other),
+        upper_bound=other,
+        evidence=replace(EVIDENCE, findings=(finding,)),
+        stages=(StageSummary(1, 2, 3, 4, 5, value, other, value, stderr, other),) * 2,
+        per_example=per,
+        ais_log_weights=np.array([value, other]),
+        budget=1.0,
+        certificate=Certificate(value, 0.99, "mean log p_N"),
+        log_z_certificate=Certificate(other, 0.99, "log Z"),
+        seconds={},
+    )
+    page = report.to_html()
+    outline = Outline(page)
+    drawn = [
+        text
+        for name, text in outline.attributes
+        if name in ("x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "points", "height", "width")
+    ]
+    assert not any("nan" in text or "inf" in text for text in drawn)
+    report._repr_html_()
+
+
+def test_the_page_stays_small_whatever_the_report():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    weights = rng.normal(-90, 1, (n, 10))
+    per = PerExample(np.arange(n), rng.normal(size=n), np.ones(n), rng.normal(size=n), weights, -weights)
+    states = rng.integers(0, 2, (n, 3600)).astype(np.uint8)
+    shown = choose_shown("bernoulli", per.positions, states, per.log_f - per.log_prob)
+    long = "x" * 1_000_000
+    report = made(
+        per_example=per,
+        ais_log_weights=rng.normal(size=n),
+        shown=replace(shown, samples=states[:4]),
+        names={"model": long, "test": long, "train": long},
+        model=long,
+    )
+    assert len(report.to_html()) < 2_000_000

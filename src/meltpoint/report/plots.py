@@ -61,15 +61,17 @@ def plot_bracket(report: Report, sweep: Sequence[Report] = ()) -> Figure:
 
 
 def _plot_stages(report: Report) -> Figure:
-    stages = sorted(report.stages, key=lambda stage: stage.chain_steps)
-    work = [stage.chain_steps for stage in stages]
+    stages = report.stages
+    numbers = list(range(1, len(stages) + 1))
     with panels(1, width=5.0, height=3.2) as (figure, (axes,)):
-        axes.plot(work, [s.optimistic for s in stages], **OPTIMISTIC, lw=1.4, label="AIS, optimistic")
-        axes.plot(work, [s.conservative for s in stages], **CONSERVATIVE, lw=1.4, label="RAISE, conservative")
+        axes.plot(numbers, [s.optimistic for s in stages], **OPTIMISTIC, lw=1.4, label="AIS, optimistic")
+        axes.plot(
+            numbers, [s.conservative for s in stages], **CONSERVATIVE, lw=1.4, label="RAISE, conservative"
+        )
         if report.exact:
             axes.axhline(report.exact.value, **EXACT, lw=1.4, label="exact")
-        axes.set_xscale("log")
-        axes.set_xlabel("chain-steps of the stage")
+        axes.set_xticks(numbers, [f"{k}\n{s.steps:,} steps" for k, s in enumerate(stages, 1)])
+        axes.set_xlabel("stage")
         axes.set_ylabel("mean test log-probability, nats")
         axes.set_title(f"{report.model}: the two sides, stage by stage")
         axes.legend(loc="best")

@@ -68,20 +68,20 @@ def interval_chart(report: Report, name: str = "interval") -> Html:
 
 
 def stages_chart(report: Report) -> Html:
-    """Both sides over what the stages cost."""
-    stages = sorted(report.stages, key=lambda stage: stage.chain_steps)
-    steps = [float(stage.chain_steps) for stage in stages]
+    """Both sides, stage by stage."""
+    stages = report.stages
+    numbers = [float(k + 1) for k in range(len(stages))]
     low, high = [s.conservative for s in stages], [s.optimistic for s in stages]
     exact = [report.exact.value] if report.exact else []
     chart = Chart(
-        Axis.around(steps, "chain-steps of the stage", log=True),
+        Axis(0.6, len(stages) + 0.4, "stage", whole=True),
         Axis.around([*low, *high, *exact], "nats per example"),
     )
     for value in exact:
         chart.segment((chart.x.low, value), (chart.x.high, value), "line dashed exact")
     for values, class_, shape in ((high, "optimistic", "triangle"), (low, "conservative", "circle")):
-        chart.line(steps, values, class_ + (" dashed" if class_ == "optimistic" else ""))
-        for x, y in zip(steps, values, strict=True):
+        chart.line(numbers, values, class_ + (" dashed" if class_ == "optimistic" else ""))
+        for x, y in zip(numbers, values, strict=True):
             chart.point(x, y, class_, shape)
     chart.legend = [("optimistic", "AIS (triangles)"), ("conservative", "RAISE (circles)")]
     if exact:

@@ -17,54 +17,41 @@ _MINUS = "\N{MINUS SIGN}"
 
 @dataclass
 class Axis:
-    """Values from `low` to `high` on a linear or logarithmic scale, with a label."""
+    """Values from `low` to `high`, with a label; `whole` if only whole numbers mean something."""
 
     low: float
     high: float
     label: str
-    log: bool = False
+    whole: bool = False
 
     @classmethod
-    def around(cls, values: Sequence[float] | NDArray[np.floating], label: str, log: bool = False) -> "Axis":
+    def around(cls, values: Sequence[float] | NDArray[np.floating], label: str) -> "Axis":
         """An axis with room around the finite ones of these values."""
         finite = np.asarray(values, np.float64).ravel()
         finite = finite[np.isfinite(finite)]
         low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-        if log:
-            low, high = math.log10(low), math.log10(high)
         room = 0.06 * (high - low) if high > low else max(0.5, 0.01 * abs(low))
-        low, high = low - room, high + room
-        return cls(10**low, 10**high, label, log) if log else cls(low, high, label)
+        return cls(low - room, high + room, label)
+
+    @property
+    def step(self) -> float:
+        """The distance of ticks, a round number."""
+        step = _round_step((self.high - self.low) / (_MOST_TICKS - 1))
+        return max(1.0, step) if self.whole else step
 
     def share(self, value: float) -> float:
         """Where a value lies, from 0 to 1; what is outside lies at the edge."""
-        low, high, x = (
-            (math.log10(self.low), math.log10(self.high), math.log10(value))
-            if self.log
-            else (self.low, self.high, value)
-        )
-        return min(1.0, max(0.0, (x - low) / (high - low)))
+        return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
     def ticks(self) -> list[float]:
         """Round numbers on the axis."""
-        if self.log:
-            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-            powers = [10.0**k for k in range(first, last + 1)]
-            if len(powers) >= 3:
-                return powers[:: math.ceil(len(powers) / _MOST_TICKS)]
-            candidates = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 3, 5)]
-            return [x for x in candidates if self.low <= x <= self.high]
-        step = _round_step((self.high - self.low) / (_MOST_TICKS - 1))
-        first = math.ceil(self.low / step - 1e-9)
-        return [step * k for k in range(first, math.floor(self.high / step + 1e-9) + 1)]
+        first = math.ceil(self.low / self.step - 1e-9)
+        return [self.step * k for k in range(first, math.floor(self.high / self.step + 1e-9) + 1)]
 
     def tick_text(self, value: float) -> str:
         """A tick's number, with the decimals that its neighbours need."""
-        if self.log:
-            return f"{value:,.0f}" if value >= 1 else f"{value:g}"
-        step = _round_step((self.high - self.low) / (_MOST_TICKS - 1))
-        digits = max(0, -math.floor(math.log10(step) + 1e-9))
-        if step < 1 and round(step, digits) != round(step, 12):
+        digits = max(0, -math.floor(math.log10(self.step) + 1e-9))
+        if self.step < 1 and round(self.step, digits) != round(self.step, 12):
             digits += 1
         text = f"{abs(value):,.{digits}f}" if abs(value) < 1e7 else f"{abs(value):.3g}"
         return _MINUS + text if value < 0 and float(text.replace(",", "")) != 0 else text
