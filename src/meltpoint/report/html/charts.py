@@ -6,7 +6,7 @@ import numpy as np
 
 from meltpoint.estimators.evidence import MODES
 from meltpoint.report.html.elements import Html
-from meltpoint.report.html.svg import Axis, Chart
+from meltpoint.report.html.svg import Axis, Chart, differ, drawable
 from meltpoint.report.report import Report
 from meltpoint.statistics.estimate import Estimate, decimals
 from meltpoint.units.unit import Floats
@@ -22,6 +22,11 @@ def number(value: float, digits: int = 2) -> str:
     return decimals(round(value, digits) + 0.0, digits).replace("-", "\N{MINUS SIGN}")
 
 
+def _margin(stderr: float) -> float:
+    """Two standard errors, nothing where they are not known."""
+    return _SIGMAS * stderr if drawable(stderr) else 0.0
+
+
 def interval_chart(report: Report, name: str = "interval") -> Html:
     """Conservative, optimistic and exact value with errors, above the interval for the model's own value."""
     rows: list[tuple[str, str, Estimate]] = [("RAISE", "conservative", report.conservative)]
@@ -29,26 +34,24 @@ def interval_chart(report: Report, name: str = "interval") -> Html:
         rows.append(("exact", "exact", report.exact))
     rows.append(("AIS", "optimistic", report.optimistic))
     low, high = report.between
-    ends = [end for end in report.between if math.isfinite(end)]
-    upper = (
-        report.upper_bound if report.upper_bound is not None and math.isfinite(report.upper_bound) else None
-    )
+    ends = [end for end in report.between if drawable(end)]
+    upper = report.upper_bound if report.upper_bound is not None and drawable(report.upper_bound) else None
     values = [*ends, *([] if upper is None else [upper])]
     for _, _, estimate in rows:
-        margin = _SIGMAS * estimate.stderr if math.isfinite(estimate.stderr) else 0.0
+        margin = _margin(estimate.stderr)
         values += [estimate.value - margin, estimate.value + margin]
     x = Axis.around(values, "mean log-probability, nats per example")
     count = len(rows) + 1 + (upper is not None)
     chart = Chart(x, Axis(0, count, ""), height=54 + _ROW * count, y_ticks=False, left=92)
     level = count - 0.5
     for label, class_, estimate in rows:
-        error = _SIGMAS * estimate.stderr if math.isfinite(estimate.stderr) else 0.0
+        error = _margin(estimate.stderr)
         chart.segment((estimate.value - error, level), (estimate.value + error, level), f"error {class_}")
         shape = "triangle" if class_ == "optimistic" else "circle"
         chart.point(estimate.value, level, class_, shape, 5)
         chart.text(chart.left - 8, chart.py(level) + 4, label, "end")
         level -= 1
-    left, right = (low if math.isfinite(low) else x.low), (high if math.isfinite(high) else x.high)
+    left, right = (low if drawable(low) else x.low), (high if drawable(high) else x.high)
     chart.segment((left, level), (right, level), "thick exact")
     for end in ends:
         chart.segment((end, level - 0.28), (end, level + 0.28), "error exact")
@@ -105,9 +108,9 @@ def evidence_chart(report: Report) -> Html | None:
             "conservative",
         )
         for finding in report.evidence.findings
-        if math.isfinite(finding.log_z)
+        if drawable(finding.log_z)
     ]
-    errors = [_SIGMAS * error if math.isfinite(error) else 0.0 for _, _, error, _ in rows]
+    errors = [_margin(error) for _, _, error, _ in rows]
     ends = [
         value + sign * error for (_, value, _, _), error in zip(rows, errors, strict=True) for sign in (-1, 1)
     ]
@@ -131,12 +134,12 @@ def weights_chart(report: Report) -> Html | None:
     """Spread of the log weights of AIS, and of RAISE within examples."""
     ais, per = report.ais_log_weights, report.per_example.log_weights
     spreads: list[tuple[str, str, Floats]] = []
-    if len(ais) > 1:
+    if len(ais) > 1 and drawable(ais).all():
         spreads.append(("optimistic", "AIS", ais - ais.mean()))
-    if per.size and per.shape[1] > 1:
+    if per.size and per.shape[1] > 1 and drawable(per).all():
         within = (per - per.mean(axis=1, keepdims=True)).ravel()
         spreads.append(("conservative", "RAISE, within examples", within))
-    spreads = [s for s in spreads if np.isfinite(s[2]).all() and np.ptp(s[2]) > 0]
+    spreads = [s for s in spreads if differ(float(s[2].min()), float(s[2].max()))]
     if not spreads:
         return None
     edges = np.histogram_bin_edges(np.concatenate([values for _, _, values in spreads]), bins=36)
@@ -158,7 +161,7 @@ def weights_chart(report: Report) -> Html | None:
 def tail_chart(report: Report) -> Html | None:
     """Which share of the estimate of Z the heaviest AIS chains carry."""
     ais = report.ais_log_weights
-    if len(ais) < 2 or not np.isfinite(ais.max()):
+    if len(ais) < 2 or not drawable(ais.max()):
         return None
     ordered = np.sort(np.exp(ais - ais.max()))[::-1]
     shares = np.concatenate([[0.0], np.cumsum(ordered) / ordered.sum()])
@@ -180,7 +183,7 @@ def examples_chart(report: Report) -> Html | None:
     """RAISE against AIS, example by example."""
     per = report.per_example
     optimistic = per.log_f - report.log_z.value
-    finite = np.isfinite(optimistic) & np.isfinite(per.log_prob)
+    finite = drawable(optimistic) & drawable(per.log_prob)
     if not finite.any():
         return None
     both = np.concatenate([optimistic[finite], per.log_prob[finite]])
@@ -203,15 +206,15 @@ def examples_chart(report: Report) -> Html | None:
 
 
 def differences(report: Report) -> Floats:
-    """Finite differences (example,) between AIS and RAISE."""
+    """Differences (example,) between AIS and RAISE that can be drawn."""
     found = report.per_example_differences
-    return found[np.isfinite(found)]
+    return found[drawable(found)]
 
 
 def differences_chart(report: Report) -> Html | None:
     """Histogram of the differences between AIS and RAISE."""
     found = differences(report)
-    if len(found) < 3 or np.ptp(found) <= 0:
+    if len(found) < 3 or not differ(float(found.min()), float(found.max())):
         return None
     counts, edges = np.histogram(found, bins=min(30, max(5, math.isqrt(len(found)) * 2)))
     chart = Chart(
@@ -233,7 +236,7 @@ def differences_chart(report: Report) -> Html | None:
 def friction_chart(report: Report) -> Html | None:
     """Friction along the path."""
     friction = report.friction
-    if friction is None or not np.isfinite(friction.friction).all():
+    if friction is None or not drawable(friction.friction).all():
         return None
     root = np.sqrt(np.maximum(friction.friction, 0.0))
     chart = Chart(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from meltpoint.records import fields_html
 from meltpoint.report.html.charts import interval_chart
 from meltpoint.report.html.elements import Html, element
-from meltpoint.report.html.words import answer_text, estimate_text, subject
+from meltpoint.report.html.words import answer_text, estimate_text, subject, with_short_texts
 
 if TYPE_CHECKING:
     from meltpoint.report.report import Report
@@ -32,6 +32,7 @@ _STYLE = """
 
 def report_html(report: Report) -> str:
     """The verdict, the interval as a picture, and where to find more."""
+    report = with_short_texts(report)
     rows = {f"conservative (RAISE, N = {report.particles:,})": estimate_text(report.conservative)}
     if report.exact:
         rows["exact"] = estimate_text(report.exact)

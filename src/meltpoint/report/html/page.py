@@ -15,7 +15,7 @@ from meltpoint.report.html.sections import (
     stages_section,
     weights_section,
 )
-from meltpoint.report.html.words import answer_text, subject
+from meltpoint.report.html.words import answer_text, subject, with_short_texts
 from meltpoint.report.report import Report
 from meltpoint.version import __version__
 
@@ -34,6 +34,7 @@ _SECTIONS = (
 
 def render_page(report: Report) -> str:
     """The report as a page. What a report lacks, such as stages, is left out."""
+    report = with_short_texts(report)
     made = [section for make in _SECTIONS if (section := make(report)) is not None]
     folder = files("meltpoint.report.html")
     template = Template((folder / "template.html").read_text("utf-8"))

@@ -5,14 +5,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.report.html.elements import Html, element, escaped, join
 
 WIDTH = 480
 _RIGHT, _TOP, _BOTTOM = 16, 12, 42
 _MOST_TICKS = 6
+_LARGEST = 1e12
+_ROUNDING = 1e-9
 _MINUS = "\N{MINUS SIGN}"
+
+
+def drawable(values: ArrayLike) -> NDArray[np.bool_]:
+    """Which values can be drawn: those that are numbers, and not so large that nothing else would be seen."""
+    return np.abs(np.asarray(values, np.float64)) < _LARGEST  # NaN is not
+
+
+def differ(low: float, high: float) -> bool:
+    """Whether two ends are farther apart than rounding."""
+    return high - low > _ROUNDING * max(1.0, abs(low), abs(high))
 
 
 @dataclass
@@ -28,9 +40,9 @@ class Axis:
     def around(cls, values: Sequence[float] | NDArray[np.floating], label: str) -> "Axis":
         """An axis with room around the finite ones of these values."""
         finite = np.asarray(values, np.float64).ravel()
-        finite = finite[np.isfinite(finite)]
+        finite = finite[drawable(finite)]
         low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-        room = 0.06 * (high - low) if high > low else max(0.5, 0.01 * abs(low))
+        room = 0.06 * (high - low) if differ(low, high) else max(0.5, 0.01 * abs(low))
         return cls(low - room, high + room, label)
 
     @property
@@ -89,12 +101,14 @@ class Chart:
     def line(self, xs: Sequence[float], ys: Sequence[float], class_: str) -> None:
         """A line through points; those that are not finite are left out."""
         points = " ".join(
-            f"{self.px(x)},{self.py(y)}" for x, y in zip(xs, ys, strict=True) if np.isfinite([x, y]).all()
+            f"{self.px(x)},{self.py(y)}" for x, y in zip(xs, ys, strict=True) if drawable([x, y]).all()
         )
         self.marks.append(element("polyline", points=points, class_=f"line {class_}"))
 
     def segment(self, start: tuple[float, float], end: tuple[float, float], class_: str) -> None:
-        """A straight line between two points."""
+        """A straight line between two points; what lies outside the axes ends at the edge."""
+        if np.isnan([start, end]).any():
+            return
         self.marks.append(
             element(
                 "line",
@@ -108,7 +122,7 @@ class Chart:
 
     def point(self, x: float, y: float, class_: str, shape: str = "circle", size: float = 4.0) -> None:
         """A mark: a circle, or a triangle, so that colour is not alone in telling two kinds apart."""
-        if not np.isfinite([x, y]).all():
+        if not drawable([x, y]).all():
             return
         self.marks.append(_mark(self.px(x), self.py(y), class_, shape, size))
 

@@ -1,11 +1,31 @@
 """Short texts that several parts of the page share."""
 
 import math
+from dataclasses import replace
 
+from meltpoint.errors import shortened
 from meltpoint.report.citation import interval_digits
 from meltpoint.report.html.charts import number
 from meltpoint.report.report import Report
 from meltpoint.statistics.estimate import Estimate
+
+_LONGEST, _MOST = 300, 20
+
+
+def with_short_texts(report: Report) -> Report:
+    """The report with texts from outside cut to a length that a page has room for."""
+
+    def short(texts: dict[str, str]) -> dict[str, str]:
+        items = list(texts.items())[:_MOST]
+        return {shortened(name, _LONGEST): shortened(text, _LONGEST) for name, text in items}
+
+    return replace(
+        report,
+        model=shortened(report.model, _LONGEST),
+        names=short(report.names),
+        versions=short(report.versions),
+        fingerprints=short(report.fingerprints),
+    )
 
 
 def subject(report: Report) -> str:
