@@ -48,7 +48,7 @@ def echo_report(report: "Report") -> None:
     """Write a report to stdout as text, no wider than the terminal if that is one."""
     from meltpoint.report.text import render
 
-    columns = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else _WIDTH
+    columns = (os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0) or _WIDTH
     echo(render(report, min(_WIDTH, max(_NARROWEST, columns))))
 
 

@@ -52,7 +52,8 @@ def interval_chart(report: Report, name: str = "interval") -> Html:
         chart.text(chart.left - 8, chart.py(level) + 4, label, "end")
         level -= 1
     left, right = (low if drawable(low) else x.low), (high if drawable(high) else x.high)
-    chart.segment((left, level), (right, level), "thick exact")
+    if math.isfinite(high):
+        chart.segment((left, level), (right, level), "thick exact")
     for end in ends:
         chart.segment((end, level - 0.28), (end, level + 0.28), "error exact")
     chart.text(chart.left - 8, chart.py(level) + 4, "between", "end")

@@ -67,7 +67,11 @@ def answer_section(report: Report) -> Section:
         else "provided that the chains missed no mode: other starts were not asked"
     )
     sure = f"{100 * s.confidence:.12g}%"
-    claims = [f"The interval holds the model's mean log-probability with {sure} confidence, {condition}."]
+    claims: list[str] = []
+    if any(map(math.isfinite, report.between)):
+        claims.append(
+            f"The interval holds the model's mean log-probability with {sure} confidence, {condition}."
+        )
     if report.upper_bound is not None and math.isfinite(report.upper_bound):
         bound = math.ceil(100 * report.upper_bound) / 100
         claims.append(
@@ -188,7 +192,7 @@ def weights_section(report: Report) -> Section | None:
         "Weights and their tail",
         element(
             "p",
-            f"Effective sample size {ess}{f' of {chains:,}' if chains else ''} AIS chains. Pareto k of the tail: {k}.",
+            f"Effective sample size: {ess}{f' of {chains:,} AIS chains' if chains else ''}. Pareto k of the tail: {k}.",
         ),
         _columns(
             _figure(
