@@ -19,9 +19,14 @@ def main() -> None:
     run = module.prepare(problem, *map(int, sys.argv[3:6]))
     print(json.dumps({"name": module.NAME}), file=answers)
     for _ in sys.stdin:
-        start = time.perf_counter()
+        start, processor = time.perf_counter(), time.process_time()
         log_z = run()
-        print(json.dumps({"seconds": time.perf_counter() - start, "log_z": log_z}), file=answers)
+        answer = {
+            "seconds": time.perf_counter() - start,
+            "processor_seconds": time.process_time() - processor,
+            "log_z": log_z,
+        }
+        print(json.dumps(answer), file=answers)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ class Answer:
 
     seconds: float
     log_z: float
+    processor_seconds: float
 
 
 class Competitor:

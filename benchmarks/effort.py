@@ -31,6 +31,8 @@ class Effort:
     memory_steps: int
     memory_chains: int
     starts: int
+    graph_work: float  # site updates of a call, in those of a lattice
+    lattice_side: int  # of the lattice whose memory is measured
 
 
 FULL = Effort(
@@ -48,6 +50,8 @@ FULL = Effort(
     memory_steps=10_000,
     memory_chains=5_000,
     starts=3,
+    graph_work=4e8,
+    lattice_side=1_000,
 )
 
 QUICK = Effort(
@@ -65,4 +69,6 @@ QUICK = Effort(
     memory_steps=100,
     memory_chains=1_000,
     starts=1,
+    graph_work=2e6,
+    lattice_side=100,
 )

@@ -23,10 +23,10 @@ import meltpoint as mp
 from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.loop import anneal, prepare_path
-from meltpoint.annealing.streams import Streams
 from meltpoint.estimators.ais import run_ais
 from meltpoint.estimators.particles import particle_log_prob
 from meltpoint.estimators.raise_ import run_raise
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator

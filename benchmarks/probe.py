@@ -24,9 +24,9 @@ def memory(chains: int, steps: int) -> dict[str, float]:
     ais_log_z(model, steps=1, chains=1)
     if _CLEAR.exists():
         _CLEAR.write_text("5")  # forget the peak of the imports
-    before = _peak_megabytes()
+    before = peak_megabytes()
     ais_log_z(model, steps=steps, chains=chains)
-    return {"before": before, "peak": _peak_megabytes()}
+    return {"before": before, "peak": peak_megabytes()}
 
 
 def first() -> dict[str, Any]:
@@ -49,7 +49,8 @@ def first() -> dict[str, Any]:
     }
 
 
-def _peak_megabytes() -> float:
+def peak_megabytes() -> float:
+    """Largest memory of this process so far."""
     if (
         _STATUS.exists()
     ):  # better than ru_maxrss, which begins with the peak of the process that started this one

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.loop import TILE, anneal, prepare_path
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.annealing.streams import Streams
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 

@@ -21,16 +21,17 @@ import competitors
 from cases import PAPER_MODEL, all_cases, tiny_case
 from effort import FULL, QUICK, Effort
 from fresh import memory_section, start_section
+from graphs import graph_sections
 from scaling import constancy_section, threads_section
 from speed import speed_sections
 from table import Section
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from meltpoint.annealing.loop import check_threads
 from meltpoint.files.atomic import atomic_write
+from meltpoint.kernels.threads import check_threads
 
 RESULTS = Path(__file__).resolve().parent / "results" / "throughput.json"
-PARTS = ("speed", "threads", "constancy", "memory", "start")
+PARTS = ("speed", "graphs", "threads", "constancy", "memory", "start")
 
 
 def main() -> int:
@@ -81,6 +82,8 @@ def _sections(part: str, threads: int, effort: Effort, rivals: tuple[str, ...]) 
         return [memory_section(effort.memory_steps, effort.memory_chains, _say)]
     if part == "start":
         return [start_section(effort.starts, _say)]
+    if part == "graphs":
+        return graph_sections(effort, bool(rivals), _say)
     cases, tiny = all_cases(), tiny_case()
     if part == "speed":
         return speed_sections(cases, tiny, threads, effort, rivals, _say)
@@ -93,7 +96,7 @@ def _sections(part: str, threads: int, effort: Effort, rivals: tuple[str, ...]) 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Throughput, memory and starting time.")
     parser.add_argument("--quick", action="store_true", help="every row, too short to quote")
-    parser.add_argument("--no-competitors", action="store_true", help="leave out PyTorch, JAX and rbms")
+    parser.add_argument("--no-competitors", action="store_true", help="leave out what is in .venv-bench")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts of the benchmark")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="where the figures go")
     return parser.parse_args()

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from meltpoint.files.models import load, save
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
+    from meltpoint.models.factor_graph import FactorGraph
+    from meltpoint.models.ising import Ising
+    from meltpoint.models.potts import Potts
     from meltpoint.models.rbm import RBM
     from meltpoint.report.report import Interrupted, Report
     from meltpoint.statistics.estimate import Estimate
@@ -62,6 +65,9 @@ _HOMES = {
     "save": "files.models",
     "DBM": "models.dbm",
     "DBN": "models.dbn",
+    "FactorGraph": "models.factor_graph",
+    "Ising": "models.ising",
+    "Potts": "models.potts",
     "RBM": "models.rbm",
     "Report": "report.report",
     "Estimate": "statistics.estimate",
@@ -76,11 +82,14 @@ __all__ = [
     "RBM",
     "Base",
     "Estimate",
+    "FactorGraph",
     "FrictionSchedule",
     "InputError",
     "Interrupted",
+    "Ising",
     "LogProb",
     "LogZ",
+    "Potts",
     "Report",
     "SystemFailure",
     "__version__",

@@ -6,7 +6,7 @@ import pytest
 from meltpoint.annealing.base import annealing_path, uniform
 from meltpoint.annealing.fused import FusedBackend
 from meltpoint.annealing.loop import anneal
-from meltpoint.annealing.streams import Streams
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose

@@ -12,12 +12,12 @@ from meltpoint.annealing.base import annealing_path, uniform
 from meltpoint.annealing.fused import FusedBackend
 from meltpoint.annealing.kernels.bits import SLACK, list_on, lister
 from meltpoint.annealing.kernels.blocks import to_bits, to_words
-from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.annealing.kernels.lists import list_lines
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack, spread
-from meltpoint.annealing.kernels.rows import FEW, GROUP, QUAD, safe_group, safe_quads
 from meltpoint.annealing.kernels.tile import _add_parts, _gather, _tabled, run_tile
-from meltpoint.annealing.streams import chain_generators
+from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.rows import FEW, GROUP, QUAD, safe_group, safe_quads
+from meltpoint.kernels.streams import chain_generators
 from meltpoint.models.dbm import DBM
 from meltpoint.randomness import Purpose
 

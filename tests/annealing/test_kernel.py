@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from meltpoint.annealing.base import Base, annealing_path, uniform
 from meltpoint.annealing.fused import FusedBackend
 from meltpoint.annealing.loop import anneal
-from meltpoint.annealing.streams import Streams
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM

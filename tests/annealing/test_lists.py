@@ -9,7 +9,7 @@ from meltpoint.annealing import fused
 from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack
 from meltpoint.annealing.loop import anneal
-from meltpoint.annealing.streams import Streams
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.dbm import DBM
 from meltpoint.randomness import Purpose

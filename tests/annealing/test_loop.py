@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from meltpoint.annealing import fused
 from meltpoint.annealing import loop as front
 from meltpoint.annealing.base import annealing_path
-from meltpoint.annealing.loop import anneal, check_threads, prepare_path
-from meltpoint.annealing.streams import Streams
+from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.errors import InputError
+from meltpoint.kernels.streams import Streams
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 from oracle.driving import models
@@ -185,6 +186,16 @@ def test_there_is_a_tile_more_than_threads_where_chains_are_many_enough() -> Non
     assert sizes(100, 1, 128) == [100]
     assert sizes(3, 8, 128) == [1, 1, 1]
     assert len(sizes(10_000, 2, 128)) == 81
+
+
+def test_tiles_end_where_a_vector_of_chains_does() -> None:
+    def sizes(*how):
+        return [part.stop - part.start for part in front._cut(*how)]
+
+    assert sizes(100, 2, 128, 32) == [32, 32, 36]
+    assert sizes(40, 2, 128, 32) == [32, 8]
+    assert sizes(3, 8, 128, 32) == [3]
+    assert sum(sizes(1001, 3, 128, 32)) == 1001
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(whole) -> None:

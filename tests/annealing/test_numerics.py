@@ -8,9 +8,9 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from meltpoint.annealing.kernels.numerics import LIMIT, exp
-from meltpoint.annealing.kernels.polynomials import Reals
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.numerics import LIMIT, exp
+from meltpoint.kernels.polynomials import Reals
+from meltpoint.kernels.streams import LANES
 
 
 def vectorised(emit):

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meltpoint.annealing.kernels.ordered import sum_rows
+from meltpoint.kernels.ordered import sum_rows
 
 
 @given(st.integers(1, 5), st.integers(1, 40), st.integers(1, 300), st.floats(0, 1), st.integers(0, 99))

@@ -14,7 +14,7 @@ from meltpoint.annealing.fused import FusedBackend
 from meltpoint.annealing.loop import BACKENDS, anneal, prepare_path
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.reference import ReferenceBackend, ReferencePath
-from meltpoint.annealing.streams import Streams
+from meltpoint.kernels.streams import Streams
 from meltpoint.models import bipartite
 from meltpoint.models.blocks import Segment, Sweep
 from meltpoint.randomness import Purpose

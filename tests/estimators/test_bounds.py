@@ -16,10 +16,10 @@ from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.annealing.streams import Streams
 from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.particles import certify_mean_log_prob
 from meltpoint.estimators.raise_ import raise_log_prob
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import Bits
 from meltpoint.models.rbm import RBM

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from meltpoint.annealing.loop import check_threads
 from meltpoint.errors import InputError
 from meltpoint.estimators import exact
 from meltpoint.estimators.exact import exact_log_z
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.dbn import DBN
 from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM
 from meltpoint.models.recognition import posterior_inputs
+from meltpoint.randomness import Purpose
 from meltpoint.units.bernoulli import sum_softplus
 
 SIGMAS = 4.9
@@ -37,8 +39,7 @@ def _exact(model, visible):
 
 def _sigmas(model, wrong=0.0):
     visible = _corners(6)[:8]
-    generators = [np.random.default_rng(k) for k in range(len(visible))]
-    weights, _ = model._weigh(visible, generators, 20_000)
+    weights = model._weigh_mixture(visible, Streams(0, Purpose.LOG_F, np.arange(len(visible))), 20_000, 1)
     values = np.exp(weights + wrong - _exact(model, visible)[:, np.newaxis])
     return np.abs(values.mean(axis=1) - 1) / (values.std(axis=1, ddof=1) / np.sqrt(20_000))
 
@@ -89,9 +90,7 @@ def _log_f(weights) -> LogF:
     from meltpoint.models.log_f import estimate_log_f
 
     none = np.zeros((len(weights), 1), np.uint8)
-    return estimate_log_f(
-        none, lambda *_: (weights, weights[:, 0]), 1, samples=weights.shape[1], seed=0, progress=None
-    )
+    return estimate_log_f(none, lambda *_: (weights, weights[:, 0]), progress=None)
 
 
 def test_few_samples_tell_no_limit():

@@ -1,5 +1,6 @@
 """Importance-sampling estimates of f(v): enumerated over the proposal they are unbiased, their bounds are bounds."""
 
+import functools
 from typing import Any
 from unittest import mock
 
@@ -9,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meltpoint.errors import InputError
-from meltpoint.models import dbm, dbn, log_f, recognition
-from meltpoint.models.log_f import draw, draw_given, log_bernoulli
+from meltpoint.kernels.streams import Streams
+from meltpoint.models import dbm, dbn
+from meltpoint.models.log_f import draw_given, estimate_log_f, log_bernoulli
+from meltpoint.randomness import Purpose
+from meltpoint.units.bernoulli import sum_softplus
 from oracle.concentration import bernstein
 from oracle.driving import models
 from oracle.driving.double import in_double
@@ -33,50 +37,56 @@ EXACT, SINGLE = 1e-12, 3e-6
 """Relative errors that float64 may leave, and float32."""
 
 
-def dbm_weights(model):
-    """Probability and weight (visible state, outcome) of every outcome of a DBM's proposal."""
+class Dense:
+    """What `SummedOut` is, with weights in float64 as they come."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    of = classmethod(lambda cls, parts: cls(parts))
+
+    def inputs(self, parts):
+        return parts
+
+
+def every_outcome(model, room, copies=1, linear_of=lambda linear: linear):
+    """Probability (visible state, outcome), and log weights if draws were all states, each `copies` times."""
     drawn = []
 
-    def every(_generators, rates, samples):
-        states = all_states(rates.shape[1]).astype(bool)
-        assert samples == len(states)
-        drawn.append(np.where(states, rates[:, np.newaxis], 1 - rates[:, np.newaxis]).prod(axis=2))
-        return np.broadcast_to(states, (len(rates), *states.shape))
+    def weigh(summed_out, inputs, rates, proposals, linear, _generators, _threads):
+        states = np.repeat(all_states(rates.shape[2]).astype(bool), copies, axis=0)
+        assert len(states) == len(proposals)
+        own = np.moveaxis(rates[proposals], 0, 1)
+        drawn.append(np.where(states, own, 1 - own).prod(axis=2) / copies)
+        softplus = 0.0
+        for (sign, weights), own_inputs in zip(summed_out.parts, inputs, strict=True):
+            softplus = softplus + sign * sum_softplus(own_inputs[:, np.newaxis] + states @ weights)
+        return states @ linear_of(linear), softplus
 
-    n_outcomes = 2 ** (model.bipartite.n_even - model.n_visible)
-    with mock.patch.object(dbm, "draw", every):
-        log_weights, _bound = model._weigh(all_states(model.n_visible), [], n_outcomes)
-    return drawn[0], np.exp(log_weights)
-
-
-def mixture_weights(model):
-    """The same of a DBN with one directed layer: each outcome four times, once by recognition."""
-    (n_units,) = recognition_sizes(model)
-    states = np.repeat(all_states(n_units).astype(bool), 4, axis=0)
-    drawn = []
-
-    def every(_generators, rates):
-        drawn.append(np.where(states, rates, 1 - rates).prod(axis=2) / 4)
-        return np.broadcast_to(states, rates.shape)
-
-    with mock.patch.object(recognition, "draw_given", every):
-        log_weights, _bound = model._weigh(all_states(model.n_visible), [], len(states))
-    return drawn[0], np.exp(log_weights)
+    n_units = model.bipartite.n_even - model.n_visible if room is dbm else recognition_sizes(model)[0]
+    vars(model).pop("_drawn_to_odd", None), vars(model).pop("_drawn_to_neighbours", None)
+    with mock.patch.object(room, "weigh_draws", weigh), mock.patch.object(room, "SummedOut", Dense):
+        estimator = model._weigh if room is dbm else model._weigh_mixture
+        weighed = estimator(
+            all_states(model.n_visible), Streams(0, Purpose.LOG_F, np.arange(1)), copies * 2**n_units, 1
+        )
+    vars(model).pop("_drawn_to_odd", None), vars(model).pop("_drawn_to_neighbours", None)
+    return drawn[0], np.exp(weighed[0] if room is dbm else weighed)
 
 
 def dbn_weights(model):
-    """Probability and weight (visible state, outcome) of every outcome of a DBN's recognition."""
+    """Probability and weight (visible state, outcome) of every outcome of a DBN's proposals."""
     if len(model.directed) == 1:
-        return mixture_weights(model)
+        return every_outcome(model, dbn, copies=4)  # once of four by recognition
     with mock.patch.object(dbn, "draw_given", recognition_outcomes(model)):
-        log_weights, _bound = model._weigh(
+        log_weights = model._weigh_recognition(
             all_states(model.n_visible), [], 2 ** sum(recognition_sizes(model))
         )
     return recognition_probability(model), np.exp(log_weights)
 
 
 def weights_of(model):
-    return (dbm_weights if model in DBMS else dbn_weights)(model)
+    return every_outcome(model, dbm) if model in DBMS else dbn_weights(model)
 
 
 @pytest.mark.parametrize("model", [*DBMS, *DBNS], ids=repr)
@@ -100,11 +110,10 @@ def test_the_bound_of_a_dbn_lies_below_in_expectation(model) -> None:
 
 
 def test_mutants_of_the_weights_are_rejected() -> None:
-    probability, weights = dbm_weights(DBMS[0])
+    probability, weights = every_outcome(DBMS[0], dbm)
     shuffled = probability[:, ::-1]  # drawn from one distribution, weighted with another's density
     assert np.abs((shuffled * weights).sum(axis=1) / f_visible(DBMS[0]) - 1).max() > 1e-3
-    with mock.patch.object(dbm, "log_bernoulli", return_value=0.0):  # no density at all
-        probability, weights = dbm_weights(DBMS[0])
+    probability, weights = every_outcome(DBMS[0], dbm, linear_of=np.zeros_like)  # no density at all
     assert np.abs((probability * weights).sum(axis=1) / f_visible(DBMS[0]) - 1).max() > 1e-3
 
 
@@ -152,17 +161,30 @@ def test_one_hidden_layer_needs_no_estimate() -> None:
     assert (estimate.stderrs == 0).all()
 
 
-@pytest.mark.parametrize("model", [DBMS[0], DBNS[1]], ids=repr)
+@pytest.mark.parametrize("model", [DBMS[0], DBNS[0], DBNS[1]], ids=repr)
 def test_an_examples_estimate_depends_on_its_place_and_seed_alone(model, monkeypatch) -> None:
     x = all_states(model.n_visible)
     whole = model.log_f(x, samples=50, seed=3)
     calls = []
-    monkeypatch.setattr(log_f, "_BLOCK_BYTES", 1)  # one example at a time
-    again = model.log_f_estimate(x, samples=50, seed=3, progress=lambda *told: calls.append(told[1:])).values
+    blocks = functools.partial(estimate_log_f, block=1)  # one example at a time
+    with monkeypatch.context() as patch:
+        for room in (dbm, dbn):
+            patch.setattr(room, "estimate_log_f", lambda *a, block=1, **k: blocks(*a, **k))
+        again = model.log_f_estimate(
+            x, samples=50, seed=3, progress=lambda *told: calls.append(told[1:])
+        ).values
     np.testing.assert_allclose(again, whole, rtol=1e-12)  # matrix products of other shapes round otherwise
     assert calls == [(k + 1, len(x)) for k in range(len(x))]
     np.testing.assert_allclose(model.log_f(x[:2], samples=50, seed=3), whole[:2], rtol=1e-12)
     assert (model.log_f(x, samples=50, seed=4) != whole).any()
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_change_nothing(threads) -> None:
+    for model in (DBMS[0], DBNS[0]):
+        x = model.decode(all_states(model.n_visible))
+        one, more = (model.log_f_estimate(x, samples=50, threads=n).values for n in (1, threads))
+        np.testing.assert_array_equal(one, more)
 
 
 @pytest.mark.parametrize("samples", [0, -1, 2.5, True, "many"])
@@ -184,7 +206,6 @@ def test_units_are_drawn_as_rarely_as_their_rates_say() -> None:
     generators: Any = [Lattice()]
     rates = np.array([[[1e-12]]])
     assert draw_given(generators, rates).all()
-    assert draw(generators, rates[:, 0], 1).all()
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(-700, 700)), min_size=1, max_size=8))

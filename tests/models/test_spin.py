@@ -78,7 +78,9 @@ def test_kinds_of_units_of_deep_models() -> None:
     assert repr(models.rbm(0, 3, 2, units=("spin", "spin"))) == "RBM 3-2 spin"
     with pytest.raises(InputError, match="found 2 kinds of units, expected 3, one for each layer"):
         models.dbm(0, [3, 2, 2], units=["spin", "spin"])
-    with pytest.raises(InputError, match="found units 'binary', expected 'bernoulli' or 'spin'"):
+    with pytest.raises(
+        InputError, match="found units 'binary', expected 'bernoulli', 'spin', 'potts' or 'gaussian'"
+    ):
         mp.RBM([[0.0]], [0.0], [0.0], visible="binary")
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import Precision
-from meltpoint.annealing.streams import Streams
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.units.unit import Bits, Floats
 
@@ -41,6 +41,11 @@ class PreparedPath(Protocol):
     @property
     def path(self) -> AnnealingPath:
         """The path."""
+        ...
+
+    @property
+    def chains_at_once(self) -> int:
+        """Chains that together cost as much as one of them: tiles are cut at multiples of it."""
         ...
 
     def compile(self) -> None:

@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.path import AnnealingPath, path_between
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.annealing.streams import Streams
 from meltpoint.errors import InputError, Progress
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.records import short_repr
-from meltpoint.units import BERNOULLI, Unit
+from meltpoint.units import BERNOULLI
 from meltpoint.units.unit import Floats
 
 BaseName: TypeAlias = Literal["uniform", "data", "model"]
@@ -31,13 +31,14 @@ _RATE_CHAINS = 256
 _RATE_STEPS = 500
 _RATE_SWEEPS = 50
 _RATE_SMOOTHING = 0.01
+_SMOOTHING = 1.0  # examples added in every state
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Base:
-    """Biases of independent units: one array per layer, lowest first; layers beyond the last are uniform.
+    """Biases (unit, *input_shape) of independent units: one array per layer, lowest first; other layers are uniform.
 
-    They are in the terms of the units: a spin with bias b is +1 with log odds 2b.
+    They are in the terms of the units: a spin with bias b is +1 with log odds 2b; a Potts unit has one for each state.
     """
 
     name: str
@@ -72,8 +73,8 @@ def data_rates(train: ArrayLike, model: Model | None = None) -> Base:
     array([-1.099,  1.099])
     """
     if model is not None:
-        on = model.annealed_rates(model.encode(train, "train"))
-        return _base_of_counts("data", on.sum(axis=0, dtype=np.float64), len(on), model.undirected.units[0])
+        sample = model.annealed_rates(model.encode(train, "train"))
+        return Base("data", (model.undirected.units[0].bias_from_sample(sample, _SMOOTHING),))
     array = np.asarray(train)
     if array.ndim != 2 or 0 in array.shape:
         raise InputError(
@@ -87,8 +88,7 @@ def data_rates(train: ArrayLike, model: Model | None = None) -> Base:
             expected="zeros and ones, or a model with spin units",
             remedy="pass the model too: data_rates(train, model)",
         )
-    on = BERNOULLI.encode(array, "train")
-    return _base_of_counts("data", on.sum(axis=0, dtype=np.float64), len(on), BERNOULLI)
+    return Base("data", (BERNOULLI.bias_from_sample(BERNOULLI.encode(array, "train"), _SMOOTHING),))
 
 
 @reports_progress
@@ -104,7 +104,7 @@ def model_rates(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     seed, threads, progress
         As in `ais_log_z`.
 
@@ -118,7 +118,7 @@ def model_rates(
     run = anneal(
         prepare_path(annealing_path(undirected, uniform())),
         [Segment(as_betas(_RATE_STEPS)), Segment(np.ones(_RATE_SWEEPS + 1))],
-        np.zeros((_RATE_CHAINS, mrf.n_state), np.uint8),
+        np.zeros((_RATE_CHAINS, mrf.n_state), mrf.dtype),
         Streams(seed, Purpose.BASE_RATES, np.arange(_RATE_CHAINS)),
         threads=threads,
         progress=progress,
@@ -126,9 +126,8 @@ def model_rates(
     )
     if run.interrupted:
         raise KeyboardInterrupt
-    rates = mrf.state_means(run.state, generator(seed, Purpose.BASE_RATES))[:, : undirected.n_visible]
-    on = rates.sum(axis=0, dtype=np.float64)
-    return _base_of_counts("model", on, _RATE_CHAINS, undirected.units[0], _RATE_SMOOTHING)
+    rates = undirected.visible_means(run.state, generator(seed, Purpose.BASE_RATES))
+    return Base("model", (undirected.units[0].bias_from_sample(rates, _RATE_SMOOTHING),))
 
 
 def resolve_base(
@@ -172,11 +171,13 @@ def annealing_path(model: Model, base: Base) -> AnnealingPath:
             expected=f"at most {len(sizes)}, as {model!r} has",
             remedy="make the base from this model",
         )
-    layers = [np.zeros(size) for size in sizes]
+    layers = undirected.uniform_layers()
     for k, bias in enumerate(base.biases):
-        if bias.size != sizes[k]:
+        if bias.shape != layers[k].shape:
             raise InputError(
-                found=f"base rates for {bias.size} units",
+                found=f"base rates for {len(bias)} units"
+                if len(bias) != sizes[k]
+                else f"base rates of shape {bias.shape}, not {layers[k].shape},",
                 expected=f"{sizes[k]}, the size of layer {k} of {model!r}",
                 remedy="take the rates from training data of the same width as the test data"
                 if undirected is model
@@ -184,8 +185,3 @@ def annealing_path(model: Model, base: Base) -> AnnealingPath:
             )
         layers[k] = bias
     return path_between(undirected.mrf, undirected.base_inputs(layers))
-
-
-def _base_of_counts(name: str, on: Floats, count: int, unit: Unit, smoothing: float = 1.0) -> Base:
-    """The base whose lowest layer has units that are in state 1 as often as `on` (unit,) of `count` say."""
-    return Base(name, (unit.bias_from_counts(np.stack([count - on, on]), smoothing),))

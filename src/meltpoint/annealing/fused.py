@@ -23,7 +23,7 @@ from meltpoint.annealing.precision import (
     round_weights,
     sixteen_bit_scale,
 )
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.streams import LANES
 from meltpoint.models.blocks import Segment
 from meltpoint.units.unit import Bits, Floats
 
@@ -82,6 +82,11 @@ class FusedPath:
         # The even units' biases are the same in both.
         exact, rounded = (path.odd_log_f(beta, state) for path in (self.path, self.rounded))
         return exact - rounded if to_exact else rounded - exact
+
+    @property
+    def chains_at_once(self) -> int:
+        """Units are in the lanes of vectors, chains are not."""
+        return 1
 
     def compile(self) -> None:
         """Run each kernel once, on nothing."""

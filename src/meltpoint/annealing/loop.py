@@ -1,7 +1,6 @@
 """The loop's front: choose a backend, cut chains into tiles, run tiles on threads; Ctrl-C keeps what is done."""
 
 import itertools
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -14,16 +13,18 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.backend import Backend, PreparedPath, Tile
 from meltpoint.annealing.fused import FusedBackend
+from meltpoint.annealing.graph_backend import GraphBackend
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import Precision, check_precision
 from meltpoint.annealing.reference import ReferenceBackend
-from meltpoint.annealing.streams import Streams
-from meltpoint.errors import InputError, Progress
+from meltpoint.errors import Progress
+from meltpoint.kernels.streams import Streams
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models.blocks import Segment
 from meltpoint.records import short_repr
 from meltpoint.units.unit import Bits, Floats
 
-BACKENDS: tuple[Backend, ...] = (FusedBackend(), ReferenceBackend())
+BACKENDS: tuple[Backend, ...] = (FusedBackend(), GraphBackend(), ReferenceBackend())
 """In the order in which they are asked whether they support a path."""
 
 TILE = 128
@@ -82,8 +83,8 @@ def anneal(
     n_chains = len(state)
     compile_kernels(prepared, progress)
     steps = sum(segment.steps for segment in segments)
-    tiles = _cut(n_chains, threads, tile)
-    state = np.array(state, np.uint8)
+    tiles = _cut(n_chains, threads, tile, prepared.chains_at_once)
+    state = np.array(state, prepared.path.target.dtype)
     cumulative, finished = np.zeros((n_chains, len(segments))), np.zeros(n_chains, np.bool_)
     done = np.zeros(len(tiles), np.int64)  # chain-steps; each tile writes its own entry
     stop = Event()
@@ -107,20 +108,6 @@ def anneal(
     return Annealed(state, cumulative, finished, interrupted=stop.is_set())
 
 
-def check_threads(threads: int | None) -> int:
-    """The number of threads: as given, or all cores this process may use."""
-    if threads is None:
-        usable = getattr(os, "sched_getaffinity", None)
-        return len(usable(0)) if usable else os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-        raise InputError(
-            found=f"threads={threads!r}",
-            expected="a whole number from 1 on",
-            remedy="leave it out for all cores",
-        )
-    return int(threads)
-
-
 def compile_kernels(prepared: PreparedPath, progress: Progress | None = None) -> None:
     """Compile (or load from the cache) the kernels a prepared path needs, and say so: it can take some seconds."""
     progress = progress or _silent
@@ -133,12 +120,17 @@ _Waiting: TypeAlias = "PriorityQueue[tuple[int, int, int, Iterator[None]]]"
 """Tiles that are paused: their groups, pauses made, numbers, and what is left of them."""
 
 
-def _cut(n_chains: int, threads: int, tile: int) -> list[slice]:
-    """As many tiles for each thread, and one more, so that a fast thread can help a slow one at the end."""
+def _cut(n_chains: int, threads: int, tile: int, at_once: int = 1) -> list[slice]:
+    """As many tiles for each thread, and one more, so that a fast thread can help a slow one at the end.
+
+    Tiles end at multiples of `at_once` chains, but for the last one.
+    """
     n_tiles = threads * -(-n_chains // (threads * tile))
     n_tiles += threads > 1 and n_chains >= _LEAST_TILE * (n_tiles + 1)
     edges = np.linspace(0, n_chains, min(n_tiles, n_chains) + 1).astype(int)
-    return [slice(low, high) for low, high in itertools.pairwise(edges)]
+    inner = np.rint(edges[1:-1] / at_once).astype(int) * at_once
+    edges = np.unique([0, *inner[inner < n_chains].tolist(), n_chains])
+    return [slice(low, high) for low, high in itertools.pairwise(edges.tolist())]
 
 
 def _work(waiting: _Waiting, stop: Event) -> None:

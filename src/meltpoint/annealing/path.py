@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.kernels.ordered import sum_rows
+from meltpoint.kernels.ordered import ordered_product, sum_rows
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.units.bernoulli import softplus, sum_softplus
@@ -33,7 +33,7 @@ class AnnealingPath:
         )
 
     def inputs(self, beta: float, k: int, units: NDArray[Any]) -> Floats:
-        """Inputs (chain, unit of block k) at beta given all other units (chain, unit)."""
+        """Inputs (chain, unit of block k, *input_shape) at beta given all other units (chain, unit)."""
         return (1 - beta) * self.base[k] + beta * self.target.inputs(self.target.unit_blocks[k], units)
 
     def log_f(self, beta: float, state: Bits) -> Floats:
@@ -50,7 +50,7 @@ class AnnealingPath:
     def log_prob_base(self, states: Bits) -> Floats:
         """Log probability (chain,) under the base of the leading units of the state (chain, leading unit)."""
         n = states.shape[1]
-        state = np.zeros((len(states), self.target.n_state), np.uint8)
+        state = np.zeros((len(states), self.target.n_state), self.target.dtype)
         state[:, :n] = states
         log_prob = np.zeros(state.shape)
         for block, inputs in zip(self.target.state_blocks, self.base, strict=False):
@@ -108,4 +108,4 @@ def path_between(target: MarkovRandomField, base: tuple[Floats, ...]) -> Anneali
     if target.bipartite is not None:
         even, odd = base
         return TwoSidedPath(target.bipartite, (even, odd))
-    return AnnealingPath(target, base)
+    return AnnealingPath(target.with_product(ordered_product), base)

@@ -12,15 +12,15 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from meltpoint.annealing.kernels.rows import FEW, GROUP, largest_sum
 from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.errors import InputError
+from meltpoint.kernels.rows import FEW, GROUP, largest_sum
 from meltpoint.units.unit import Floats
 
 Precision: TypeAlias = Literal["mixed", "float32", "float64"]
 """The least precise numbers a backend may use between the two ends of a path."""
 
-_TOLERATED_VARIANCE = 0.02
+TOLERATED_VARIANCE = 0.02
 """Of log f_exact - log f_rounded; half of it is what the change between them can cost, in nats."""
 
 
@@ -62,7 +62,7 @@ def sixteen_bit_scale(path: TwoSidedPath) -> float | None:
     # Each rounded weight may be half a step larger.
     scale = largest / (32767 - FEW / 2) if largest > 0 else 1.0
     pairs = sum(w.size for w in weights) / 4  # half the units of each side on
-    return scale if pairs * scale**2 / 12 <= _TOLERATED_VARIANCE else None
+    return scale if pairs * scale**2 / 12 <= TOLERATED_VARIANCE else None
 
 
 def check_precision(precision: Precision) -> Precision:

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.backend import Tile
 from meltpoint.annealing.path import AnnealingPath
-from meltpoint.annealing.streams import next_uniforms
+from meltpoint.kernels.streams import LANES, next_uniforms
 from meltpoint.models.blocks import Segment, Sweep, UnitBlock
 from meltpoint.units.unit import Bits, Floats
 
 Draw: TypeAlias = Callable[[UnitBlock, Floats], Bits]
-"""Draws the units of a block (chain, unit) that have these inputs (chain, unit)."""
+"""Draws the units of a block (chain, unit) that have these inputs (chain, unit, *input_shape)."""
 
 
 def anneal_reference(path: AnnealingPath, segment: Segment, state: Bits, draw: Draw) -> tuple[Bits, Floats]:
@@ -60,12 +60,25 @@ def sweep_once(
     return units[:, : target.n_state]
 
 
-def drawing(generators: NDArray[np.uint32], dtype: type[np.floating] = np.float64) -> Draw:
-    """Draws with the chains' own generators (chain, 4, LANES), which it advances layer by layer."""
+def drawing(
+    generators: NDArray[np.uint32], dtype: type[np.floating] = np.float64, *, in_rows: bool = True
+) -> Draw:
+    """Draws with the chains' own generators (chain, 4, LANES), which it advances.
+
+    With `in_rows` every layer begins a new row of LANES uniforms, whole vectors of units being drawn together. Without,
+    units take one uniform after the other: a block may be a single site.
+    """
+    left = np.empty((len(generators), 0), dtype)
 
     def draw(block: UnitBlock, inputs: Floats) -> Bits:
-        uniforms = [next_uniforms(generators, size, dtype) for size in block.layer_sizes]
-        return block.unit.draw(inputs, np.concatenate(uniforms, axis=1))
+        nonlocal left
+        if in_rows:
+            uniforms = [next_uniforms(generators, size, dtype) for size in block.layer_sizes]
+            return block.unit.draw(inputs, np.concatenate(uniforms, axis=1))
+        rows = -(-max(0, block.size - left.shape[1]) // LANES)
+        left = np.concatenate([left, next_uniforms(generators, rows * LANES, dtype)], axis=1)
+        taken, left = left[:, : block.size], left[:, block.size :]
+        return block.unit.draw(inputs, taken)
 
     return draw
 
@@ -76,12 +89,17 @@ class ReferencePath:
 
     path: AnnealingPath
 
+    @property
+    def chains_at_once(self) -> int:
+        """Chains are run one beside the other."""
+        return 1
+
     def compile(self) -> None:
         """Nothing to compile."""
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
         """Take the tile's chains through the segments, and pause after every so many steps."""
-        draw = drawing(tile.streams.generators())
+        draw = drawing(tile.streams.generators(), in_rows=self.path.target.bipartite is not None)
         state, log_weights = tile.state, np.zeros(len(tile.state))
         cumulative = np.empty_like(tile.cumulative_log_weights)
         for k, segment in enumerate(segments):

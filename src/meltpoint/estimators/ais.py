@@ -15,9 +15,9 @@ from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
-from meltpoint.annealing.streams import Streams
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.checks import check_count
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
@@ -90,7 +90,7 @@ def ais_log_z(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     base
         The base distribution, or its name: "uniform" (the default) or "model".
     steps
@@ -147,7 +147,7 @@ def run_ais(
 
 def anywhere(path: AnnealingPath, chains: int) -> Bits:
     """States (chain, unit) for chains that begin at beta 0, where the first sweep draws from the base exactly."""
-    return np.zeros((chains, path.target.n_state), np.uint8)
+    return np.zeros((chains, path.target.n_state), path.target.dtype)
 
 
 def path_digest(path: AnnealingPath, betas: Floats, precision: Precision) -> str:

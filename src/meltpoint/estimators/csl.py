@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.annealing.streams import Streams, next_uniforms
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.particles import LogProb
+from meltpoint.kernels.streams import Streams, next_uniforms
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
@@ -56,7 +56,7 @@ def csl_log_prob(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     x
         Examples (example, visible unit).
     base

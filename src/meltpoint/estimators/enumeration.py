@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meltpoint.annealing.kernels.compiling import compiled
+from meltpoint.kernels.compiling import compiled
 from meltpoint.models.checks import Floats
 
 _LOW_UNITS = 6  # 64 states to a row: long enough for vectors, short enough for the second-level cache

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from meltpoint.annealing.loop import check_threads
 from meltpoint.errors import InputError, Progress
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.models.mrf import MarkovRandomField
@@ -23,6 +23,7 @@ LARGEST_STATE = 24
 
 _CALL_WORK = 100_000_000  # factors per kernel call: some hundredths of a second
 _STATES = 1 << 14  # that NumPy enumerates at once
+_LARGEST_INPUTS = 1 << 22  # of the units of these states together
 
 
 @reports_progress
@@ -61,20 +62,22 @@ def exact_log_z(
             remedy="use ais_log_z(model) for an estimate of log Z, or evaluate(model, test) for a likelihood "
             "from both sides",
         )
-    return _sum_states(mrf, progress) if two is None else _sum_two_sided(two, threads, progress)
+    return _sum_states(mrf.enumerated, progress) if two is None else _sum_two_sided(two, threads, progress)
 
 
 def _sum_states(mrf: MarkovRandomField, progress: Progress) -> float:
     """log Z by log f of every state."""
-    n_states = [block.unit.n_states for block in mrf.state_blocks for _ in range(block.size)]
+    n_states = [block.unit.n_states or 0 for block in mrf.state_blocks for _ in range(block.size)]
     total = int(np.prod(n_states))
     places = np.cumprod([1, *n_states[:-1]])
     # Units in the order of blocks, which need not be that of their columns.
     columns = np.concatenate([np.arange(mrf.n_state)[block.columns] for block in mrf.state_blocks])
     log_sums = []
-    for low in range(0, total, _STATES):
-        numbers = np.arange(low, min(low + _STATES, total))[:, np.newaxis]
-        states = np.empty((len(numbers), mrf.n_state), np.uint8)
+    inputs = max(1, sum(block.size * int(np.prod(block.unit.input_shape)) for block in mrf.unit_blocks))
+    at_once = max(1, min(_STATES, _LARGEST_INPUTS // inputs))
+    for low in range(0, total, at_once):
+        numbers = np.arange(low, min(low + at_once, total))[:, np.newaxis]
+        states = np.empty((len(numbers), mrf.n_state), mrf.dtype)
         states[:, columns] = numbers // places % n_states
         log_sums.append(logsumexp(mrf.log_f(states)))
         progress("enumeration", float(low + len(numbers)), float(total))

@@ -18,6 +18,7 @@ from meltpoint.annealing.base import Base
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
+from meltpoint.units import two_state
 from meltpoint.units.unit import Bits, Floats
 
 _SWEEPS = 30
@@ -74,7 +75,7 @@ def mode_bases(model: Model, modes: Modes) -> list[Base]:
             for rates, slices in ((even, two.even_slices), (odd, two.odd_slices))
         ]
         # Rates are those of bits; biases are in the terms of the units.
-        layers = [sides[k % 2][k // 2] / unit.scale for k, unit in enumerate(units)]
+        layers = [sides[k % 2][k // 2] / unit.scale for k, unit in enumerate(two_state(units))]
         bases.append(Base(f"mode {number + 1}", tuple(layers)))
     return bases
 

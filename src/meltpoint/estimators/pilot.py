@@ -19,9 +19,9 @@ from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_bas
 from meltpoint.annealing.friction import Windows, measure_friction, spend_equally
 from meltpoint.annealing.loop import Annealed, anneal, prepare_path
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.annealing.streams import Streams
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
@@ -112,7 +112,7 @@ def friction_schedule(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     train
         Training examples (example, visible unit), if there are any.
     base

@@ -17,11 +17,11 @@ from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_bas
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
-from meltpoint.annealing.streams import Streams
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import LogZ, path_digest
 from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.particles import LogProb, check_forward, particle_log_prob
+from meltpoint.kernels.streams import Streams
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
@@ -65,7 +65,7 @@ def raise_log_prob(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     x
         Examples (example, visible unit).
     forward

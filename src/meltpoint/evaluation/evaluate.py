@@ -14,7 +14,6 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.base import Base, annealing_path
-from meltpoint.annealing.loop import check_threads
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps
 from meltpoint.errors import InputError, Progress
@@ -26,6 +25,7 @@ from meltpoint.evaluation.execute import Execution
 from meltpoint.evaluation.prerequisites import exact_log_z_of, find_origin, keep_base, log_f_of, make_base
 from meltpoint.evaluation.settings import BaseName, candidate_bases, check_part, resolve_settings
 from meltpoint.files.parameters import to_arrays
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.progress import reports_progress
@@ -81,7 +81,7 @@ def evaluate(
     Parameters
     ----------
     model
-        An RBM, DBM or DBN.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
     test
         Test examples (example, visible unit).
     train
@@ -176,7 +176,7 @@ def evaluate(
     _log.info("evaluating %r on %d test examples, seed %d", model, len(bits), settings.seed)
     fingerprints = _fingerprints(model, bits, known, own_base, betas)
     with _open_store(run, model, bits, fingerprints, settings, part) as store:
-        log_f = log_f_of(model, bits, settings.seed, store, progress)
+        log_f = log_f_of(model, bits, settings.seed, threads, store, progress)
         clock.lap("log f")
         exact_log_z = exact_log_z_of(model, exact, threads, store, progress)
         clock.lap("exact")
@@ -242,7 +242,7 @@ def _check_model(model: Model) -> Model:
     if not isinstance(model, Model):
         raise InputError(
             found=f"a model of type {type(model).__name__}",
-            expected="an RBM, a DBM or a DBN",
+            expected="a model, such as an RBM or an Ising model",
             remedy="make one from its parameters, meltpoint.RBM(weights, visible_bias, hidden_bias), or load "
             "it, meltpoint.load(path)",
         )

@@ -35,11 +35,13 @@ class Origin:
     friction: FrictionSchedule | None = None
 
 
-def log_f_of(model: Model, bits: Bits, seed: int, store: Store, progress: Progress | None) -> LogF:
+def log_f_of(
+    model: Model, bits: Bits, seed: int, threads: int, store: Store, progress: Progress | None
+) -> LogF:
     """Log f of every test example: exact, or estimated for a deep model, which takes minutes."""
 
     def compute() -> Arrays:
-        return vars(model.log_f_estimate(model.decode(bits), seed=seed, progress=progress))
+        return vars(model.log_f_estimate(model.decode(bits), seed=seed, threads=threads, progress=progress))
 
     return LogF(**get_or_compute(store, LOG_F, compute, log_f_layout(len(bits))))
 

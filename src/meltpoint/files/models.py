@@ -2,7 +2,8 @@
 
 A model file is a plain .npz, so `numpy.load` opens it too. It has
 
-    meltpoint_kind      "RBM", "DBM" or "DBN"; "RBM:spin,bernoulli" if not all units are Bernoulli (version 2)
+    meltpoint_kind      "RBM", "DBM", "DBN", "Ising", "Potts" or "FactorGraph"; "RBM:spin,bernoulli" if not all units
+                        are Bernoulli (version 2)
     meltpoint_version   version of this format
     meltpoint_note      free text, if one was given
 
@@ -23,6 +24,7 @@ from meltpoint.files.atomic import atomic_write
 from meltpoint.files.bounded import reading
 from meltpoint.files.formats import Format, detect
 from meltpoint.files.parameters import Arrays, Model, from_arrays, is_kind, names_of, to_arrays
+from meltpoint.models import KINDS
 
 VERSION = 2
 """Version of the format; a file with a larger one was written by a later meltpoint. Version 1 has no kinds of units."""
@@ -131,6 +133,9 @@ def _rounded(arrays: Arrays, dtype: DTypeLike) -> Arrays:
         )
     stored: Arrays = {}
     for name, array in arrays.items():
+        if array.dtype.kind == "i":  # numbers of sites and of states
+            stored[name] = array.astype("<i8", order="C")
+            continue
         with np.errstate(over="ignore"):
             stored[name] = array.astype(precision.newbyteorder("<"), order="C")
         if not np.isfinite(stored[name]).all():
@@ -175,7 +180,7 @@ def _read_header(path: Path) -> tuple[str, set[str]]:
     if version < 1 or not is_kind(kind):
         raise InputError(
             found=f"a {kind!r} of version {version} in {path}",
-            expected="an RBM, a DBM or a DBN of version 1 or 2",
+            expected=f"one of {', '.join(KINDS)} of version 1 or 2",
             remedy="save the model again with meltpoint.save",
         )
     return kind, set(names)

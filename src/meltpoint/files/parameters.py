@@ -6,6 +6,9 @@ Layer l counts from 1, and weights are (lower layer, upper layer):
     DBM     visible_bias, weights_l, hidden_bias_l
     DBN     directed_l_weights, directed_l_visible_bias, directed_l_recognition_bias,
             top_weights, top_visible_bias, top_hidden_bias
+    Ising   fields, pairs, couplings, hidden, constant: every coupled pair of sites (pair, 2) once
+    Potts   cardinalities, fields, pairs, couplings, hidden, constant: fields and couplings one after the other
+    FactorGraph   cardinalities, orders, scopes, values, hidden: scopes and tables one after the other
 
 Where not all units are Bernoulli, the kind says what they are, layer by layer: "RBM:spin,bernoulli".
 """
@@ -27,7 +30,7 @@ def to_arrays(model: Model) -> tuple[str, Arrays]:
     if not isinstance(model, Model):
         raise InputError(
             found=f"an object of type {type(model).__name__}",
-            expected="an RBM, a DBM or a DBN",
+            expected="a model, such as an RBM or an Ising model",
             remedy="save arrays with numpy.savez",
         )
     names = [unit.name for unit in model.units]

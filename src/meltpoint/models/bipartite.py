@@ -21,7 +21,7 @@ from scipy.special import expit
 
 from meltpoint.models.blocks import UnitBlock
 from meltpoint.models.mrf import MarkovRandomField
-from meltpoint.units import BERNOULLI, Unit
+from meltpoint.units import BERNOULLI, Unit, two_state
 from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats
 
@@ -186,6 +186,7 @@ def as_bernoulli(weights: Sequence[Floats], biases: Sequence[Floats], units: Seq
     """
     if all(unit == BERNOULLI for unit in units):
         return Layered(tuple(weights), tuple(biases))
+    units = two_state(units)
     mapped = [unit.scale * bias for unit, bias in zip(units, biases, strict=True)]
     constant = sum(unit.offset * float(bias.sum()) for unit, bias in zip(units, biases, strict=True))
     for k, w in enumerate(weights):

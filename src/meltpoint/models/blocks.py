@@ -6,12 +6,17 @@ opposite order. Melting must use the reversal of what annealing used: temperatur
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.units.unit import Bits, Floats, Unit
+
+Indices: TypeAlias = NDArray[np.integer]
+
+Sparse: TypeAlias = Any
+"""A `scipy.sparse.csr_array`, which has no types."""
 
 Columns: TypeAlias = slice | NDArray[np.integer]
 """Where units lie in an array (chain, unit)."""

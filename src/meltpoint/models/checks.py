@@ -4,14 +4,27 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.units import BERNOULLI, Unit
 from meltpoint.units.bernoulli import to_bits
 from meltpoint.units.unit import Bits, Floats
 
-__all__ = ["Bits", "Floats", "bias", "binary", "examples", "parameter", "to_bits", "unit_names"]
+__all__ = [
+    "Bits",
+    "Floats",
+    "bias",
+    "binary",
+    "examples",
+    "finite",
+    "number",
+    "pairs",
+    "parameter",
+    "to_bits",
+    "unit_names",
+    "whole_numbers",
+]
 
 
 def parameter(value: ArrayLike, name: str, ndim: int) -> Floats:
@@ -32,6 +45,13 @@ def parameter(value: ArrayLike, name: str, ndim: int) -> Floats:
             expected=f"{ndim} {'axis' if ndim == 1 else 'axes'}, none of them empty",
             remedy="weights are (visible, hidden) matrices, biases are vectors",
         )
+    finite(array, name)
+    array.flags.writeable = False
+    return array
+
+
+def finite(array: Floats, name: str) -> None:
+    """Refuse NaN and infinite values."""
     bad = np.count_nonzero(~np.isfinite(array))
     if bad:
         raise InputError(
@@ -39,8 +59,50 @@ def parameter(value: ArrayLike, name: str, ndim: int) -> Floats:
             expected="finite numbers",
             remedy="did training diverge? lower the learning rate and train again",
         )
-    array.flags.writeable = False
-    return array
+
+
+def number(value: Any, name: str) -> float:  # noqa: ANN401
+    """One finite real number."""
+    return float(parameter(np.asarray(value).reshape(-1), name, 1)[0])
+
+
+def whole_numbers(value: Any, name: str) -> NDArray[np.int64]:  # noqa: ANN401
+    """A vector of whole numbers from 0 on, which may be empty."""
+    array = np.asarray(value)
+    whole = array.ndim == 1 and array.dtype.kind in "iuf" and (array == np.floor(array)).all()
+    if not whole or (array.size and not (array.min() >= 0 and array.max() < 2**53)):
+        raise InputError(
+            found=f"{name} of shape {array.shape} and type {array.dtype}",
+            expected="a vector of whole numbers from 0 on",
+            remedy="number sites from 0 on",
+        )
+    return array.astype(np.int64)
+
+
+def pairs(value: Any, n_sites: int, count: int) -> NDArray[np.int64]:  # noqa: ANN401
+    """Coupled pairs (pair, 2) of different sites below n_sites, no pair twice."""
+    array = np.asarray(value)
+    if array.ndim != 2 or array.shape != (count, 2):
+        raise InputError(
+            found=f"pairs of shape {array.shape} for {count} couplings",
+            expected="(pair, 2), one for each coupling",
+            remedy="save the model again with meltpoint.save",
+        )
+    sites = whole_numbers(array.reshape(-1), "pairs").reshape(-1, 2)
+    ordered = np.sort(sites, axis=1)
+    if sites.size and (sites.max() >= n_sites or (ordered[:, 0] == ordered[:, 1]).any()):
+        raise InputError(
+            found="a pair of a site with itself, or beyond the last site",
+            expected=f"two different sites from 0 to {n_sites - 1}",
+            remedy="number sites from 0 on",
+        )
+    if len(np.unique(ordered[:, 0] * n_sites + ordered[:, 1])) < count:
+        raise InputError(
+            found="a pair of sites that is given twice",
+            expected="each pair once, as (i, j) or as (j, i)",
+            remedy="add its two couplings up, the one of (j, i) transposed, if both are meant",
+        )
+    return sites
 
 
 def bias(value: ArrayLike, name: str, size: int, of: str) -> Floats:

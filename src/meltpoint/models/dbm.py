@@ -10,16 +10,22 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from meltpoint.errors import InputError, Progress
+from meltpoint.kernels.draws import SummedOut, drawable, weigh_draws
+from meltpoint.kernels.streams import Streams
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
-from meltpoint.models.log_f import SAMPLES, LogF, draw, estimate_log_f, log_bernoulli
+from meltpoint.models.factors import Factors, layered_factors
+from meltpoint.models.log_f import SAMPLES, LogF, check_samples, estimate_log_f
 from meltpoint.models.model import Arrays, Model, Uniforms, two_sided_base
+from meltpoint.randomness import Purpose
 from meltpoint.units import Unit, unit_named
-from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats
 
 _MEAN_FIELD_SWEEPS = 200
 _MEAN_FIELD_TOLERANCE = 1e-6
+_PROPOSAL_TOLERANCE = 1e-4  # any proposal is right, and a bound at its maximum loses the square of this
+_LEAST_RATE = 1e-6
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -102,6 +108,10 @@ class DBM(Model):
         """Log odds (chain, visible unit) of state 1, given a draw of the lowest hidden layer."""
         return self.bipartite.lowest_even_log_odds(state, uniforms)
 
+    def as_factors(self) -> Factors:
+        """Cardinalities of all units, lowest layer first, factors (scope, log values), and a constant."""
+        return layered_factors(self.weights, self.biases, self.units)
+
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         """Inputs of the bits of independent units on the two sides."""
         return two_sided_base(layers, self.units)
@@ -117,7 +127,13 @@ class DBM(Model):
         return self.log_f_estimate(x, samples=samples, seed=seed).values
 
     def log_f_estimate(
-        self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0, progress: Progress | None = None
+        self,
+        x: ArrayLike,
+        *,
+        samples: int = SAMPLES,
+        seed: int = 0,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> LogF:
         """Log f with standard errors and the mean-field lower bound.
 
@@ -126,14 +142,12 @@ class DBM(Model):
         bits = self.encode(x)
         if len(self.weights) == 1:
             return LogF.exact(self.bipartite.log_f(bits))
-        return estimate_log_f(
-            bits,
-            self._weigh,
-            self.bipartite.n_even + self.bipartite.n_odd,
-            samples=samples,
-            seed=seed,
-            progress=progress,
-        )
+        samples, threads = check_samples(samples), check_threads(threads)
+
+        def weigh(visible: Bits, numbers: NDArray[np.int64]) -> tuple[Floats, Floats]:
+            return self._weigh(visible, Streams(seed, Purpose.LOG_F, numbers), samples, threads)
+
+        return estimate_log_f(bits, weigh, progress=progress)
 
     def mean_field(
         self, visible: Bits, *, sweeps: int = _MEAN_FIELD_SWEEPS, tolerance: float = _MEAN_FIELD_TOLERANCE
@@ -167,37 +181,33 @@ class DBM(Model):
         energy = even @ two.even_bias + odd @ two.odd_bias + (two.odd_field(even) * odd).sum(axis=1)
         return energy + _entropy(even[:, self.n_visible :]) + _entropy(odd) + two.log_constant
 
-    def _weigh(
-        self, visible: Bits, generators: list[np.random.Generator], samples: int
-    ) -> tuple[Floats, Floats]:
+    def _weigh(self, visible: Bits, streams: Streams, samples: int, threads: int) -> tuple[Floats, Floats]:
         """Log of f(v, even hidden) / q(even hidden | v) for samples of q (example, sample), and the bound."""
-        even, odd = self.mean_field(visible)
-        rates = np.clip(even[:, self.n_visible :], 1e-6, 1 - 1e-6)
-        hidden = draw(generators, rates, samples)
-        log_weights = self.log_joint(visible, hidden) - log_bernoulli(hidden, logit(rates)[:, np.newaxis])
-        return log_weights, self.mean_field_bound(visible, even, odd)
-
-    def log_joint(self, visible: Bits, hidden: NDArray[np.bool_]) -> Floats:
-        """log f(v, even hidden layers) (example, sample), odd layers summed out, for (example, sample, unit)."""
-        two = self.bipartite
-        from_visible = (
-            two.odd_field(np.pad(visible, ((0, 0), (0, two.n_even - self.n_visible)))) + two.odd_bias
+        even, odd = self.mean_field(visible, tolerance=_PROPOSAL_TOLERANCE)
+        two, n = self.bipartite, self.n_visible
+        rates = drawable(np.clip(even[:, n:], _LEAST_RATE, 1 - _LEAST_RATE))
+        only_visible = np.pad(visible, ((0, 0), (0, two.n_even - n)))
+        linear = two.even_bias[n:] - logit(rates)
+        sums, softplus = weigh_draws(
+            self._drawn_to_odd,
+            self._drawn_to_odd.inputs([two.odd_field(only_visible) + two.odd_bias]),
+            rates[np.newaxis],
+            np.zeros(samples, np.int64),
+            linear[:, :, np.newaxis],
+            streams.generators(),
+            threads,
         )
-        flat = hidden.reshape(-1, hidden.shape[2]).astype(np.float32)
-        field = np.zeros((len(flat), two.n_odd), np.float32)
+        constant = visible @ two.even_bias[:n] - np.log1p(-rates).sum(axis=1) + two.log_constant
+        return sums[:, :, 0] + softplus + constant[:, np.newaxis], self.mean_field_bound(visible, even, odd)
+
+    @cached_property
+    def _drawn_to_odd(self) -> SummedOut:
+        """Weights (even hidden unit, odd unit)."""
+        two = self.bipartite
+        weights = np.zeros((two.n_even, two.n_odd))
         for block in two.blocks:
-            if block.even_layer > 0:
-                rows = two.even_slices[block.even_layer]
-                columns = slice(rows.start - self.n_visible, rows.stop - self.n_visible)
-                field[:, two.odd_slices[block.odd_layer]] += flat[:, columns] @ block.weights.astype(
-                    np.float32
-                )
-        field = field.reshape(*hidden.shape[:2], -1)
-        field += from_visible[:, np.newaxis].astype(np.float32)
-        bias = (visible @ two.even_bias[: self.n_visible])[:, np.newaxis] + hidden @ two.even_bias[
-            self.n_visible :
-        ]
-        return bias + sum_softplus(field) + two.log_constant
+            weights[two.even_slices[block.even_layer], two.odd_slices[block.odd_layer]] = block.weights
+        return SummedOut.of([(1.0, weights[self.n_visible :])])
 
     def arrays(self) -> Arrays:
         """Parameters by the names they have in a file; layers count from 1."""

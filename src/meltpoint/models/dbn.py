@@ -10,17 +10,23 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from meltpoint.errors import InputError, Progress
+from meltpoint.kernels.draws import SummedOut, weigh_draws
+from meltpoint.kernels.streams import Streams
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.blocks import RaiseStart, Segment
-from meltpoint.models.log_f import SAMPLES, LogF, draw_given, estimate_log_f, log_bernoulli
+from meltpoint.models.log_f import SAMPLES, LogF, check_samples, draw_given, estimate_log_f, log_bernoulli
 from meltpoint.models.model import Arrays, Model, PathToModel, Uniforms
 from meltpoint.models.rbm import RBM
-from meltpoint.models.recognition import draw_mixture, posterior_inputs
+from meltpoint.models.recognition import Mixture, posterior_inputs
 from meltpoint.randomness import Purpose, generator
 from meltpoint.units import Unit, unit_named
 from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats
+
+_BLOCK = 256  # examples whose weights are computed at once
+_BLOCK_UNITS = 8_000_000  # units of all samples that are drawn at once, where they are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +202,13 @@ class DBN(Model):
         return self.log_f_estimate(x, samples=samples, seed=seed).values
 
     def log_f_estimate(
-        self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0, progress: Progress | None = None
+        self,
+        x: ArrayLike,
+        *,
+        samples: int = SAMPLES,
+        seed: int = 0,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> LogF:
         """Log f with standard errors and the variational lower bound, by importance sampling.
 
@@ -206,44 +218,63 @@ class DBN(Model):
         bits = self.encode(x)
         if not self.directed:
             return LogF.exact(self.top.log_f(x))
-        return estimate_log_f(
-            bits,
-            self._weigh,
-            sum(self.layer_sizes),
-            samples=samples,
-            seed=seed,
-            progress=progress,
-        )
+        samples, threads = check_samples(samples), check_threads(threads)
 
-    def _weigh(
+        def weigh(visible: Bits, numbers: NDArray[np.int64]) -> tuple[Floats, Floats]:
+            if len(self.directed) == 1:
+                streams = Streams(seed, Purpose.LOG_F, numbers)
+                log_weights = self._weigh_mixture(visible, streams, samples, threads)
+            else:
+                generators = [generator(seed, Purpose.LOG_F, number) for number in numbers.tolist()]
+                log_weights = self._weigh_recognition(visible, generators, samples)
+            return log_weights, log_weights.mean(axis=1)  # a lower bound on average (Jensen)
+
+        block = (
+            _BLOCK if len(self.directed) == 1 else max(1, _BLOCK_UNITS // (sum(self.layer_sizes) * samples))
+        )
+        return estimate_log_f(bits, weigh, block=block, progress=progress)
+
+    def _weigh_recognition(
         self, visible: Bits, generators: list[np.random.Generator], samples: int
-    ) -> tuple[Floats, Floats]:
-        """Log importance weights (example, sample), and their mean: a lower bound on average (Jensen)."""
-        if len(self.directed) == 1:
-            state, log_weights = self._propose(visible, generators, samples)
-        else:
-            start = np.broadcast_to(visible[:, np.newaxis], (len(visible), samples, self.n_visible))
-            state, log_weights = self.recognise_sample(start, generators)
+    ) -> Floats:
+        """Log importance weights (example, sample) of draws of the recognition distribution."""
+        start = np.broadcast_to(visible[:, np.newaxis], (len(visible), samples, self.n_visible))
+        state, log_weights = self.recognise_sample(start, generators)
         flat = state.reshape(-1, state.shape[2])
         two = self.mrf
         field = flat.astype(np.float32) @ two.blocks[0].weights.astype(np.float32)
         field += two.odd_bias.astype(np.float32)
         log_top = flat @ two.even_bias + sum_softplus(field) + two.log_constant
-        log_weights += log_top.reshape(log_weights.shape)
-        return log_weights, log_weights.mean(axis=1)
+        return log_weights + log_top.reshape(log_weights.shape)
 
-    def _propose(
-        self, visible: Bits, generators: list[np.random.Generator], samples: int
-    ) -> tuple[NDArray[np.bool_], Floats]:
-        """Units of the only directed layer's upper side (example, sample, unit), and log p(v | h) - log q(h | v)."""
+    def _weigh_mixture(self, visible: Bits, streams: Streams, samples: int, threads: int) -> Floats:
+        """Log of p(v | h1) f_top(h1) / q(h1 | v) for samples (example, sample) of the only directed layer's mixture."""
+        (layer,), top = self._bit_layers, self.mrf
+        from_visible = visible @ layer.weights
+        recognition = from_visible + layer.recognition_bias
+        refined = posterior_inputs(visible, layer.weights, layer.visible_bias, recognition, top)
+        mixture = Mixture.of(recognition, refined, samples)
+        ones = np.ones((len(visible), 1))
+        sums, softplus = weigh_draws(
+            self._drawn_to_neighbours,
+            self._drawn_to_neighbours.inputs([ones * layer.visible_bias, ones * top.odd_bias]),
+            mixture.rates,
+            mixture.proposals,
+            np.concatenate([(from_visible + top.even_bias)[:, :, np.newaxis], mixture.inputs], axis=2),
+            streams.generators(),
+            threads,
+        )
+        constant = visible @ layer.visible_bias + top.log_constant
+        return sums[:, :, 0] + softplus + constant[:, np.newaxis] - mixture.log_prob(sums[:, :, 1:])
+
+    @cached_property
+    def _drawn_to_neighbours(self) -> SummedOut:
+        """Weights of the only directed layer's upper units: to the layer below, which is given, and to the top layer.
+
+        log p(v | h1) has minus the softplus of v's inputs, log f_top(h1) plus those of the top layer.
+        """
         (layer,) = self._bit_layers
-        recognition = visible @ layer.weights + layer.recognition_bias
-        refined = posterior_inputs(visible, layer.weights, layer.visible_bias, recognition, self.mrf)
-        state, log_prob = draw_mixture(recognition, refined, generators, samples)
-        below = state.astype(np.float32) @ layer.weights.T.astype(np.float32)
-        below += layer.visible_bias.astype(np.float32)
-        given = np.broadcast_to(visible[:, np.newaxis].astype(np.bool_), below.shape)
-        return state, log_bernoulli(given, below) - log_prob
+        return SummedOut.of([(-1.0, layer.weights.T), (1.0, self.mrf.blocks[0].weights)])
 
     def arrays(self) -> Arrays:
         """Parameters by the names they have in a file; directed layers count from 1."""

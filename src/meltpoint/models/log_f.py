@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from meltpoint.errors import InputError, Progress
-from meltpoint.randomness import Purpose, generator
 from meltpoint.records import short_repr
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats
 
 SAMPLES = 500
-_BLOCK_BYTES = 64_000_000
+_BLOCK = 256  # examples whose weights are computed at once
 _LEAST_SAMPLES = 8  # of which halves and quarters say something
 _FASTEST, _SLOWEST = 0.5, 0.85  # ratios of successive rises that are believed
 
@@ -81,35 +80,36 @@ class LogF:
 
 def estimate_log_f(
     x: Bits,
-    weigh: Callable[[Bits, list[np.random.Generator], int], tuple[Floats, Floats]],
-    units: int,
+    weigh: Callable[[Bits, NDArray[np.int64]], tuple[Floats, Floats]],
     *,
-    samples: int,
-    seed: int,
+    block: int = _BLOCK,
     progress: Progress | None,
 ) -> LogF:
-    """Estimate log f of every example from `samples` importance weights each.
+    """Estimate log f of every example from importance weights.
 
     `weigh` gives the log weights (example, sample) and the lower bound (example,) for a block of examples and their
-    generators: one generator per example, so that blocks can be cut in any way.
+    numbers: an example's number names its stream of random numbers, so that blocks can be cut in any way.
     """
-    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
-        raise InputError(
-            found=f"samples={samples!r}", expected="a whole number from 1 on", remedy="the paper uses 500"
-        )
-    block = max(1, _BLOCK_BYTES // (8 * units * int(samples)))
     values, errors, bounds = np.empty(len(x)), np.empty(len(x)), np.empty(len(x))
     rises = np.empty((len(x), 2))
     for low in range(0, len(x), block):
         part = slice(low, min(low + block, len(x)))
-        generators = [generator(seed, Purpose.LOG_F, i) for i in range(part.start, part.stop)]
-        weights, bounds[part] = weigh(x[part], generators, int(samples))
+        weights, bounds[part] = weigh(x[part], np.arange(part.start, part.stop))
         values[part] = log_mean_exp(weights)
         errors[part] = log_mean_error(weights)
         rises[part] = _rises(weights)
         if progress:
             progress("unnormalised probabilities", part.stop, len(x))
     return LogF(values, errors, bounds, rises)
+
+
+def check_samples(samples: int) -> int:
+    """The number of importance samples of each example, or an error."""
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
+        raise InputError(
+            found=f"samples={samples!r}", expected="a whole number from 1 on", remedy="the paper uses 500"
+        )
+    return int(samples)
 
 
 def _rises(log_weights: Floats) -> Floats:
@@ -126,12 +126,6 @@ def _in_parts(log_weights: Floats, parts: int) -> Floats:
     size = log_weights.shape[1] // parts
     cut = log_weights[:, : parts * size].reshape(len(log_weights), parts, size)
     return log_mean_exp(cut, axis=2).mean(axis=1)
-
-
-def draw(generators: list[np.random.Generator], rates: Floats, samples: int) -> NDArray[np.bool_]:
-    """Independent units (example, sample, unit) that are on with the given rates (example, unit)."""
-    uniforms = np.stack([g.random((samples, rates.shape[1])) for g in generators])
-    return uniforms < rates[:, np.newaxis]
 
 
 def draw_given(generators: list[np.random.Generator], rates: Floats) -> NDArray[np.bool_]:

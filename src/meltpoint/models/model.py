@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.errors import InputError, Progress
 from meltpoint.models import checks
 from meltpoint.models.blocks import RaiseStart, Segment
+from meltpoint.models.factors import Factors
 from meltpoint.models.log_f import SAMPLES, LogF
 from meltpoint.models.mrf import MarkovRandomField
-from meltpoint.units import BERNOULLI, Unit
+from meltpoint.units import BERNOULLI, Unit, two_state
 from meltpoint.units.unit import Bits, Floats
 
 Uniforms: TypeAlias = Callable[[int], NDArray[np.floating]]
@@ -66,7 +67,7 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         sizes = "-".join(map(str, self.layer_sizes))
-        names = [unit.name for unit in self.units]
+        names = [repr(unit) for unit in self.units]
         if all(unit == BERNOULLI for unit in self.units):
             return f"{self.kind} {sizes}"
         return f"{self.kind} {sizes} {names[0] if len(set(names)) == 1 else '(' + ', '.join(names) + ')'}"
@@ -98,13 +99,27 @@ class Model(ABC):
         return self.mrf.log_f(self.encode(x))
 
     def log_f_estimate(
-        self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0, progress: Progress | None = None
+        self,
+        x: ArrayLike,
+        *,
+        samples: int = SAMPLES,
+        seed: int = 0,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> LogF:
         """Log f with standard errors and a lower bound: here exact, whatever the arguments."""
-        del samples, seed, progress
+        del samples, seed, threads, progress
         examples = np.asarray(x)
         parts = [examples[low : low + _ROWS] for low in range(0, max(1, len(examples)), _ROWS)]
         return LogF.exact(np.concatenate([self.log_f(part) for part in parts]))
+
+    def as_factors(self) -> Factors:
+        """Cardinalities of all units, visible units first, factors (scope, log values), and a constant of log f."""
+        raise InputError(
+            found=f"{self!r}, which cannot be written as a list of factors",
+            expected="an undirected model of units with finitely many states",
+            remedy="take the undirected part of a model with directed layers, model.undirected",
+        )
 
     # Annealing.
 
@@ -122,7 +137,7 @@ class Model(ABC):
         if self.raise_passes == 1:
             # Heating would change nothing, and its weight would telescope to f_1(v) / f_0(v).
             return RaiseStart(visible, [melt], path.log_f(1.0, visible) - path.log_z_base)
-        start = np.zeros((len(visible), self.mrf.n_state), np.uint8)
+        start = np.zeros((len(visible), self.mrf.n_state), self.mrf.dtype)
         start[:, : self.n_visible] = visible
         heat = Segment(betas, clamped=np.arange(self.mrf.n_state) < self.n_visible)
         return RaiseStart(start, [heat, melt], path.log_prob_base(visible))
@@ -131,6 +146,10 @@ class Model(ABC):
         """Visible states (chain, visible unit) of a sample of the Markov random field."""
         del generator
         return state[:, : self.n_visible]
+
+    def visible_means(self, state: Bits, generator: np.random.Generator) -> NDArray[Any]:
+        """Visible states (chain, visible unit), or probabilities of them: what a unit's `bias_from_sample` takes."""
+        return self.mrf.state_means(state, generator)[:, : self.n_visible]
 
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
         """Log odds (chain, visible unit) of state 1, given a draw of the units that make visible units independent."""
@@ -142,13 +161,30 @@ class Model(ABC):
         )
 
     def annealed_rates(self, visible: Bits) -> NDArray[Any]:
-        """Rates (example, unit) of state 1 on the lowest layer that is annealed, given visible states."""
+        """States (example, unit) of the lowest layer that is annealed, given visible ones, or their probabilities.
+
+        They are what the unit's `bias_from_sample` takes.
+        """
         return visible
 
+    def by_layer(self, units: Bits) -> list[Bits]:
+        """States (chain, unit) of every layer, from those of all units in their columns: here layer after layer."""
+        return np.split(units, np.cumsum(self.layer_sizes)[:-1], axis=1)
+
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
-        """Inputs of independent units, block by block of the Markov random field, from those of every layer."""
+        """Inputs of independent units, block by block of the Markov random field, from those of every layer.
+
+        Here all layers have the same kind of unit.
+        """
         inputs = np.concatenate(layers)
         return tuple(inputs[block.columns] for block in self.mrf.unit_blocks)
+
+    def uniform_layers(self) -> list[Floats]:
+        """Inputs (unit, *input_shape) of every layer under which all states are equally probable."""
+        return [
+            np.zeros((size, *unit.input_shape))
+            for size, unit in zip(self.layer_sizes, self.units, strict=True)
+        ]
 
     # Arrays on disk.
 
@@ -156,7 +192,7 @@ class Model(ABC):
         """Parameters by the names they have in a file."""
         raise InputError(
             found=f"{self!r}, a kind of model that has no file format",
-            expected="an RBM, a DBM or a DBN",
+            expected="one of the library's own models",
             remedy="save its arrays with numpy.savez",
         )
 
@@ -173,5 +209,5 @@ class Model(ABC):
 
 def two_sided_base(layers: Sequence[Floats], units: Sequence[Unit]) -> tuple[Floats, Floats]:
     """Inputs of the bits of independent units on the even and on the odd side, from those of every layer."""
-    scaled = [unit.scale * bias for unit, bias in zip(units, layers, strict=True)]
+    scaled = [unit.scale * bias for unit, bias in zip(two_state(units), layers, strict=True)]
     return np.concatenate(scaled[0::2]), np.concatenate(scaled[1::2])

@@ -4,7 +4,9 @@ The *state* is what a chain keeps, in one or more blocks. One further block may 
 beginning of every sweep and forgotten after it. In arrays of all units (chain, unit) its columns follow the state's.
 """
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from meltpoint.units.unit import Bits, Floats
 
 if TYPE_CHECKING:
     from meltpoint.models.bipartite import Bipartite
+    from meltpoint.models.factor_tables import FactorTables
+    from meltpoint.models.pairwise import Pairwise
 
 
 class MarkovRandomField(ABC):
@@ -35,7 +39,10 @@ class MarkovRandomField(ABC):
 
     @abstractmethod
     def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
-        """Inputs (chain, unit of the block) given all other units (chain, unit), which are states; biases included."""
+        """Inputs (chain, unit of the block, *input_shape) given the states of all other units (chain, unit).
+
+        Biases are included.
+        """
 
     @abstractmethod
     def log_f_of_state(self, units: NDArray[Any]) -> Floats:
@@ -48,6 +55,16 @@ class MarkovRandomField(ABC):
     @property
     def bipartite(self) -> "Bipartite | None":
         """The same field as Bernoulli units on two sides, if it is one."""
+        return None
+
+    @property
+    def pairwise(self) -> "Pairwise | None":
+        """The same field, but for a constant, as a graph of sites of one number of states, if it is one."""
+        return None
+
+    @property
+    def factor_tables(self) -> "FactorTables | None":
+        """The same field, but for a constant, as tables of factors of any order, if it is given so."""
         return None
 
     @property
@@ -66,9 +83,30 @@ class MarkovRandomField(ABC):
         return sum(block.size for block in self.unit_blocks)
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """What states (chain, unit of the state) are kept in."""
+        return np.result_type(*(block.unit.dtype for block in self.state_blocks))
+
+    @property
     def smaller_side(self) -> int:
-        """Units whose states must be enumerated for the exact log Z."""
-        return self.n_state
+        """Units of two states that have as many states as must be enumerated for the exact log Z."""
+        return math.ceil(
+            sum(block.size * math.log2(block.unit.n_states or math.inf) for block in self.state_blocks)
+        )
+
+    @property
+    def enumerated(self) -> "MarkovRandomField":
+        """The same field with the state that is enumerated for the exact log Z."""
+        return self
+
+    def with_product(self, product: Callable[[NDArray[Any], Floats], Floats]) -> "MarkovRandomField":
+        """The same field, whose products of states (chain, unit) and weights (unit, column) are made by a function.
+
+        Annealing has one whose sums do not depend on how many chains are run together. Fields without such products
+        are what they are.
+        """
+        del product
+        return self
 
     @property
     def sweep(self) -> Sweep:
@@ -77,15 +115,23 @@ class MarkovRandomField(ABC):
 
     def with_summed_out(self, state: Bits) -> Bits:
         """All units (chain, unit) of a state (chain, unit of the state), those that are summed out in state 0."""
-        missing = self.n_units - self.n_state
-        return (
-            np.concatenate([state, np.zeros((len(state), missing), np.uint8)], axis=1) if missing else state
-        )
+        if self.summed_out is None:
+            return state
+        rest = np.zeros((len(state), self.summed_out.size), self.summed_out.unit.dtype)
+        return np.concatenate([state, rest], axis=1)
+
+    def with_summed_out_drawn(self, state: Bits, uniforms: Callable[[int], NDArray[np.floating]]) -> Bits:
+        """The same with those that are summed out drawn, by uniforms (chain, so many) in (0, 1]."""
+        units, block = self.with_summed_out(state), self.summed_out
+        if block is not None:
+            units[:, block.columns] = block.unit.draw(self.inputs(block, units), uniforms(block.size))
+        return units
 
     def state_means(self, state: Bits, generator: np.random.Generator) -> NDArray[Any]:
-        """Probability (chain, unit of the state) of state 1, given something redrawn; by default the state itself.
+        """Probabilities of the state's units, given something redrawn; by default the states (chain, unit) themselves.
 
-        Probabilities have less noise than draws: a unit that is rarely on keeps its small rate.
+        Probabilities have less noise than draws: a unit that is rarely on keeps its small rate. They are what a unit's
+        `bias_from_sample` takes.
         """
         return state
 

@@ -11,19 +11,21 @@ as their proposal, so that weights never exceed four times those of recognition 
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
+from meltpoint.kernels.draws import drawable
 from meltpoint.models.bipartite import Bipartite
-from meltpoint.models.log_f import draw_given
-from meltpoint.units.bernoulli import softplus
 from meltpoint.units.unit import Bits, Floats
 
 _EVERY = 4  # the samples 0, 4, 8, … are recognition's
 _SWEEPS = 20
+_CURVATURE_EVERY = 5  # sweeps: it changes slowly, and half of the work is its products
 _DAMPING = 0.1
+_ROWS = 64  # examples whose mean fields are computed together
 _LARGEST_INPUT = 6.0
 
 
@@ -35,33 +37,55 @@ def posterior_inputs(
     `weights` (visible unit, unit) and `visible_bias` are those of p(v | h1); `recognition` (example, unit) is where the
     mean field starts.
     """
-    above_weights = top.blocks[0].weights
-    squares, above_squares = weights**2, (above_weights**2).T
-    inputs = recognition
-    for _ in range(_SWEEPS):
-        rates = expit(inputs)
-        below = expit(rates @ weights.T + visible_bias)
-        above = expit(rates @ above_weights + top.odd_bias)
-        gradient = (visible - below) @ weights + top.even_bias + above @ above_weights.T
-        curvature = (above * (1 - above)) @ above_squares - (below * (1 - below)) @ squares
-        inputs = (1 - _DAMPING) * inputs + _DAMPING * (gradient + (0.5 - rates) * curvature)
-    return np.clip(inputs, -_LARGEST_INPUT, _LARGEST_INPUT)
+    # In float32: any proposal is right. Rows are always as many together, because products of other shapes round
+    # otherwise, and an example's draws may not depend on its neighbours.
+    own_weights, above_weights = weights.astype(np.float32), top.blocks[0].weights.astype(np.float32)
+    own_bias, odd_bias = visible_bias.astype(np.float32), top.odd_bias.astype(np.float32)
+    even_bias = top.even_bias.astype(np.float32)
+    squares, above_squares = own_weights**2, (above_weights**2).T
+    refined = np.empty(recognition.shape)
+    for low in range(0, len(visible), _ROWS):
+        part = slice(low, low + _ROWS)
+        given, inputs = (
+            np.zeros((_ROWS, weights.shape[0]), np.float32),
+            np.zeros((_ROWS, weights.shape[1]), np.float32),
+        )
+        n = len(visible[part])
+        given[:n], inputs[:n] = visible[part], recognition[part]
+        curvature = np.zeros_like(inputs)
+        for sweep in range(_SWEEPS):
+            rates = expit(inputs)
+            below = expit(rates @ own_weights.T + own_bias)
+            above = expit(rates @ above_weights + odd_bias)
+            gradient = (given - below) @ own_weights + even_bias + above @ above_weights.T
+            if sweep % _CURVATURE_EVERY == 0:
+                curvature = (above * (1 - above)) @ above_squares - (below * (1 - below)) @ squares
+            inputs = (1 - _DAMPING) * inputs + _DAMPING * (gradient + (0.5 - rates) * curvature)
+        refined[part] = inputs[:n]
+    return np.clip(refined, -_LARGEST_INPUT, _LARGEST_INPUT)
 
 
-def draw_mixture(
-    recognition: Floats, refined: Floats, generators: list[np.random.Generator], samples: int
-) -> tuple[NDArray[np.bool_], Floats]:
-    """Units (example, sample, unit) of both proposals, and their log probability (example, sample) in the mixture."""
-    of_recognition = np.arange(samples) % _EVERY == 0
-    share = float(of_recognition.mean())
-    choose = of_recognition[np.newaxis, :, np.newaxis]
-    rates = expit(np.stack([recognition, refined]))[:, :, np.newaxis]
-    hidden = draw_given(generators, np.where(choose, rates[0], rates[1]))
-    # log q = h·inputs - sum of softplus(inputs), and the second term has no sample in it.
-    inputs = np.stack([recognition, refined], axis=2)
-    log_probs = np.matmul(hidden.astype(np.float64), inputs) - softplus(inputs).sum(axis=1)[:, np.newaxis]
-    shares = np.array([_log(share), _log(1 - share)])
-    return hidden, np.logaddexp.reduce(log_probs + shares, axis=2)
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Two factorial proposals of the first hidden layer: recognition has every fourth sample."""
+
+    rates: Floats  # (proposal, example, unit)
+    inputs: Floats  # (example, unit, proposal): their logits
+    proposals: NDArray[np.int64]  # (sample,)
+
+    @classmethod
+    def of(cls, recognition: Floats, refined: Floats, samples: int) -> "Mixture":
+        """From the logits (example, unit) of both."""
+        rates = drawable(expit(np.stack([recognition, refined])))
+        inputs = np.moveaxis(logit(rates), 0, 2)
+        return cls(rates, inputs, np.where(np.arange(samples) % _EVERY == 0, 0, 1))
+
+    def log_prob(self, sums: Floats) -> Floats:
+        """Log probability (example, sample) in the mixture, from the sums (example, sample, proposal) of `inputs`."""
+        off = np.log1p(-self.rates).sum(axis=2).T
+        share = float(np.mean(self.proposals == 0))
+        shares = np.array([_log(share), _log(1 - share)])
+        return np.logaddexp.reduce(sums + off[:, np.newaxis] + shares, axis=2)
 
 
 def _log(share: float) -> float:

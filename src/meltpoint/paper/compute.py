@@ -15,6 +15,7 @@ from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_pro
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.estimators.sampling import sample, sample_annealing_model
 from meltpoint.evaluation.prerequisites import log_f_of
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM
@@ -98,7 +99,8 @@ def run(
         key = Cell(cell.model, "log-f", seed=cell.seed, test_examples=cell.test_examples)
         if key not in known:
             store = results.log_f_store(key, loaded) if MODELS[cell.model] in DEEP else NullStore()
-            known[key] = log_f_of(loaded.model, cell_test_set(key, loaded), key.seed, store, part)
+            test_set, cores = cell_test_set(key, loaded), check_threads(threads)
+            known[key] = log_f_of(loaded.model, test_set, key.seed, cores, store, part)
         clock.lap("log f")
         result = compute(cell, loaded, known[key], threads, part)
         clock.lap(cell.method)

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from meltpoint.annealing.loop import check_threads
 from meltpoint.files.atomic import atomic_write, make_folder
+from meltpoint.kernels.threads import check_threads
 from meltpoint.paper.cells import Cell, Method
 from meltpoint.paper.models import MODELS, LoadedModel
 from meltpoint.report.compose import versions

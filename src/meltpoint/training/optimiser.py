@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from meltpoint.annealing.kernels.compiling import compiled
+from meltpoint.kernels.compiling import compiled
 from meltpoint.training.phases import Array, Gradient, States, TrainableDBM, trainable_dbm
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from meltpoint.annealing.kernels.compiling import compiled
-from meltpoint.annealing.kernels.numerics import LIMIT, exp
-from meltpoint.annealing.kernels.xoshiro import LANES, fill_uniforms
+from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.numerics import LIMIT, exp
+from meltpoint.kernels.xoshiro import LANES, fill_uniforms
 from meltpoint.randomness import Purpose, sequence
 from meltpoint.training.sparse import Coupling, State, pair_sums
 

@@ -14,8 +14,9 @@ from typing import NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.kernels.compiling import compiled
-from meltpoint.annealing.kernels.rows import STRIP_BYTES, add_rows_at_once
+from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.rows import STRIP_BYTES, add_rows_at_once
+from meltpoint.kernels.strips import Strips, strips_of
 
 State: TypeAlias = NDArray[np.uint8] | NDArray[np.floating]
 """Units (example, unit): uint8 where drawn, floats where means."""
@@ -29,27 +30,6 @@ class Lists(NamedTuple):
 
     starts: NDArray[np.int64]
     lines: NDArray[np.uint32]
-
-
-class Strips(NamedTuple):
-    """A matrix (row, column) as strips of `width` columns, the last one padded, each strip row by row."""
-
-    flat: NDArray[np.floating]
-    n_rows: int
-    n_columns: int
-    width: int
-
-
-def strips_of(matrix: NDArray[np.floating]) -> Strips:
-    """Cut a matrix, or a transposed view of one, into strips."""
-    n_rows, n_columns = matrix.shape
-    width = STRIP_BYTES // matrix.itemsize
-    size = n_rows * (-(-n_columns // width)) * width
-    room = np.empty(size * matrix.itemsize + STRIP_BYTES, np.uint8)
-    skip = -room.ctypes.data % STRIP_BYTES
-    flat = room[skip : skip + size * matrix.itemsize].view(matrix.dtype)
-    _cut(matrix, flat, width)
-    return Strips(flat, n_rows, n_columns, width)
 
 
 def list_rows(counts: NDArray[np.uint8]) -> Lists:
@@ -75,22 +55,6 @@ def multiply(lists: Lists, strips: Strips) -> NDArray[np.floating]:
     out = np.empty((len(lists.starts) - 1, strips.n_columns), strips.flat.dtype)
     _multiply(lists, strips, out)
     return out
-
-
-@compiled
-def _cut(matrix: np.ndarray, flat: np.ndarray, width: int) -> None:
-    n_rows, n_columns = matrix.shape
-    at = 0
-    for column in range(0, n_columns, width):
-        whole = column + width <= n_columns
-        for row in range(n_rows):
-            if whole and width == 16:  # a loop of known length is vectorised
-                for k in range(16):
-                    flat[at + k] = matrix[row, column + k]
-            else:
-                for k in range(width):
-                    flat[at + k] = matrix[row, column + k] if column + k < n_columns else 0
-            at += width
 
 
 @compiled

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from meltpoint.errors import InputError
-from meltpoint.units.unit import Bits, Floats, Unit
+from meltpoint.units.unit import Bits, Floats, TwoState
 
 _FACTORS = 64  # 2**64 is far below the largest float32
 
 
-class Bernoulli(Unit):
+class Bernoulli(TwoState):
     """A unit that is 0 or 1; its state is its value."""
 
     name = "bernoulli"

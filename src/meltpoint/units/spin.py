@@ -8,10 +8,10 @@ from scipy.special import expit
 
 from meltpoint.errors import InputError
 from meltpoint.units.bernoulli import check_real
-from meltpoint.units.unit import Bits, Floats, Unit
+from meltpoint.units.unit import Bits, Floats, TwoState
 
 
-class Spin(Unit):
+class Spin(TwoState):
     """A unit that is -1 (state 0) or +1 (state 1): value = 2 · bit - 1, so its input counts twice for the bit."""
 
     name = "spin"

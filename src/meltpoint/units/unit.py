@@ -1,7 +1,11 @@
-"""What every kind of unit answers. A unit with input t has probability proportional to exp(t · value).
+"""What every kind of unit answers. A unit's state has probability proportional to exp(input · statistics of the state).
 
-Chains hold *states*, small whole numbers from 0 on (a Bernoulli unit's bit, a spin's sign as a bit); users see *values*
-(0 and 1, -1 and +1). `encode` and `decode` go from one to the other, at the door and nowhere else.
+Chains hold *states*: whole numbers from 0 on (a Bernoulli unit's bit, a spin's sign as a bit, a Potts unit's state), or
+real numbers (Gaussian units); users see *values* (0 and 1, -1 and +1). `encode` and `decode` go from one to the other,
+at the door and nowhere else.
+
+An input has one number where a unit has two states (its statistic is the value), q numbers where it has q (one for each
+state), and two for a Gaussian unit: inputs of units are arrays (…, unit, *input_shape), states are (…, unit).
 """
 
 from abc import ABC, abstractmethod
@@ -11,19 +15,71 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
-Bits: TypeAlias = NDArray[np.uint8]
-"""States of units, one byte each."""
+Bits: TypeAlias = NDArray[Any]
+"""States of units, of the units' `dtype`: one byte each, but for Gaussian units."""
 
 
 class Unit(ABC):
     """One kind of unit. Its methods work unit by unit on arrays of any shape."""
 
     name: ClassVar[str]
-    values: ClassVar[tuple[float, ...]]
+
+    @property
+    @abstractmethod
+    def n_states(self) -> int | None:
+        """Number of states; None if they are real numbers."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What states are kept in."""
+        return np.dtype(np.uint8)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Axes of one unit's input."""
+        return ()
+
+    @abstractmethod
+    def encode(self, values: NDArray[Any], name: str) -> Bits:
+        """States of data values, the same shape; an InputError where `name` has other values."""
+
+    @abstractmethod
+    def decode(self, states: Bits) -> NDArray[Any]:
+        """Values of states, the same shape."""
+
+    @abstractmethod
+    def log_partition(self, inputs: NDArray[np.floating]) -> Floats:
+        """Log of the sum (integral) over states of exp(input · statistics), one for each unit."""
+
+    @abstractmethod
+    def mean(self, inputs: NDArray[np.floating]) -> Floats:
+        """Expected value; the probability of each state where values are only names."""
+
+    @abstractmethod
+    def draw(self, inputs: NDArray[np.floating], uniforms: NDArray[np.floating]) -> Bits:
+        """States drawn with uniforms in (0, 1], one for each unit."""
+
+    @abstractmethod
+    def log_weight(self, states: Bits, inputs: NDArray[np.floating]) -> Floats:
+        """Log unnormalised probability of states: input · statistics, one for each unit."""
+
+    @abstractmethod
+    def bias_from_sample(self, sample: NDArray[Any], smoothing: float) -> Floats:
+        """Inputs (unit, *input_shape) of independent units that are distributed as in a sample (example, unit).
+
+        The sample holds states or, where there are few states, their probabilities (which have less noise): those of
+        state 1 (example, unit) for two states, those of all (example, unit, state) for more. `smoothing` is the weight
+        of what keeps inputs finite: so many examples in every state.
+        """
+
+
+class TwoState(Unit):
+    """A unit of two states, written for its bit: value = offset + scale · bit."""
+
+    values: ClassVar[tuple[float, float]]
     """The value of each state."""
     scale: ClassVar[float]
     offset: ClassVar[float]
-    """Of the affine map to a Bernoulli unit: value = offset + scale · bit."""
 
     def __repr__(self) -> str:
         return self.name
@@ -36,28 +92,8 @@ class Unit(ABC):
 
     @property
     def n_states(self) -> int:
-        """Number of states."""
-        return len(self.values)
-
-    @abstractmethod
-    def encode(self, values: NDArray[Any], name: str) -> Bits:
-        """States of data values, the same shape; an InputError where `name` has other values."""
-
-    @abstractmethod
-    def decode(self, states: Bits) -> NDArray[Any]:
-        """Values of states, the same shape."""
-
-    @abstractmethod
-    def log_partition(self, inputs: NDArray[np.floating]) -> Floats:
-        """Log of the sum over states of exp(input · value)."""
-
-    @abstractmethod
-    def mean(self, inputs: NDArray[np.floating]) -> Floats:
-        """Expected value."""
-
-    @abstractmethod
-    def draw(self, inputs: NDArray[np.floating], uniforms: NDArray[np.floating]) -> Bits:
-        """States drawn with uniforms in (0, 1]."""
+        """Two."""
+        return 2
 
     @abstractmethod
     def bias_from_counts(self, counts: Floats, smoothing: float) -> Floats:
@@ -67,5 +103,10 @@ class Unit(ABC):
         """
 
     def log_weight(self, states: Bits, inputs: NDArray[np.floating]) -> Floats:
-        """Log unnormalised probability of states: input · value."""
+        """Input · value."""
         return np.asarray(self.decode(states) * inputs, np.float64)
+
+    def bias_from_sample(self, sample: NDArray[Any], smoothing: float) -> Floats:
+        """Those of the smoothed counts."""
+        on = sample.sum(axis=0, dtype=np.float64)
+        return self.bias_from_counts(np.stack([len(sample) - on, on]), smoothing)

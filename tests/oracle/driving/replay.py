@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from meltpoint.annealing.fused import FusedPath
 from meltpoint.annealing.loop import Annealed
 from meltpoint.annealing.reference import anneal_reference
-from meltpoint.annealing.streams import Streams, next_uniforms
+from meltpoint.kernels.streams import Streams, next_uniforms
 from meltpoint.models.blocks import Segment, UnitBlock
 from meltpoint.units.unit import Bits, Floats
 

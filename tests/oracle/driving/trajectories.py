@@ -19,7 +19,7 @@ from meltpoint.annealing.kernels.packing import Packed, spread, without_padding
 from meltpoint.annealing.loop import Annealed
 from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.annealing.reference import anneal_reference
-from meltpoint.annealing.streams import LANES, Streams
+from meltpoint.kernels.streams import LANES, Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 from meltpoint.units.unit import Bits, Floats

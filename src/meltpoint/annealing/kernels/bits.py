@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from meltpoint.annealing.kernels.compiling import intrinsic
+from meltpoint.kernels.compiling import intrinsic
 
 WORD = 32
 _I32, _I64 = ir.IntType(32), ir.IntType(64)

@@ -12,11 +12,11 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from meltpoint.annealing.kernels.compiling import intrinsic
-from meltpoint.annealing.kernels.polynomials import Reals
-from meltpoint.annealing.kernels.rows import QUAD, STRIP_BYTES
-from meltpoint.annealing.kernels.xoshiro import Generators
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.compiling import intrinsic
+from meltpoint.kernels.polynomials import Reals
+from meltpoint.kernels.rows import QUAD, STRIP_BYTES
+from meltpoint.kernels.streams import LANES
+from meltpoint.kernels.xoshiro import Generators
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 PRODUCTS = 16

@@ -11,9 +11,9 @@ import numpy as np
 
 from meltpoint.annealing.kernels.bits import WORD, count_flipped, list_on
 from meltpoint.annealing.kernels.blocks import list_quads
-from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS
-from meltpoint.annealing.kernels.rows import FEW, QUAD, STRIP_BYTES
+from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.rows import FEW, QUAD, STRIP_BYTES
 
 _FLIPS_OVERHEAD = 4  # rows: two lists have two remainders
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.annealing.kernels.blocks import to_words
-from meltpoint.annealing.kernels.rows import (
+from meltpoint.annealing.path import TwoSidedPath
+from meltpoint.kernels.rows import (
     FEW,
     GROUP,
     QUAD,
@@ -26,8 +27,7 @@ from meltpoint.annealing.kernels.rows import (
     safe_quads,
     strip_width,
 )
-from meltpoint.annealing.path import TwoSidedPath
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.streams import LANES
 
 STATES = 2**QUAD
 ON, OFF, QUADS, FLIPS, CHEAPEST = range(5)

@@ -17,10 +17,10 @@ from meltpoint.annealing.kernels.blocks import (
     weigh_and_draw_odd,
     weigh_odd,
 )
-from meltpoint.annealing.kernels.compiling import compiled
 from meltpoint.annealing.kernels.lists import list_lines
 from meltpoint.annealing.kernels.packing import FLIPS, OFF, QUADS, Side
-from meltpoint.annealing.kernels.rows import add_flips, add_rows, add_wide_rows
+from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.rows import add_flips, add_rows, add_wide_rows
 
 _LARGEST_STEP = 4.0  # |change of t| up to which 1 + z keeps its digits in float32
 _LARGEST_PRODUCT = 400.0  # |log| of a step's product up to which it need not be taken in parts

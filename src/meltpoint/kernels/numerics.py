@@ -8,8 +8,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import overload
 
-from meltpoint.annealing.kernels.compiling import intrinsic
-from meltpoint.annealing.kernels.polynomials import FLOAT32, LIMIT, LN2_PARTS
+from meltpoint.kernels.compiling import intrinsic
+from meltpoint.kernels.polynomials import FLOAT32, LIMIT, LN2_PARTS
 
 __all__ = ["LIMIT", "exp"]
 

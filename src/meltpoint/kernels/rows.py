@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from meltpoint.annealing.kernels.compiling import intrinsic
+from meltpoint.kernels.compiling import intrinsic
 
 STRIP_BYTES = 64
 GROUP = 16

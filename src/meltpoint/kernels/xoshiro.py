@@ -1,7 +1,7 @@
 """Uniform numbers inside the kernels: 32 interleaved xoshiro128++ generators per chain.
 
 One step of all 32 generators is written as one LLVM vector operation each, because Numba widens uint32
-arithmetic to 64 bits and then does not vectorise it. `meltpoint.annealing.streams` has the same generator in
+arithmetic to 64 bits and then does not vectorise it. `meltpoint.kernels.streams` has the same generator in
 NumPy, to read and to test against.
 """
 
@@ -12,8 +12,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from meltpoint.annealing.kernels.compiling import compiled, intrinsic
-from meltpoint.annealing.streams import LANES
+from meltpoint.kernels.compiling import compiled, intrinsic
+from meltpoint.kernels.streams import LANES
 
 _I32 = ir.IntType(32)
 _WORDS = ir.VectorType(_I32, LANES)

@@ -21,7 +21,7 @@ import numpy as np
 from numba import extending, njit
 from numba.core import caching
 
-_PACKAGE = Path(__file__).parents[2]
+_PACKAGE = Path(__file__).parents[1]
 _IMPORT = re.compile(
     rf"^\s*(?:from|import)\s+({_PACKAGE.name}[\w.]*)(?:\s+import\s+(\([^)]*\)|[^\n]*))?", re.MULTILINE
 )

@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-from meltpoint.annealing.kernels.xoshiro import UNIFORM
+from meltpoint.kernels.xoshiro import UNIFORM
 
 LIMIT = 87.0
 """Inputs are clipped to ± this: exp(±87) is still a normal float32."""
@@ -66,10 +66,14 @@ class Reals:
         minus_t = self.fma(
             self.builder.fneg(self.convert(field)), self.splat(factor), self.builder.fneg(bias)
         )
+        return self.exp(minus_t)
+
+    def exp(self, x: Any) -> Any:
+        """exp(x), x clipped to ± LIMIT."""
         for bound, beyond in ((LIMIT, ">"), (-LIMIT, "<")):
             edge = self.constant(bound)
-            minus_t = self.builder.select(self.builder.fcmp_ordered(beyond, minus_t, edge), edge, minus_t)
-        power, excess = self._split(minus_t)
+            x = self.builder.select(self.builder.fcmp_ordered(beyond, x, edge), edge, x)
+        power, excess = self._split(x)
         return self.builder.fmul(self.builder.fadd(excess, self.constant(1.0)), power)
 
     def expm1(self, x: Any) -> Any:

@@ -1,9 +1,12 @@
 """Sums of rows in float64 whose terms are added in order: the same bits however many chains are run together."""
 
-import numpy as np
+from typing import Any
 
-from meltpoint.annealing.kernels.compiling import compiled
-from meltpoint.models.checks import Bits, Floats
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.kernels.compiling import compiled
+from meltpoint.units.unit import Bits, Floats
 
 _COLUMNS = 128
 """Of all rows together they stay in the second-level cache while chain after chain walks over them."""
@@ -21,6 +24,38 @@ def sum_rows(bits: Bits, weights: Floats) -> Floats:
     sums = np.zeros((len(rows), columns.shape[1]))
     _add_ordered(rows, columns, sums)
     return sums.reshape(len(bits), *weights.shape[1:])
+
+
+def ordered_product(states: NDArray[Any], weights: Floats) -> Floats:
+    """states @ weights (unit, column), for zeros and ones or for real states (row, unit)."""
+    if states.dtype == np.uint8:
+        return sum_rows(states, weights)
+    rows, columns = (np.ascontiguousarray(each, np.float64).view() for each in (states, weights))
+    rows.flags.writeable = columns.flags.writeable = False
+    sums = np.zeros((len(rows), columns.shape[1]))
+    _add_multiples(rows, columns, sums)
+    return sums
+
+
+@compiled
+def _add_multiples(states: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+    """out (chain, column) += the rows of weights (unit, column), each as often as states (chain, unit) say."""
+    n_chains, n_units = states.shape
+    whole = n_units - n_units % 4
+    for first in range(0, weights.shape[1], _COLUMNS):
+        last = min(first + _COLUMNS, weights.shape[1])
+        for chain in range(n_chains):
+            total, times = out[chain, first:last], states[chain]
+            for k in range(0, whole, 4):
+                a, b = weights[k, first:last], weights[k + 1, first:last]
+                c, d = weights[k + 2, first:last], weights[k + 3, first:last]
+                p, q, r, s = times[k], times[k + 1], times[k + 2], times[k + 3]
+                for j in range(total.size):
+                    total[j] = (((total[j] + p * a[j]) + q * b[j]) + r * c[j]) + s * d[j]
+            for k in range(whole, n_units):
+                row, p = weights[k, first:last], times[k]
+                for j in range(total.size):
+                    total[j] += p * row[j]
 
 
 @compiled

@@ -1,0 +1,1 @@
+"""Compiled code that models, annealing and training share."""

@@ -1,0 +1,124 @@
+"""Two-state units coupled in pairs, on any graph: the field of Ising models and of binary pairwise factor graphs.
+
+Everything is written for bits: log f = fields·b + ½ b·couplings·b, and a constant.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from meltpoint.models.blocks import Sparse, UnitBlock
+from meltpoint.models.layout import Layout
+from meltpoint.models.mrf import MarkovRandomField
+from meltpoint.models.pairwise import Pairwise
+from meltpoint.units import BERNOULLI
+from meltpoint.units.unit import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryField(MarkovRandomField):
+    """Fields (unit,) and couplings (unit, unit) of bits, in the columns of a layout.
+
+    The matrix is symmetric and sparse, its diagonal is zero, and each pair counts once.
+    """
+
+    layout: Layout
+    fields: Floats
+    couplings: Sparse
+    log_constant: float = 0.0
+
+    @property
+    def state_blocks(self) -> tuple[UnitBlock, ...]:
+        """The colour classes of the state."""
+        return self._state_blocks
+
+    @cached_property
+    def _state_blocks(self) -> tuple[UnitBlock, ...]:
+        return tuple(UnitBlock(BERNOULLI, columns, (len(columns),)) for columns in self.layout.blocks)
+
+    @property
+    def summed_out(self) -> UnitBlock | None:
+        """The independent set that is not kept, if there is one."""
+        return self._summed_out
+
+    @cached_property
+    def _summed_out(self) -> UnitBlock | None:
+        columns = np.arange(self.n_state, self.n_units)
+        return UnitBlock(BERNOULLI, columns, (len(columns),)) if len(columns) else None
+
+    @property
+    def n_state(self) -> int:
+        """Units of the state."""
+        return self.layout.n_state
+
+    @property
+    def n_units(self) -> int:
+        """All units."""
+        return self.layout.n_units
+
+    def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
+        """Log odds (chain, unit of the block) of bit 1 given all other units (chain, unit)."""
+        # A sparse product adds in the same order however many chains there are.
+        return np.asarray((self._rows[id(block)] @ _columns_of(units)).T) + self.fields[block.columns]
+
+    def log_f_of_state(self, units: NDArray[Any]) -> Floats:
+        """Fields and couplings (chain,) among the units of the state."""
+        return self._log_f(units, self.n_state)
+
+    def log_f_of_all(self, units: NDArray[Any]) -> Floats:
+        """Log f (chain,) of all units, nothing summed out, without the constant."""
+        return self._log_f(units, self.n_units)
+
+    def parameters(self) -> tuple[Floats, ...]:
+        """Fields and couplings, and where these are."""
+        matrix = self.couplings
+        return self.fields, matrix.data, matrix.indices.astype(np.float64), matrix.indptr.astype(np.float64)
+
+    @property
+    def pairwise(self) -> Pairwise:
+        """The form that the kernels for graphs read."""
+        return self._pairwise
+
+    @cached_property
+    def _pairwise(self) -> Pairwise:
+        summed_out = np.arange(self.n_state, self.n_units)
+        return Pairwise(
+            states=2,
+            fields=self.fields,
+            indptr=self.couplings.indptr,
+            indices=self.couplings.indices,
+            couplings=self.couplings.data,
+            blocks=self.layout.blocks,
+            summed_out=summed_out if len(summed_out) else None,
+        )
+
+    @cached_property
+    def _rows(self) -> dict[int, Sparse]:
+        """The rows of the coupling matrix that each block needs."""
+        return {id(block): self.couplings[block.columns] for block in self.unit_blocks}
+
+    def _log_f(self, units: NDArray[Any], n: int) -> Floats:
+        couplings = self.couplings if n == self.n_units else self._among_state
+        inputs = np.ascontiguousarray((couplings @ _columns_of(units[:, :n])).T) / 2 + self.fields[:n]
+        return (units[:, :n] * inputs).sum(axis=1)
+
+    @cached_property
+    def _among_state(self) -> Sparse:
+        return sparse.csr_array(self.couplings[: self.n_state, : self.n_state])
+
+
+def binary_field(layout: Layout, fields: Floats, couplings: Sparse, log_constant: float) -> BinaryField:
+    """The field of bits whose fields (site,) and symmetric couplings (site, site) are given by sites."""
+    order = layout.order
+    matrix = sparse.csr_array(couplings[order][:, order])
+    matrix.sort_indices()
+    return BinaryField(layout, fields[order], matrix, log_constant)
+
+
+def _columns_of(units: NDArray[Any]) -> Floats:
+    """(unit, chain) for a sparse product from the left."""
+    return np.ascontiguousarray(units.T, np.float64)

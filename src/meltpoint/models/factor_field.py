@@ -1,0 +1,197 @@
+"""Units of any numbers of states with factors of any order: the field of Potts models and factor graphs.
+
+All tables lie in one array of values. A factor's value is at offset + sum over its scope of stride · state; scopes are
+padded with column 0 and stride 0, so that factors of different orders are looked up together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.models.blocks import Indices, UnitBlock
+from meltpoint.models.factor_tables import FactorTables
+from meltpoint.models.layout import Layout
+from meltpoint.models.mrf import MarkovRandomField
+from meltpoint.units import Potts
+from meltpoint.units.unit import Floats
+
+_AT_ONCE = 4_000_000  # values that are looked up in one go: memory does not grow with chains and sites
+
+
+class Tables(NamedTuple):
+    """Factors: scopes and strides (factor, place), offsets (factor,), and the values of all tables (entry,)."""
+
+    scopes: Indices
+    strides: Indices
+    offsets: Indices
+    values: Floats
+
+    def take(self, units: NDArray[Any]) -> Floats:
+        """The factors' values added up (chain,) at the states of all units (chain, unit)."""
+        total = np.zeros(len(units))
+        for rows in _parts(len(units), len(self.offsets)):
+            total[rows] = self.values[_places(self, units[rows])].sum(axis=1)
+        return total
+
+
+class Incidences(NamedTuple):
+    """The factors of each unit of a block, unit after unit: tables without the unit's own place, and its strides.
+
+    `first` (unit,) is where a unit's factors begin.
+    """
+
+    tables: Tables
+    own_strides: Indices
+    first: Indices
+
+    def inputs(self, units: NDArray[Any], q: int) -> Floats:
+        """Inputs (chain, unit, state): the factors' values added up, for each state of the unit."""
+        inputs = np.empty((len(units), len(self.first), q))
+        states = self.own_strides[:, np.newaxis] * np.arange(q)
+        for rows in _parts(len(units), states.size):
+            places = _places(self.tables, units[rows])[:, :, np.newaxis] + states
+            inputs[rows] = np.add.reduceat(self.tables.values[places], self.first, axis=1)
+        return inputs
+
+
+@dataclass(frozen=True, eq=False)
+class FactorField(MarkovRandomField):
+    """Factors over the columns of a layout, whose units have so many states (unit,); every unit is in a factor."""
+
+    layout: Layout
+    cardinalities: Indices
+    tables: Tables
+    log_constant: float = 0.0
+
+    @property
+    def state_blocks(self) -> tuple[UnitBlock, ...]:
+        """The colour classes of the state, cut by numbers of states."""
+        return self._state_blocks
+
+    @cached_property
+    def _state_blocks(self) -> tuple[UnitBlock, ...]:
+        return tuple(self._block(columns) for columns in self.layout.blocks)
+
+    @property
+    def summed_out(self) -> UnitBlock | None:
+        """The independent set that is not kept, if there is one."""
+        return self._summed_out
+
+    @cached_property
+    def _summed_out(self) -> UnitBlock | None:
+        columns = np.arange(self.n_state, self.n_units)
+        return self._block(columns) if len(columns) else None
+
+    def _block(self, columns: Indices) -> UnitBlock:
+        return UnitBlock(Potts(int(self.cardinalities[columns[0]])), columns, (len(columns),))
+
+    @property
+    def n_state(self) -> int:
+        """Units of the state."""
+        return self.layout.n_state
+
+    @property
+    def n_units(self) -> int:
+        """All units."""
+        return self.layout.n_units
+
+    def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
+        """Inputs (chain, unit of the block, state) given all other units (chain, unit)."""
+        q = block.unit.n_states
+        assert q is not None, "Potts units"
+        return self._incidences[id(block)].inputs(units, q)
+
+    def log_f_of_state(self, units: NDArray[Any]) -> Floats:
+        """The factors (chain,) without a unit that is summed out."""
+        return self._of_state.take(units)
+
+    def log_f_of_all(self, units: NDArray[Any]) -> Floats:
+        """Log f (chain,) of all units, nothing summed out, without the constant."""
+        return self.tables.take(units)
+
+    def parameters(self) -> tuple[Floats, ...]:
+        """Values of the tables, and which units they belong to."""
+        tables = self.tables
+        return tables.values, *(part.astype(np.float64) for part in (tables.scopes, tables.strides))
+
+    @property
+    def factor_tables(self) -> FactorTables:
+        """The form that the kernels for tables read."""
+        summed_out = np.arange(self.n_state, self.n_units)
+        return FactorTables(
+            self.cardinalities,
+            *self.tables,
+            blocks=self.layout.blocks,
+            summed_out=summed_out if len(summed_out) else None,
+        )
+
+    @cached_property
+    def _of_state(self) -> Tables:
+        outside = ((self.tables.scopes >= self.n_state) & (self.tables.strides > 0)).any(axis=1)
+        kept = ~outside
+        return Tables(
+            self.tables.scopes[kept], self.tables.strides[kept], self.tables.offsets[kept], self.tables.values
+        )
+
+    @cached_property
+    def _incidences(self) -> dict[int, Incidences]:
+        tables = self.tables
+        factor, place = np.nonzero(tables.strides)
+        unit = tables.scopes[factor, place]
+        by_unit = np.argsort(unit, kind="stable")
+        factor, place = factor[by_unit], place[by_unit]
+        begin = np.searchsorted(unit[by_unit], np.arange(self.n_units + 1))
+        found = {}
+        for block in self.unit_blocks:
+            columns = np.arange(self.n_units)[block.columns]
+            counts = begin[columns + 1] - begin[columns]
+            rows = np.repeat(begin[columns] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+            own, at = factor[rows], place[rows]
+            strides = tables.strides[own].copy()
+            strides[np.arange(len(own)), at] = 0
+            others = Tables(tables.scopes[own], strides, tables.offsets[own], tables.values)
+            found[id(block)] = Incidences(others, tables.strides[own, at], np.cumsum(counts) - counts)
+        return found
+
+
+def factor_field(
+    layout: Layout,
+    cardinalities: Indices,
+    factors: Sequence[tuple[Sequence[int], Floats]],
+    log_constant: float,
+) -> FactorField:
+    """The field of factors (scope in sites, log values) of order 1 and more over sites with so many states (site,)."""
+    alone = np.ones(len(cardinalities), np.bool_)
+    for scope, _ in factors:
+        alone[list(scope)] = False
+    # Sums over the factors of each unit need one at least.
+    every = [*factors, *(((int(i),), np.zeros(cardinalities[i])) for i in np.flatnonzero(alone))]
+    column = layout.column
+    width = max(len(scope) for scope, _ in every)
+    scopes, strides = np.zeros((2, len(every), width), np.int64)
+    for k, (scope, table) in enumerate(every):
+        scopes[k, : len(scope)] = column[list(scope)]
+        strides[k, : len(scope)] = np.cumprod([1, *table.shape[:0:-1]])[::-1]
+    offsets = np.cumsum([0, *(table.size for _, table in every[:-1])])
+    values = np.concatenate([table.ravel() for _, table in every])
+    return FactorField(
+        layout, cardinalities[layout.order], Tables(scopes, strides, offsets, values), log_constant
+    )
+
+
+def _places(tables: Tables, units: NDArray[Any]) -> Indices:
+    """Where the values (chain, factor) of the factors are at these states."""
+    places = np.broadcast_to(tables.offsets, (len(units), len(tables.offsets))).copy()
+    for scope, stride in zip(tables.scopes.T, tables.strides.T, strict=True):
+        places += units[:, scope] * stride
+    return places
+
+
+def _parts(rows: int, width: int) -> list[slice]:
+    """Parts of so many rows that the width of each is looked up in bounded memory."""
+    size = max(1, _AT_ONCE // max(1, width))
+    return [slice(low, low + size) for low in range(0, rows, size)]

@@ -1,0 +1,196 @@
+"""Ising models: two-state sites coupled in pairs, on any graph."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from meltpoint.errors import InputError
+from meltpoint.models import checks
+from meltpoint.models.binary_field import BinaryField, binary_field
+from meltpoint.models.blocks import Indices, Sparse
+from meltpoint.models.factors import Factor, Factors, number_visible_first
+from meltpoint.models.graph import GraphModel, hidden_sites
+from meltpoint.models.layout import lay_out
+from meltpoint.models.model import Arrays
+from meltpoint.units import unit_named
+from meltpoint.units.unit import Floats, TwoState
+
+_ROUNDING = 1e-10  # of the largest coupling, by which the two directions of a pair may differ
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class Ising(GraphModel):
+    """An Ising model, or Boltzmann machine: log f(x) = ½ x·couplings·x + fields·x + constant, p ∝ f.
+
+    Parameters
+    ----------
+    couplings
+        (site, site), symmetric with a zero diagonal, so that every pair counts once; an array or a `scipy.sparse`
+        matrix. A positive coupling favours equal spins; the inverse temperature is in it.
+    fields
+        (site,).
+    units
+        "spin" for sites in {-1, +1}, "bernoulli" for sites in {0, 1}.
+    hidden
+        Numbers of the sites that are not observed, or a mask (site,); data have columns for the other sites, in order.
+    constant
+        Added to log f: no probability depends on it, log Z does.
+
+    >>> Ising([[0, 0.5], [0.5, 0]], [0, 0]).log_f([[1, 1], [1, -1]])
+    array([ 0.5, -0.5])
+    >>> Ising(np.ones((3, 3)) - np.eye(3), np.zeros(3), units="bernoulli", hidden=[2])
+    Ising 2-1
+    """
+
+    kind = "Ising"
+
+    couplings: Sparse
+    fields: Floats
+    site_unit: TwoState
+    hidden: Indices
+    constant: float
+
+    def __init__(
+        self,
+        couplings: Any,  # noqa: ANN401
+        fields: ArrayLike,
+        units: str | TwoState = "spin",
+        hidden: ArrayLike | Iterable[int] | None = None,
+        *,
+        constant: float = 0.0,
+    ) -> None:
+        unit = unit_named(units)
+        assert isinstance(unit, TwoState), "unit_named has checked it"
+        matrix = _check_couplings(couplings, unit)
+        h = checks.bias(fields, "fields", matrix.shape[0], "site")
+        object.__setattr__(self, "couplings", matrix)
+        object.__setattr__(self, "fields", h)
+        object.__setattr__(self, "site_unit", unit)
+        object.__setattr__(self, "hidden", hidden_sites(hidden, h.size))
+        object.__setattr__(self, "constant", checks.number(constant, "constant"))
+
+    @property
+    def cardinalities(self) -> Indices:
+        """Two states for each site."""
+        return np.full(self.fields.size, 2)
+
+    @property
+    def unit(self) -> TwoState:
+        """Spins or Bernoulli units."""
+        return self.site_unit
+
+    @property
+    def adjacency(self) -> Sparse:
+        """Which sites (site, site) are coupled."""
+        return self.couplings
+
+    @property
+    def mrf(self) -> BinaryField:
+        """The field of the sites' bits: value = offset + scale · bit."""
+        return self._mrf
+
+    @cached_property
+    def _mrf(self) -> BinaryField:
+        scale, offset = self.unit.scale, self.unit.offset
+        sums = np.asarray(self.couplings.sum(axis=1))
+        constant = self.constant + offset * float(self.fields.sum()) + offset**2 * float(sums.sum()) / 2
+        hidden = np.zeros(self.fields.size, np.bool_)
+        hidden[self.hidden] = True
+        layout = lay_out(self.couplings, self.cardinalities, hidden)
+        return binary_field(
+            layout, scale * self.fields + scale * offset * sums, self.couplings * scale**2, constant
+        )
+
+    def as_factors(self) -> Factors:
+        """Cardinalities of all sites, visible ones first, factors (scope, log values), and the constant."""
+        values = np.array(self.unit.values)
+        rows, columns, data = self._pairs()
+        number = number_visible_first(self.visible, self.hidden)
+        scopes = zip(number[rows].tolist(), number[columns].tolist(), strict=True)
+        single = zip(number[:, np.newaxis].tolist(), np.multiply.outer(self.fields, values), strict=True)
+        double = zip(scopes, np.multiply.outer(data, np.multiply.outer(values, values)), strict=True)
+        factors: list[Factor] = [(tuple(scope), table) for scope, table in (*single, *double)]
+        return (2,) * self.fields.size, factors, self.constant
+
+    def _pairs(self) -> tuple[Indices, Indices, Floats]:
+        """Sites i < j (pair,) of each coupled pair, and their couplings (pair,)."""
+        upper: Sparse = sparse.triu(self.couplings, 1, format="coo")
+        rows, columns = upper.coords
+        return rows.astype(np.int64), columns.astype(np.int64), upper.data
+
+    def arrays(self) -> Arrays:
+        """Parameters by the names they have in a file: every pair once, with its two sites."""
+        rows, columns, data = self._pairs()
+        return {
+            "fields": self.fields,
+            "pairs": np.stack([rows, columns], axis=1),
+            "couplings": data,
+            "hidden": self.hidden,
+            "constant": np.array([self.constant]),
+        }
+
+    @classmethod
+    def array_names(cls, present: set[str]) -> list[str]:
+        """Names that a file must have."""
+        del present
+        return ["fields", "pairs", "couplings", "hidden", "constant"]
+
+    @classmethod
+    def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "Ising":
+        """The model with these parameters, in the order of `array_names`."""
+        fields, pairs, couplings, hidden, constant = arrays
+        n = len(fields)
+        pairs = checks.pairs(pairs, n, len(couplings))
+        upper = sparse.coo_array((np.asarray(couplings, np.float64), tuple(pairs.T)), (n, n))
+        return cls(
+            upper + upper.T,
+            fields,
+            units[0] if units else "bernoulli",
+            checks.whole_numbers(hidden, "hidden"),
+            constant=float(checks.parameter(constant, "constant", 1)[0]),
+        )
+
+
+def _check_couplings(couplings: Any, unit: TwoState) -> Sparse:  # noqa: ANN401
+    """A symmetric sparse matrix with a zero diagonal, or an error that says how to make it one."""
+    if sparse.issparse(couplings):
+        matrix: Sparse = sparse.csr_array(couplings, dtype=np.float64)
+        matrix.sum_duplicates()
+        checks.finite(matrix.data, "couplings")
+    else:
+        matrix = sparse.csr_array(checks.parameter(couplings, "couplings", 2))
+    n, m = matrix.shape
+    if n != m or n == 0:
+        raise InputError(
+            found=f"couplings of shape {matrix.shape}",
+            expected="a square matrix (site, site)",
+            remedy="for units on two sides use mp.RBM, whose weights are (visible, hidden)",
+        )
+    diagonal = np.flatnonzero(matrix.diagonal())
+    if len(diagonal):
+        raise InputError(
+            found=f"couplings with {len(diagonal)} nonzero values on the diagonal",
+            expected="a zero diagonal: no site is coupled to itself",
+            remedy="set it to zero: the square of a spin is 1, so that it adds only a constant"
+            if unit.offset
+            else "set it to zero and add half of it to the fields, because the square of 0 or 1 is itself",
+        )
+    difference = abs(matrix - matrix.T)
+    if difference.nnz and difference.max() > _ROUNDING * abs(matrix).max():
+        one_sided = min(sparse.tril(matrix).nnz, sparse.triu(matrix).nnz) == 0
+        raise InputError(
+            found="couplings above the diagonal only" if one_sided else "couplings that are not symmetric",
+            expected="J[i, j] equal to J[j, i], where log f has J[i, j] x[i] x[j] once for each pair",
+            remedy="pass J + J.T"
+            if one_sided
+            else "pass (J + J.T) / 2 if log f is ½ x·J·x, J + J.T if it is x·J·x",
+        )
+    matrix = sparse.csr_array((matrix + matrix.T) / 2)
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix

@@ -1,0 +1,250 @@
+"""Potts models: sites of q states coupled in pairs, such as those of protein and RNA families."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from meltpoint.errors import InputError
+from meltpoint.models import checks
+from meltpoint.models.blocks import Indices, Sparse
+from meltpoint.models.factor_graph import (
+    adjacency_of,
+    check_cardinalities,
+    check_table,
+    field_of_factors,
+    visible_first,
+)
+from meltpoint.models.factors import Factor, Factors
+from meltpoint.models.graph import GraphField, GraphModel, hidden_sites
+from meltpoint.models.model import Arrays
+from meltpoint.units import Potts as PottsUnit
+from meltpoint.units.unit import Floats
+
+_ROUNDING = 1e-10  # of the largest coupling, by which the two directions of a pair may differ
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class Potts(GraphModel):
+    """A Potts model: log f(x) = sum_i fields[i][x_i] + sum over pairs i < j of couplings[i, j][x_i, x_j] + constant.
+
+    p ∝ f: couplings and fields have a plus sign, as in most programs for protein families. The gauge is free: it
+    changes log f and log Z together, and no probability.
+
+    Parameters
+    ----------
+    couplings
+        (site, site, q, q) with couplings[i, j, a, b] = couplings[j, i, b, a] and zeros for i = j; or a dict with
+        (q_i, q_j) arrays for those pairs (i, j) that are coupled, each pair once.
+    fields
+        (site, q), or a list with one vector for each site if sites have different numbers of states.
+    hidden
+        Numbers of the sites that are not observed, or a mask (site,).
+    constant
+        Added to log f: no probability depends on it, log Z does.
+
+    >>> model = Potts({(0, 1): [[1.0, 0, 0], [0, 1, 0], [0, 0, 1]]}, np.zeros((2, 3)))
+    >>> model, model.log_f([[2, 2], [0, 1]])
+    (Potts 2, q = 3, array([1., 0.]))
+    """
+
+    kind = "Potts"
+
+    fields: tuple[Floats, ...]
+    pairs: Indices
+    couplings: tuple[Floats, ...]
+    hidden: Indices
+    constant: float
+
+    def __init__(
+        self,
+        couplings: ArrayLike | Mapping[tuple[int, int], ArrayLike],
+        fields: ArrayLike | Sequence[ArrayLike],
+        hidden: ArrayLike | Iterable[int] | None = None,
+        *,
+        constant: float = 0.0,
+    ) -> None:
+        h = _check_fields(fields)
+        counts = np.array([field.size for field in h])
+        if isinstance(couplings, Mapping):
+            pairs, tables = _check_mapping(couplings, counts)
+        else:
+            pairs, tables = _check_dense(couplings, counts)
+        object.__setattr__(self, "fields", h)
+        object.__setattr__(self, "pairs", pairs)
+        object.__setattr__(self, "couplings", tables)
+        object.__setattr__(self, "hidden", hidden_sites(hidden, len(h)))
+        object.__setattr__(self, "constant", checks.number(constant, "constant"))
+
+    def __repr__(self) -> str:
+        sizes, counts = "-".join(map(str, self.layer_sizes)), np.unique(self.cardinalities)
+        states = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        return f"{self.kind} {sizes}, q = {states}"
+
+    @property
+    def cardinalities(self) -> Indices:
+        """Number of states (site,) of each site."""
+        return self._cardinalities
+
+    @cached_property
+    def _cardinalities(self) -> Indices:
+        return np.array([field.size for field in self.fields])
+
+    @property
+    def unit(self) -> PottsUnit:
+        """Potts units with the largest number of states."""
+        return PottsUnit(int(self.cardinalities.max()))
+
+    @property
+    def adjacency(self) -> Sparse:
+        """Which sites (site, site) are coupled."""
+        return self._adjacency
+
+    @cached_property
+    def _adjacency(self) -> Sparse:
+        return adjacency_of(self.pairs.tolist(), len(self.fields))
+
+    @property
+    def mrf(self) -> GraphField:
+        """The field of fields and couplings."""
+        return self._mrf
+
+    @cached_property
+    def _mrf(self) -> GraphField:
+        return field_of_factors(self, self._factors())
+
+    def as_factors(self) -> Factors:
+        """Cardinalities of all sites, visible ones first, factors (scope, log values), and the constant."""
+        return visible_first(self, self._factors())
+
+    def _factors(self) -> list[Factor]:
+        scopes = map(tuple, self.pairs.tolist())
+        return [
+            ((), np.array(self.constant)),
+            *(((i,), field) for i, field in enumerate(self.fields)),
+            *zip(scopes, self.couplings, strict=True),
+        ]
+
+    def arrays(self) -> Arrays:
+        """Parameters by the names they have in a file: fields and couplings one after the other."""
+        return {
+            "cardinalities": self.cardinalities,
+            "fields": np.concatenate(self.fields),
+            "pairs": self.pairs,
+            "couplings": np.concatenate([np.zeros(0), *(table.ravel() for table in self.couplings)]),
+            "hidden": self.hidden,
+            "constant": np.array([self.constant]),
+        }
+
+    @classmethod
+    def array_names(cls, present: set[str]) -> list[str]:
+        """Names that a file must have."""
+        del present
+        return ["cardinalities", "fields", "pairs", "couplings", "hidden", "constant"]
+
+    @classmethod
+    def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "Potts":
+        """The Potts model with these parameters, in the order of `array_names`."""
+        del units
+        counts = check_cardinalities(arrays[0])
+        pairs = checks.pairs(arrays[2], counts.size, len(arrays[2]))
+        sizes = counts[pairs].prod(axis=1)
+        fields, couplings = (np.asarray(arrays[k], np.float64) for k in (1, 3))
+        if fields.shape != (counts.sum(),) or couplings.shape != (sizes.sum(),):
+            raise InputError(
+                found=f"{fields.size:,} fields and {couplings.size:,} couplings",
+                expected=f"{counts.sum():,} and {sizes.sum():,}, as the cardinalities and pairs say",
+                remedy="save the model again with meltpoint.save",
+            )
+        tables = np.split(couplings, np.cumsum(sizes)[:-1]) if len(sizes) else []
+        by_pair = {
+            pair: table.reshape(counts[list(pair)])
+            for pair, table in zip(map(tuple, pairs.tolist()), tables, strict=True)
+        }
+        return cls(
+            by_pair,
+            np.split(fields, np.cumsum(counts)[:-1]),
+            checks.whole_numbers(arrays[4], "hidden"),
+            constant=float(checks.parameter(arrays[5], "constant", 1)[0]),
+        )
+
+
+def _check_fields(fields: ArrayLike | Sequence[ArrayLike]) -> tuple[Floats, ...]:
+    """One vector (state,) of fields for each site, with two states at least."""
+    if isinstance(fields, np.ndarray) and fields.ndim != 2:
+        raise InputError(
+            found=f"fields of shape {fields.shape}",
+            expected="(site, state), or a list of vectors",
+            remedy="for two states and one field each use mp.Ising",
+        )
+    checked = tuple(checks.parameter(field, f"fields[{i}]", 1) for i, field in enumerate(fields))  # pyright: ignore[reportArgumentType]
+    check_cardinalities([field.size for field in checked])
+    single = [i for i, field in enumerate(checked) if field.size == 1]
+    if single:
+        raise InputError(
+            found=f"one state at site {single[0]}",
+            expected="two states at least",
+            remedy="leave the site out, and add its couplings to the fields of the others",
+        )
+    return checked
+
+
+def _check_mapping(
+    couplings: Mapping[tuple[int, int], ArrayLike], counts: Indices
+) -> tuple[Indices, tuple[Floats, ...]]:
+    """Pairs (pair, 2) with i < j, in order, and their tables."""
+    try:
+        given = np.array(list(couplings), np.int64).reshape(-1, 2)
+    except (TypeError, ValueError) as problem:
+        raise InputError(
+            found="couplings whose keys are not pairs of sites",
+            expected="keys (i, j)",
+            remedy="for example {(0, 1): array of shape (q, q)}",
+        ) from problem
+    pairs = checks.pairs(given, counts.size, len(couplings))
+    swapped = pairs[:, 0] > pairs[:, 1]
+    tables = []
+    for (i, j), table, swap in zip(pairs.tolist(), couplings.values(), swapped, strict=True):
+        own = check_table(table, f"couplings[{i}, {j}]", (int(counts[i]), int(counts[j])))
+        tables.append(np.ascontiguousarray(own.T) if swap else own)
+    pairs = np.sort(pairs, axis=1)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    return pairs[order], tuple(tables[k] for k in order)
+
+
+def _check_dense(couplings: ArrayLike, counts: Indices) -> tuple[Indices, tuple[Floats, ...]]:
+    """The same from an array (site, site, q, q); pairs without any coupling are left out."""
+    array = checks.parameter(couplings, "couplings", 4)
+    n, q = counts.size, int(counts[0])
+    if array.shape != (n, n, q, q) or (counts != q).any():
+        raise InputError(
+            found=f"couplings of shape {array.shape} with fields of {n} sites",
+            expected=f"{(n, n, q, q)}"
+            if (counts == q).all()
+            else "a dict {(i, j): (q_i, q_j)}, as sites have different numbers of states",
+            remedy="the axes are (site, site, state, state)",
+        )
+    other = array.transpose(1, 0, 3, 2)
+    coupled = (array != 0).any(axis=(2, 3))
+    if coupled.diagonal().any():
+        raise InputError(
+            found=f"couplings of site {np.flatnonzero(coupled.diagonal())[0]} with itself",
+            expected="zeros in couplings[i, i]",
+            remedy="add the diagonal of couplings[i, i], halved if log f has ½, to fields[i], and set it to zero",
+        )
+    if np.abs(array - other).max() > _ROUNDING * np.abs(array).max():
+        one_sided = not np.tril(coupled).any() or not np.triu(coupled).any()
+        raise InputError(
+            found="couplings above the diagonal only" if one_sided else "couplings that are not symmetric",
+            expected="couplings[i, j, a, b] equal to couplings[j, i, b, a], where log f has each pair once",
+            remedy="pass J + J.transpose(1, 0, 3, 2)"
+            if one_sided
+            else "pass (J + J.transpose(1, 0, 3, 2)) / 2 if log f has half the sum over all i and j",
+        )
+    pairs = np.argwhere(np.triu(coupled | coupled.T, 1))
+    tables = (array[pairs[:, 0], pairs[:, 1]] + other[pairs[:, 0], pairs[:, 1]]) / 2
+    tables.flags.writeable = False
+    return pairs, tuple(tables)
