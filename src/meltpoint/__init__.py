@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from meltpoint.evaluation.evaluate import evaluate
     from meltpoint.evaluation.log_z import log_z
     from meltpoint.evaluation.stored import merge_runs, read_run
+    from meltpoint.evaluation.sweep import sweep
     from meltpoint.evaluation.trace import trace
     from meltpoint.importers.load import load
     from meltpoint.importers.objects import from_object, save
@@ -75,6 +76,7 @@ _HOMES = {
     "save": "importers.objects",
     "load": "importers.load",
     "trace": "evaluation.trace",
+    "sweep": "evaluation.sweep",
     "DBM": "models.dbm",
     "DBN": "models.dbn",
     "FactorGraph": "models.factor_graph",
@@ -131,6 +133,7 @@ __all__ = [
     "sample",
     "sample_annealing_model",
     "save",
+    "sweep",
     "trace",
     "train_dbm",
     "train_dbn",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self, TypeAlias
 
-Progress: TypeAlias = Callable[[str, float, float], None]
+Progress: TypeAlias = Callable[[str, float, float], object]
 """Called from the caller's own thread with (what is being done, amount done, total amount)."""
 
 _MESSAGE_LENGTH = 500

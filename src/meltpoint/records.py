@@ -1,5 +1,7 @@
-"""How frozen records that hold arrays print themselves."""
+"""How frozen records that hold arrays print themselves, in a terminal and in a notebook."""
 
+import html
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -20,6 +22,19 @@ def short_repr(self: Any) -> str:  # noqa: ANN401
     """
     inside = ", ".join(f"{field.name}={_short(getattr(self, field.name))}" for field in fields(self))
     return f"{type(self).__name__}({inside})"
+
+
+def fields_html(fields: Mapping[str, str]) -> str:
+    """A small table for a notebook.
+
+    >>> fields_html({"log Z": "451.28 < 452"})
+    "<table style='color: inherit'><tbody><tr><th scope='row'>log Z</th><td>451.28 &lt; 452</td></tr></tbody></table>"
+    """
+    rows = (
+        f"<tr><th scope='row'>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
+        for name, value in fields.items()
+    )
+    return f"<table style='color: inherit'><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _short(value: Any) -> str:  # noqa: ANN401

@@ -5,7 +5,7 @@ import pytest
 
 import meltpoint as mp
 
-FILES = {"model.npz", "closing-in.png"}
+FILES = {"model.npz", "closing-in.png", "report.html"}
 
 
 @pytest.mark.slow
@@ -14,6 +14,9 @@ def test_the_demo_brackets_the_exact_value(run, tmp_path):
     assert result.exit_code == 0
     assert {path.name for path in (tmp_path / "here" / "demo").iterdir()} == FILES
     assert (tmp_path / "here/demo/closing-in.png").read_bytes().startswith(b"\x89PNG")
+
+    assert "Not to be trusted" not in (tmp_path / "here/demo/report.html").read_text()
+    assert (tmp_path / "here/demo/report.html").as_uri() in result.stderr
 
     row = r"(-[\d.]+) (?:± ([\d.]+)|\(exact\))$"
     labels = (r"conservative \(RAISE, N = 1,001\)", "exact", "optimistic \\(AIS\\)")

@@ -1,6 +1,7 @@
 import json
 import os
 import pickle
+import re
 import shutil
 
 import numpy as np
@@ -262,3 +263,33 @@ def test_a_figure_that_cannot_replace_a_folder(run, folder):
     result = run("evaluate", "model.npz", "test.npy", "--plot", "figure.png")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "figure.png, which is a folder" in result.stderr
+
+
+def test_the_html_report(run, folder):
+    result = run("evaluate", "model.npz", "test.npy", "--base", "uniform", *QUICK, "--html", "report.html")
+    assert result.exit_code == 0
+    assert result.stderr == "report: report.html\n"
+    page = (folder / "report.html").read_text()
+    assert "model.npz (RBM 9-4) on 20 test examples of test.npy" in page
+    assert "meltpoint evaluate model.npz test.npy --base uniform --steps 50" in page
+
+
+def test_an_html_report_that_cannot_be_written_is_found_at_once(run, folder):
+    result = run("evaluate", "model.npz", "test.npy", *QUICK, "--html", "report.pdf")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "expected a name that ends in .html or .htm" in result.stderr
+
+
+def test_the_html_report_of_a_run_is_that_of_the_evaluation(run, folder):
+    arguments = ("evaluate", "model.npz", "test.npy", "--train", "train.npy", *QUICK)
+    assert run(*arguments, "--run", "night", "--html", "first.html").exit_code == 0
+    assert run("runs", "show", "night", "--html", "second.html").stderr == "report: second.html\n"
+    first, second = ((folder / name).read_text() for name in ("first.html", "second.html"))
+
+    def without_time(page):
+        return re.sub(r'<th scope="row">time</th><td[^>]*>[^<]*</td>', "", page)
+
+    assert without_time(first) != first
+    assert without_time(first) == without_time(second)
+    assert "<h2" in first
+    assert "Samples of the model beside data" in first

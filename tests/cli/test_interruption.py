@@ -15,8 +15,9 @@ from meltpoint.evaluation.stored import read_run
 
 # A line for every look at the progress, so that the test knows when to press.
 TALKATIVE = """
-from meltpoint.cli import main, screen
-screen._LINE_SECONDS = screen._WARM_SECONDS = 0.0
+from meltpoint import progress
+from meltpoint.cli import main
+progress._LINE_SECONDS = progress._WARM_SECONDS = 0.0
 main()
 """
 

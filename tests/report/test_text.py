@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.report.stages import StageSummary
+from meltpoint.report.text import render
 from meltpoint.report.verdict import WeightDiagnostics, judge
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
@@ -220,3 +221,12 @@ def test_every_setting_is_shown():
     report = replace(report, verdict=judge(report.gap, WeightDiagnostics(31.4, 50), values["tolerance"]))
     text = str(report).replace(",", "")
     assert [value for value in values.values() if str(value) not in text] == []
+
+
+@pytest.mark.parametrize("width", [60, 79])
+def test_no_line_is_wider_than_the_terminal(width):
+    lines = render(made(), width).splitlines()
+    assert max(map(len, lines)) == width
+    assert " ".join(" ".join(lines).split()).replace("─", "") == " ".join(str(made()).split()).replace(
+        "─", ""
+    )

@@ -4,6 +4,8 @@ A base is the biases of independent units, layer by layer. Its log Z is `Anneali
 the first sweep of the loop at beta 0; both use these biases and nothing else, so they cannot disagree.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -19,6 +21,7 @@ from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
+from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.records import short_repr
 from meltpoint.units import BERNOULLI
@@ -91,8 +94,9 @@ def data_rates(train: ArrayLike, model: ModelLike | None = None) -> Base:
     return Base("data", (BERNOULLI.bias_from_sample(BERNOULLI.encode(array, "train"), _SMOOTHING),))
 
 
+@reports_progress
 def model_rates(
-    model: ModelLike, *, seed: int = 0, threads: int | None = None, progress: Progress | None = None
+    model: ModelLike, *, seed: int = 0, threads: int | None = None, progress: Progress | bool | None = None
 ) -> Base:
     """Visible rates from the model's own Gibbs chains, hidden units uniform: no data needed.
 
@@ -111,6 +115,7 @@ def model_rates(
     >>> model_rates(RBM([[0.0], [0.0]], [2.0, -2.0], [0.0])).biases[0].round(2)
     array([ 2., -2.])
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     model = from_object(model)
     undirected = model.undirected
     mrf = undirected.mrf

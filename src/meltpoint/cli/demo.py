@@ -7,8 +7,7 @@ import typer
 
 from meltpoint.cli.ending import report_errors
 from meltpoint.cli.inputs import SEED_HELP
-from meltpoint.cli.screen import echo, echo_err, progress_bar
-from meltpoint.errors import Progress
+from meltpoint.cli.screen import echo_err, echo_report, progress_bar
 
 _HIDDEN = 20
 _EPOCHS = 100
@@ -16,7 +15,9 @@ _STEPS = (1, 3, 10, 30, 100, 300, 1000)
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the model and the figure.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the model, the figure and the report.")] = Path(
+        "demo"
+    ),
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = 0,
 ) -> None:
     """Train a small RBM on handwritten digits and bracket its likelihood between AIS and RAISE."""
@@ -26,7 +27,9 @@ def demo(
         from meltpoint.report.figures import plot_closing_in, save_figure
 
         make_folder(out)
-        model_file, figure_file = out / "model.npz", out / "closing-in.png"
+        model_file, figure_file, page_file = (
+            out / name for name in ("model.npz", "closing-in.png", "report.html")
+        )
         digits = mp.datasets.load("digits", seed=seed)
         with progress_bar() as progress:
             echo_err(
@@ -37,39 +40,24 @@ def demo(
             echo_err(
                 f"Evaluating it on {len(digits.test)} others, with {_STEPS[0]} to {_STEPS[-1]:,} steps …"
             )
-            reports = []
-            for steps in _STEPS:
-                report = mp.evaluate(
-                    model,
-                    digits.test,
-                    digits.train,
-                    steps=steps,
-                    schedule="linear",
-                    chains=5,
-                    examples=len(digits.test),
-                    ais_chains=1000,
-                    seed=seed,
-                    progress=_part(progress, steps),
-                )
-                if report.interrupted:
-                    raise KeyboardInterrupt
-                reports.append(report)
+            reports = mp.sweep(
+                model,
+                digits.test,
+                digits.train,
+                steps=_STEPS,
+                schedule="linear",
+                chains=5,
+                examples=len(digits.test),
+                ais_chains=1000,
+                seed=seed,
+                progress=progress,
+                names={"model": str(model_file), "test": "digits", "train": "digits"},
+            )
         save_figure(plot_closing_in(reports), figure_file)
+        reports[-1].to_html(page_file)
         echo_err("")
-        echo(reports[-1])
+        echo_report(reports[-1])
         echo_err("")
         echo_err(f"Both estimates closing in on the exact value: {figure_file}")
+        echo_err(f"The whole report, to be opened in a browser: {page_file.resolve().as_uri()}")
         echo_err(f"Next: meltpoint evaluate {model_file} digits")
-
-
-def _part(progress: Progress, steps: int) -> Progress:
-    """Progress of one of the evaluations as progress of all of them, whose cost is their steps."""
-    before, all_steps = sum(s for s in _STEPS if s < steps), sum(_STEPS)
-
-    def pass_on(task: str, done: float, total: float) -> None:
-        if task == "AIS and RAISE":
-            progress("evaluating", before + steps * done / total, all_steps)
-        elif task.startswith("preparing"):
-            progress(task, done, total)
-
-    return pass_on

@@ -21,7 +21,7 @@ from meltpoint.cli.inputs import (
     check_output,
     read_test_and_train,
 )
-from meltpoint.cli.screen import echo, echo_err, progress_bar
+from meltpoint.cli.screen import echo, echo_err, echo_parts, echo_report, progress_bar
 from meltpoint.errors import InputError
 from meltpoint.report.settings import BUDGET_OF_GAP, DEFAULTS
 
@@ -132,6 +132,9 @@ def evaluate(
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: its private key.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the whole report as one HTML file.")
+    ] = None,
 ) -> None:
     """Bracket a model's mean test log-probability between RAISE and AIS.
 
@@ -144,6 +147,8 @@ def evaluate(
     with report_errors(again):
         if plot is not None:
             check_output(plot, ".png", ".pdf", ".svg")
+        if html is not None:
+            check_output(html, ".html", ".htm")
         import meltpoint as mp
         from meltpoint.report.figures import save_figure
 
@@ -181,16 +186,20 @@ def evaluate(
                 threads=threads,
                 progress=progress,
                 watch=show_stage,
+                names=_names(model, data, train),
             )
         if json:
             from json import dumps
 
             echo(dumps(report.to_dict(), indent=2, allow_nan=False))
         else:
-            echo(report)
+            echo_report(report)
         if plot is not None:
             save_figure(report.plot(), plot)
             echo_err(f"figure: {plot}")
+        if html is not None:
+            report.to_html(html)
+            echo_err(f"report: {html}")
         if report.interrupted:
             done, asked = len(report.per_example.log_prob), report.settings.examples
             what = (
@@ -206,10 +215,20 @@ def evaluate(
 
 def show_stage(stage: "StageSummary") -> None:
     """A line for every stage: the two numbers closing in."""
-    echo_err(
-        f"{stage.steps:>9,} steps   RAISE {stage.conservative:.2f}   AIS {stage.optimistic:.2f}   within ± "
-        f"{stage.half_width:.2f}   effective {stage.ess:,.0f} of {stage.ais_chains:,} chains"
+    echo_parts(
+        (
+            f"{stage.steps:>9,} steps",
+            f"RAISE {stage.conservative:.2f}",
+            f"AIS {stage.optimistic:.2f}",
+            f"within ± {stage.half_width:.2f}",
+            f"effective {stage.ess:,.0f} of {stage.ais_chains:,} chains",
+        )
     )
+
+
+def _names(model: Path, data: str, train: str | None) -> dict[str, str]:
+    """What the report calls model and data: what was typed."""
+    return {"model": str(model), "test": data} | ({} if train is None else {"train": train})
 
 
 def to_continue(run: Path | None) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
+from meltpoint.cli.inputs import check_output
 from meltpoint.cli.screen import echo, echo_err
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ _WIDTH = 79
 def show(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A run's folder.")],
     json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the report so far as one HTML file.")
+    ] = None,
 ) -> None:
     """Say how far a run is, and what is known by now, with its error. It may be running."""
     with report_errors():
@@ -30,6 +34,8 @@ def show(
         from meltpoint.runs.lock import is_locked
         from meltpoint.runs.store import reading_run
 
+        if html is not None:
+            check_output(html, ".html", ".htm")
         with reading_run(folder):
             run = read_run(folder)
             running = is_locked(folder)
@@ -42,7 +48,10 @@ def show(
             else:
                 so_far = str(report) if report else "\n".join(_wrapped(known))
                 text = "\n".join([*_lines(run, running), "", so_far])
+            page = report.to_html() if report and html is not None else None
         echo(text)
+        if html is not None:
+            _write_page(page, html)
 
 
 @app.command()
@@ -71,6 +80,17 @@ def merge(
             echo_err(f"joint run: {out}")
     if not report.verdict.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
+
+
+def _write_page(page: str | None, path: Path) -> None:
+    from meltpoint.files.atomic import atomic_write
+
+    if page is None:
+        echo_err(f"meltpoint: no {path}: the run has no report yet")
+        return
+    with atomic_write(path) as file:
+        file.write(page.encode())
+    echo_err(f"report: {path}")
 
 
 def _known(run: "StoredRun") -> "tuple[Report | None, str]":

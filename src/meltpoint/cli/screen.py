@@ -1,8 +1,8 @@
 """What a person sees: results on stdout, progress with remaining time and talk on stderr."""
 
+import os
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,17 @@ import typer
 
 from meltpoint.cli.signals import interrupts_are_ignored
 from meltpoint.errors import Progress, SystemFailure, printable
+from meltpoint.progress import Lines, terminal_bars
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-    from rich.progress import TaskID
+    from rich.console import Console
 
-_LINE_SECONDS = 30.0  # between lines where there is no terminal
-_WARM_SECONDS = 3.0  # before which a task's remaining time is a guess
+    from meltpoint.report.report import Report
+
+_WIDTH, _NARROWEST = 79, 60
+_APART = "   "
+_INDENT = 8
+_terminal: "list[Console]" = []  # the terminal that shows a bar now, if any
 
 
 def echo(text: object) -> None:
@@ -40,15 +44,40 @@ def _write(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
+def echo_report(report: "Report") -> None:
+    """Write a report to stdout as text, no wider than the terminal if that is one."""
+    from meltpoint.report.text import render
+
+    columns = (os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0) or _WIDTH
+    echo(render(report, min(_WIDTH, max(_NARROWEST, columns))))
+
+
 def echo_err(text: str) -> None:
-    """Talk, on stderr. What cannot be said is not worth the result."""
+    """Talk, on stderr, above the bar if there is one. What cannot be said is not worth the result."""
+    safe = printable(text, keep="\n")
     with suppress(OSError):
-        typer.echo(printable(text, keep="\n"), err=True)
+        if _terminal:
+            _terminal[-1].print(safe, markup=False, highlight=False, soft_wrap=True)
+        else:
+            typer.echo(safe, err=True)
+
+
+def echo_parts(parts: Sequence[str]) -> None:
+    """Talk in one line, or, where the terminal is too narrow, in several that end between parts."""
+    width = _terminal[-1].width if _terminal else 0
+    lines = [""]
+    for part in parts:
+        longer = f"{lines[-1]}{_APART}{part}" if lines[-1].strip() else f"{lines[-1]}{part}"
+        if width and len(longer) > width and lines[-1].strip():
+            lines.append(" " * _INDENT + part.lstrip())
+        else:
+            lines[-1] = longer
+    echo_err("\n".join(lines))
 
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A progress callback: a bar with the remaining time on a terminal, a line now and then elsewhere."""
+    """A progress callback: a bar with the remaining time on a terminal, a line a minute elsewhere."""
     from rich.console import Console
 
     if interrupts_are_ignored():
@@ -56,45 +85,12 @@ def progress_bar() -> Iterator[Progress]:
             "meltpoint: started in the background, where Ctrl-C does nothing: to end it in order, kill -TERM it"
         )
     console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _Lines()
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield Lines(echo_err)
         return
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        yield _Bars(bar)
-
-
-class _Bars:
-    """One bar at a time, for the task that is being done."""
-
-    def __init__(self, bar: "Bar") -> None:
-        self._bar = bar
-        self._tasks: dict[str, TaskID] = {}
-
-    def __call__(self, task: str, done: float, total: float) -> None:
-        if task not in self._tasks:
-            self._tasks[task] = self._bar.add_task(task, total=total)
-        self._bar.update(self._tasks[task], completed=done, total=total, visible=done < total)
-
-
-class _Lines:
-    """A line of text every half minute, for logs."""
-
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-        self._begun: dict[
-            str, tuple[float, float]
-        ] = {}  # when each task was first heard of, and how far it was
-
-    def __call__(self, task: str, done: float, total: float) -> None:
-        now = time.monotonic()
-        begun, done_then = self._begun.setdefault(task, (now, done))
-        if now - self._last < _LINE_SECONDS or now - begun < _WARM_SECONDS or not done_then < done < total:
-            return
-        from meltpoint.report.duration import duration
-
-        self._last = now
-        remaining = (now - begun) * (total - done) / (done - done_then)
-        echo_err(f"{task}: {done / total:.0%}, {duration(remaining)} remain")
+    with terminal_bars(console) as bars:
+        _terminal.append(console)
+        try:
+            yield bars
+        finally:
+            _terminal.pop()

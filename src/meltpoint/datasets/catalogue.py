@@ -1,5 +1,7 @@
 """What data sets there are, and `load`."""
 
+from __future__ import annotations
+
 import difflib
 import os
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from meltpoint.datasets.binarize import Binarize
 from meltpoint.datasets.dataset import Dataset, Images, binarized, known_binarize, whole
 from meltpoint.datasets.fetch import RemoteFile, obtain
 from meltpoint.errors import InputError, Progress
+from meltpoint.progress import reports_progress
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,9 @@ def paths_of(entry: Entry, progress: Progress | None = None) -> list[Path]:
     return [obtain(file, progress) for file in entry.files]
 
 
+@reports_progress
 def load(
-    name: str, *, binarize: Binarize = "stochastic", seed: int = 0, progress: Progress | None = None
+    name: str, *, binarize: Binarize = "stochastic", seed: int = 0, progress: Progress | bool | None = None
 ) -> Dataset:
     """The data set of that name, as zeros and ones; downloads what is not here yet.
 
@@ -81,5 +85,6 @@ def load(
     >>> load("digits").train.shape
     (1500, 64)
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     entry, binarize, seed = entry_of(name), known_binarize(binarize), whole(seed, "seed")
     return binarized(entry.name, entry.read(*paths_of(entry, progress)), binarize, seed)

@@ -1,5 +1,7 @@
 """Annealed importance sampling of log Z (Neal 2001; paper, section 2.3)."""
 
+from __future__ import annotations
+
 import hashlib
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -18,7 +20,9 @@ from meltpoint.estimators.checks import check_count
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
+from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
+from meltpoint.records import fields_html
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
 from meltpoint.units.unit import Bits, Floats
@@ -38,6 +42,16 @@ class LogZ(Estimate):
     def __repr__(self) -> str:
         return f"LogZ({self}, {len(self.log_weights):,} chains, {self.ess:,.1f} effective)"
 
+    def _repr_html_(self) -> str:
+        return fields_html(
+            {
+                "log Z": str(self),
+                "direction": f"{self.direction}, on average over runs",
+                "effective chains": f"{self.ess:,.1f} of {len(self.log_weights):,}",
+                "the error covers": self.covers,
+            }
+        )
+
     def check_path(self, path: str) -> None:
         """Refuse to serve as particles on another path."""
         if self.path and self.path != path:
@@ -56,6 +70,7 @@ class AisWeights(NamedTuple):
     interrupted: bool
 
 
+@reports_progress
 def ais_log_z(
     model: ModelLike,
     *,
@@ -65,7 +80,7 @@ def ais_log_z(
     seed: int = 0,
     precision: Precision = "mixed",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> LogZ:
     """Estimate a model's log Z (for a DBN, its top RBM's) by annealing from a base distribution.
 
@@ -96,6 +111,7 @@ def ais_log_z(
     >>> abs(ais_log_z(rbm, steps=100, chains=500).value - 3.4506) < 0.1
     True
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     model = from_object(model)
     numbers = np.arange(check_count(chains, "chains", "1,000 chains are usual"))
     betas = as_betas(steps)

@@ -5,6 +5,8 @@ estimate of log p(v) errs on the low side, by tens of nats where the examples ar
 a test example needs a sample that explains it.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,6 +20,7 @@ from meltpoint.estimators.particles import LogProb
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams, next_uniforms
 from meltpoint.models.blocks import Segment
+from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 from meltpoint.units.bernoulli import sum_softplus
@@ -30,6 +33,7 @@ _BURN_IN = 10  # one move in so many is spent on annealing from the base to the 
 _ROWS = 1024  # chains whose samples are weighed at once
 
 
+@reports_progress
 def csl_log_prob(
     model: ModelLike,
     x: ArrayLike,
@@ -40,7 +44,7 @@ def csl_log_prob(
     every: int = EVERY,
     seed: int = 0,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> LogProb:
     """Estimate log p(v) of every example from below, as the mean of p(v | h) over samples h of the model.
 
@@ -71,6 +75,7 @@ def csl_log_prob(
     >>> csl_log_prob(rbm, [[0, 1], [1, 1]], steps=50, chains=10).values.shape
     (2,)
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     model = from_object(model)
     steps = check_count(steps, "steps", "as many as AIS takes, for the same number of Gibbs moves")
     chains = check_count(chains, "chains", "as many as AIS takes, for the same number of Gibbs moves")

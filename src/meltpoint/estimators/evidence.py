@@ -60,7 +60,7 @@ class Finding:
     lacking: float
     stderr: float
     rare: float
-    log_weights: tuple[float, ...] = ()
+    log_weights: tuple[float, ...] = field(default=(), repr=False)
 
     @property
     def nats(self) -> float:
@@ -99,9 +99,15 @@ class Finding:
             "missing_nats": self.nats,
             "missing_nats_stderr": self.nats_error,
             "missing_nats_least": self.least_nats,
+            "lacking": self.lacking,
+            "stderr": self.stderr,
             "rare": self.rare,
         }
-        return {"name": self.name, **{name: finite_or_none(value) for name, value in numbers.items()}}
+        return {
+            "name": self.name,
+            **{name: finite_or_none(value) for name, value in numbers.items()},
+            "log_weights": [finite_or_none(weight) for weight in self.log_weights],
+        }
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Exact log Z, the answer the estimators are checked against: the cheaper of enumeration and elimination."""
 
+from __future__ import annotations
+
 import math
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
@@ -17,6 +19,7 @@ from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.factors import Factors
 from meltpoint.models.model import Model
 from meltpoint.models.mrf import MarkovRandomField
+from meltpoint.progress import reports_progress
 
 LARGEST = 30
 """Units on the smaller side. Each one more doubles the time; 784 x 25 takes six seconds of one core."""
@@ -37,8 +40,9 @@ _STATES = 1 << 14  # that NumPy enumerates at once
 _LARGEST_INPUTS = 1 << 22  # of the units of these states together
 
 
+@reports_progress
 def exact_log_z(
-    model: ModelLike | Factors, *, threads: int | None = None, progress: Progress | None = None
+    model: ModelLike | Factors, *, threads: int | None = None, progress: Progress | bool | None = None
 ) -> float:
     """The logarithm of a model's normaliser Z (a DBN's is its top RBM's), by adding up all states.
 
@@ -60,6 +64,7 @@ def exact_log_z(
     >>> round(exact_log_z(RBM([[0.0], [0.0]], [0.0, 0.0], [0.0])), 4)  # log 8
     2.0794
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     threads = check_threads(threads)
     progress = progress or _silent
     if isinstance(model, tuple):

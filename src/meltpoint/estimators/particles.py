@@ -20,6 +20,7 @@ from scipy.special import expit, logsumexp, softmax
 
 from meltpoint.errors import InputError
 from meltpoint.estimators.checks import check_count
+from meltpoint.records import fields_html
 from meltpoint.statistics.certificate import Certificate, cost_of
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 from meltpoint.units.bernoulli import softplus
@@ -48,6 +49,17 @@ class LogProb:
         mean = float(np.mean(self.values))
         return (
             f"LogProb(mean {mean:.4f} of {examples:,} examples × {chains:,} chains, N = {self.particles:,})"
+        )
+
+    def _repr_html_(self) -> str:
+        examples, chains = self.log_weights.shape
+        return fields_html(
+            {
+                "mean log p_N(v)": f"{float(np.mean(self.values)):.4f} nats",
+                "from … to": f"{float(np.min(self.values)):.2f} … {float(np.max(self.values)):.2f}",
+                "examples × chains": f"{examples:,} × {chains:,}",
+                "particles N": f"{self.particles:,}",
+            }
         )
 
 

@@ -4,6 +4,8 @@ The pilot has random numbers of its own and never sees the test set, and the sch
 that what the run finds is as unbiased as with any other schedule.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +25,7 @@ from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
+from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.records import short_repr
 from meltpoint.statistics.estimate import finite_or_none
@@ -90,6 +93,7 @@ class FrictionSchedule:
         return spend_equally(self.edges, self.friction, linear.size - 1) if self.pilot.helps else linear
 
 
+@reports_progress
 def friction_schedule(
     model: ModelLike,
     train: ArrayLike | None = None,
@@ -97,7 +101,7 @@ def friction_schedule(
     base: Base | BaseName | None = None,
     seed: int = 0,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> FrictionSchedule:
     """Measure friction between a base and a model, for betas that lose little at any number of steps.
 
@@ -122,6 +126,7 @@ def friction_schedule(
     >>> friction_schedule(rbm).betas(5).shape
     (6,)
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     model = from_object(model)
     examples = None if train is None else _some(model.encode(train, "train"), seed)
     own_base = resolve_base(base, model, train=train, seed=seed, threads=threads, progress=progress)

@@ -5,6 +5,8 @@ This is not the "reverse AIS" that starts chains at model samples to bound log Z
 examples and bounds log p(v) from below, under the annealing model.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ from meltpoint.estimators.particles import LogProb, check_forward, particle_log_
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.model import Model
+from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.units.unit import Bits, Floats
 
@@ -39,6 +42,7 @@ class RaiseWeights(NamedTuple):
     interrupted: bool
 
 
+@reports_progress
 def raise_log_prob(
     model: ModelLike,
     x: ArrayLike,
@@ -51,7 +55,7 @@ def raise_log_prob(
     seed: int = 0,
     precision: Precision = "mixed",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> LogProb:
     """Estimate log p(v) of every example from below, under the annealing model with these steps.
 
@@ -87,6 +91,7 @@ def raise_log_prob(
     >>> raise_log_prob(rbm, [[0, 1], [1, 1]], steps=100, chains=2, forward=forward).particles
     51
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     model = from_object(model)
     chains = check_count(chains, "chains", "1 is enough with many steps, the paper uses 50")
     states = model.encode(x)

@@ -1,5 +1,7 @@
 """Samples: of a model by Gibbs chains, and of the annealing model, whose likelihood RAISE bounds."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,7 @@ from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
+from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.units.unit import Bits, Floats
 
@@ -26,6 +29,7 @@ _EXACT = 1  # key of the random numbers of exact samples
 _BLOCK_CHAINS = 4096  # of all particles of some samples: memory does not grow with their number
 
 
+@reports_progress
 def sample(
     model: ModelLike,
     n: int,
@@ -35,7 +39,7 @@ def sample(
     exact: bool = False,
     seed: int = 0,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> NDArray[Any]:
     """Visible samples (n, visible unit): n independent chains, annealed from uniform, then `moves` Gibbs sweeps.
 
@@ -63,6 +67,7 @@ def sample(
            [1],
            [1]], dtype=uint8)
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     model = from_object(model)
     moves = check_count(moves, "moves", "100 Gibbs moves after annealing are usual")
     n = check_count(n, "n", "ask for at least one sample")
@@ -76,6 +81,7 @@ def sample(
     return chains.visible(chains.anneal(schedule, anywhere(prepared.path, n), np.arange(n), progress).state)
 
 
+@reports_progress
 def sample_annealing_model(
     model: ModelLike,
     n: int,
@@ -86,7 +92,7 @@ def sample_annealing_model(
     seed: int = 0,
     precision: Precision = "mixed",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> NDArray[Any]:
     """Independent visible samples (n, visible unit) of p_N, the distribution RAISE gives probabilities for.
 
@@ -113,6 +119,7 @@ def sample_annealing_model(
     array([[1],
            [1]], dtype=uint8)
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     model = from_object(model)
     particles = check_count(particles, "particles", "1 is the paper's annealing model")
     n = check_count(n, "n", "ask for at least one sample")

@@ -18,6 +18,7 @@ import numpy as np
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.evidence import Starts
+from meltpoint.evaluation.description import shown_of
 from meltpoint.evaluation.evidence import gather_evidence, recall_evidence
 from meltpoint.evaluation.execute import Execution, StageResult, recall_weights, run_stage
 from meltpoint.evaluation.plan import Measured, first_size, measure, next_size
@@ -222,7 +223,7 @@ def report_of(
     )
     in_stages = settings.budget is not None
     alpha = 1 - settings.confidence
-    return compose(
+    report = compose(
         repr(stage.model),
         used,
         log_f,
@@ -236,6 +237,8 @@ def report_of(
         interrupted,
         starts.evidence(log_z.log_weights) if starts else None,
     )
+    states = stage.examples[weights.examples]
+    return replace(report, friction=origin.friction, shown=shown_of(report, stage.model, states))
 
 
 def half_width_of(report: Report) -> float:

@@ -1,9 +1,13 @@
 """evaluate(): from a model and a test set to a report. Orchestration, no mathematics."""
 
+from __future__ import annotations
+
+import logging
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +19,7 @@ from meltpoint.annealing.schedule import Steps
 from meltpoint.errors import Progress
 from meltpoint.estimators.pilot import FrictionSchedule, ScheduleName, friction_schedule
 from meltpoint.evaluation.adaptive import Context, Watch, close_gap, run_once
+from meltpoint.evaluation.description import NAMES, names_to_arrays, samples_of
 from meltpoint.evaluation.evidence import other_bases
 from meltpoint.evaluation.execute import Execution
 from meltpoint.evaluation.prerequisites import (
@@ -31,18 +36,23 @@ from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
+from meltpoint.progress import reports_progress
 from meltpoint.report.compose import versions
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
 from meltpoint.report.settings import DEFAULTS, Settings
+from meltpoint.report.stages import StageSummary
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import Specification
 from meltpoint.runs.store import NullStore, RunFolder, Store, open_run
+
+_log = logging.getLogger("meltpoint")
 
 _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence")
 """Settings that change what is made of the weights and how many there are, and not the weights."""
 
 
+@reports_progress
 def evaluate(
     model: ModelLike,
     test: ArrayLike,
@@ -67,8 +77,9 @@ def evaluate(
     part: int = 0,
     executor: Executor | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     watch: Watch | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Report:
     """Bracket the mean test log-probability of a model between RAISE and AIS.
 
@@ -122,6 +133,8 @@ def evaluate(
         `progress(task, done, total)` is called several times a second from the caller's own thread.
     watch
         Called with each finished stage of a run with a gap or a budget.
+    names
+        What the report calls them: {"model": …, "test": …, "train": …}, such as the names of their files.
 
     >>> import numpy as np
     >>> from meltpoint.models.rbm import RBM
@@ -130,6 +143,7 @@ def evaluate(
     >>> print(f"{report.conservative.value:.4f}")  # log 1/8
     -2.0794
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     clock = Clock()
     model = from_object(model)
     bits = model.encode(test, "test")
@@ -169,15 +183,17 @@ def evaluate(
             model, known, base=origin, seed=settings.seed, threads=threads, progress=progress
         )
 
-    with _open_store(run, model, bits, known, own_base, betas, settings, part) as store:
+    _log.info("evaluating %r on %d test examples, seed %d", model, len(bits), settings.seed)
+    fingerprints = _fingerprints(model, bits, known, own_base, betas)
+    with _open_store(run, model, bits, fingerprints, settings, part) as store:
         log_f = log_f_of(model, bits, settings.seed, threads, store, progress)
         clock.lap("log f")
         exact_log_z = exact_log_z_of(model, exact, threads, store, progress)
         clock.lap("exact")
         conventions = conventions_of(model, model.decode(bits) if known is None else known, store)
         clock.lap("conventions")
-        names = candidate_bases(settings, train)
-        origin = find_origin(names, make, pilot if settings.schedule == "friction" else None, store)
+        candidates = candidate_bases(settings, train)
+        origin = find_origin(candidates, make, pilot if settings.schedule == "friction" else None, store)
         clock.lap("base" if origin.friction is None else "base and pilot")
 
         def others() -> list[Base]:
@@ -186,33 +202,59 @@ def evaluate(
                 for name in other_bases(origin.base.name, known is not None)
             ]
 
+        def tell(stage: StageSummary) -> None:
+            _log.info("stage: %s", stage)
+            if watch:
+                watch(stage)
+
         context = Context(model, bits, origin, settings, log_f, exact_log_z, part, others)
         execution = Execution(threads, progress, executor, store)
         if settings.budget is None:
             report = run_once(context, betas, execution, clock)
         else:
-            report = close_gap(context, execution, clock, watch)
+            report = close_gap(context, execution, clock, tell)
         report = replace(report, conventions=conventions)
+        report = _with_description(report, context, fingerprints, names, execution)
         if isinstance(store, RunFolder) and not report.interrupted:
             store.finish(report.to_dict())
+        _log.info("%r in %.1f s: %s", report, report.seconds["total"], report.verdict)
         return report
 
 
-@contextmanager
-def _open_store(
-    run: str | os.PathLike[str] | None,
-    model: Model,
-    test: Bits,
-    train: NDArray[Any] | None,
-    base: Base | None,
-    betas: Floats | None,
-    settings: Settings,
-    part: int,
-) -> Iterator[Store]:
-    """The folder `run`, or a store that keeps nothing; `base` and `betas` are those that were given."""
-    if run is None:
-        yield NullStore()
-        return
+def _with_description(
+    report: Report,
+    context: Context,
+    fingerprints: dict[str, str],
+    names: Mapping[str, str] | None,
+    execution: Execution,
+) -> Report:
+    """The report with what says what was evaluated: names, fingerprints, and samples of the model to look at."""
+    begun = time.perf_counter()
+    described = {str(key): str(name) for key, name in (names or {}).items()}
+    if described:
+        execution.store.write(NAMES, names_to_arrays(described))
+    shown = report.shown
+    if shown is not None and not report.interrupted:
+        # Ctrl-C costs the pictures, not the report.
+        with suppress(KeyboardInterrupt):
+            samples = samples_of(
+                context.model, context.settings.seed, execution.threads, execution.store, execution.progress
+            )
+            shown = replace(shown, samples=samples)
+    seconds = time.perf_counter() - begun
+    return replace(
+        report,
+        shown=shown,
+        fingerprints=fingerprints,
+        names=described,
+        seconds={**report.seconds, "samples": seconds, "total": report.seconds["total"] + seconds},
+    )
+
+
+def _fingerprints(
+    model: Model, test: Bits, train: NDArray[Any] | None, base: Base | None, betas: Floats | None
+) -> dict[str, str]:
+    """What was evaluated, by short texts that differ when it does; `base` and `betas` are those that were given."""
     kind, parameters = to_arrays(model)
     fingerprints = {"model": fingerprint(parameters, kind), "test set": fingerprint({"bits": test})}
     if train is not None:
@@ -221,6 +263,22 @@ def _open_store(
         fingerprints["base"] = fingerprint({str(k): bias for k, bias in enumerate(base.biases)}, base.name)
     if betas is not None:
         fingerprints["schedule"] = fingerprint({"betas": betas})
+    return fingerprints
+
+
+@contextmanager
+def _open_store(
+    run: str | os.PathLike[str] | None,
+    model: Model,
+    test: Bits,
+    fingerprints: dict[str, str],
+    settings: Settings,
+    part: int,
+) -> Iterator[Store]:
+    """The folder `run`, or a store that keeps nothing."""
+    if run is None:
+        yield NullStore()
+        return
     chosen = vars(settings)
     specification = Specification(
         model=repr(model),

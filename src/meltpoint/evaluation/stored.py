@@ -5,14 +5,18 @@ Neither model nor data are needed. Reports are made by the same code as those of
 
 import itertools
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.evidence import Starts
 from meltpoint.evaluation.adaptive import best_of, half_width_of, report_of, summary_of, with_stages
+from meltpoint.evaluation.description import NAMES, SAMPLES, recall_names, recall_samples
 from meltpoint.evaluation.evidence import NAME, recall_evidence
 from meltpoint.evaluation.execute import recall_weights
 from meltpoint.evaluation.prerequisites import (
@@ -63,6 +67,8 @@ class StoredRun:
     origin: Origin | None
     finished: bool
     conventions: ConventionCheck | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    samples: NDArray[Any] | None = None
 
     def __repr__(self) -> str:
         return f"StoredRun({self.folder}, {'finished' if self.complete else 'unfinished'})"
@@ -96,8 +102,19 @@ class StoredRun:
                 expected="at least one, to know anything",
                 remedy="continue the run: repeat the call that began it",
             )
-        report = self._stages_report(begun) if self.settings.budget is not None else self._parts_report(begun)
-        return replace(report, conventions=self.conventions)
+        in_stages = self.settings.budget is not None
+        report = self._stages_report(begun) if in_stages else self._parts_report(begun)
+        shown = report.shown
+        if shown is not None and self.samples is not None:
+            shown = replace(shown, samples=self.samples)
+        fingerprints = dict(self.specification.fingerprints)
+        return replace(
+            report,
+            conventions=self.conventions,
+            shown=shown,
+            fingerprints=fingerprints,
+            names=dict(self.names),
+        )
 
     def _parts_report(self, parts: Sequence[StoredStage]) -> Report:
         assert self.log_f is not None, "report() has made sure"
@@ -156,6 +173,8 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
         _read_origin(store, stages[0].stage) if stages else None,
         _answered(store, specification),
         conventions_from_arrays(store.read(CONVENTIONS, CONVENTIONS_LAYOUT) or {}),
+        recall_names(store),
+        recall_samples(store),
     )
 
 
@@ -270,7 +289,7 @@ def _write(joint: StoredRun, runs: Sequence[StoredRun], report: Report, out: Pat
         for run in runs:
             source = RunFolder(run.folder, run.specification.fingerprint)
             base = run.stages[0].stage.base.name
-            names = [f"base-{base}", f"schedule-{base}", LOG_F, EXACT, CONVENTIONS]
+            names = [f"base-{base}", f"schedule-{base}", LOG_F, EXACT, CONVENTIONS, NAMES, SAMPLES]
             for stored in run.stages:
                 tasks = tasks_of(stored.stage.size)
                 names += [

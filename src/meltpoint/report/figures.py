@@ -39,9 +39,9 @@ _STYLE: dict[Any, Any] = {
 
 def plot_report(report: Report) -> Figure:
     """Left: RAISE per example against AIS. Right: spread of the log weights of both."""
-    with _panels(2) as (figure, (left, right)):
+    with panels(2) as (figure, (left, right)):
         _plot_examples(report, left)
-        _plot_spread(report, right)
+        plot_spread(report, right)
     return figure
 
 
@@ -49,7 +49,7 @@ def plot_closing_in(reports: Sequence[Report]) -> Figure:
     """Both estimates over the number of steps, closing in on the exact value where it is known."""
     reports = sorted(reports, key=lambda report: report.settings.steps)
     steps = [report.settings.steps for report in reports]
-    with _panels(1, width=5.0, height=3.2) as (figure, (axes,)):
+    with panels(1, width=5.0, height=3.2) as (figure, (axes,)):
         for label, style, estimates in (
             ("AIS, optimistic", OPTIMISTIC, [report.optimistic for report in reports]),
             ("RAISE, conservative", CONSERVATIVE, [report.conservative for report in reports]),
@@ -91,17 +91,18 @@ def save_figure(figure: Figure, path: Path) -> None:
 def styled_figure(width: float, height: float, style: dict[Any, Any] | None = None) -> Iterator[Figure]:
     """A figure in this library's style and some settings more; pyplot and its settings stay untouched."""
     import matplotlib as mpl
-    from matplotlib.figure import Figure
+
+    from meltpoint.report.notebook_figure import NotebookFigure
 
     with mpl.rc_context(_STYLE | (style or {})):
-        figure = Figure(figsize=(width, height))
+        figure = NotebookFigure(figsize=(width, height))
         yield figure
         # Ticks are made when they are first drawn, in the style that holds then.
         figure.draw_without_rendering()
 
 
 @contextmanager
-def _panels(columns: int, width: float = 7.0, height: float = 3.0) -> Iterator[tuple[Figure, list[Axes]]]:
+def panels(columns: int, width: float = 7.0, height: float = 3.0) -> Iterator[tuple[Figure, list[Axes]]]:
     """A figure with panels side by side."""
     with styled_figure(width, height) as figure:
         yield figure, list(figure.subplots(1, columns, squeeze=False)[0])
@@ -120,15 +121,18 @@ def _plot_examples(report: Report, axes: Axes) -> None:
     axes.legend(loc="upper left")
 
 
-def _plot_spread(report: Report, axes: Axes) -> None:
+def plot_spread(report: Report, axes: Axes) -> None:
+    """Histograms of the log weights of AIS, and of RAISE within examples."""
     axes.set_xlabel("log weight minus its mean, nats")
     axes.set_ylabel("density")
     axes.set_title("Spread of the log weights")
     ais, per = report.ais_log_weights, report.per_example.log_weights
-    spreads: list[tuple[str, dict[str, Any], str, NDArray[np.floating]]] = [
-        ("AIS", OPTIMISTIC, "", ais - ais.mean()),
-        ("RAISE, within examples", CONSERVATIVE, "////", (per - per.mean(axis=1, keepdims=True)).ravel()),
-    ]
+    spreads: list[tuple[str, dict[str, Any], str, NDArray[np.floating]]] = []
+    if ais.size:
+        spreads.append(("AIS", OPTIMISTIC, "", ais - ais.mean()))
+    if per.size:
+        within = (per - per.mean(axis=1, keepdims=True)).ravel()
+        spreads.append(("RAISE, within examples", CONSERVATIVE, "////", within))
     # A single chain, or weights that are all equal, have no spread to show.
     spreads = [spread for spread in spreads if np.ptp(spread[-1]) > 0]
     if not spreads:

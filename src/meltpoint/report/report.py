@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.errors import InputError
 from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.evidence import Evidence
-from meltpoint.estimators.pilot import Pilot
+from meltpoint.estimators.pilot import FrictionSchedule, Pilot
 from meltpoint.models.checks import Floats
+from meltpoint.records import short_repr
 from meltpoint.report.settings import Settings
+from meltpoint.report.shown import ShownStates
 from meltpoint.report.stages import StageSummary
 from meltpoint.report.verdict import Verdict
 from meltpoint.statistics.certificate import Certificate
-from meltpoint.statistics.estimate import Estimate, finite_or_none
+from meltpoint.statistics.estimate import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from xarray import DataTree  # pyright: ignore[reportMissingImports]
+
+    from meltpoint.report.plots import PlotKind
 
 
 _OF_DENSITIES = " (log density relative to Lebesgue measure)"
@@ -40,6 +48,8 @@ class PerExample:
     log_weights: Floats
     log_reverse_weights: Floats
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
@@ -52,6 +62,8 @@ class Report:
     what other starts found, None if they were not asked. The mean log-probability is at most `upper_bound`, with the
     same confidence and without any condition, where log f is exact. `stages` are those of a run that was asked for
     a gap. `conventions` says whether the data fit another reading of the parameters better, None if it was not asked.
+    `friction` is what the pilot measured, `shown` are examples and samples to look at. `fingerprints` and `names` say
+    what was evaluated: of the model, the test set and the training set.
     """
 
     model: str
@@ -82,6 +94,10 @@ class Report:
     stages: tuple[StageSummary, ...] = ()
     interrupted: bool = False
     conventions: ConventionCheck | None = None
+    friction: FrictionSchedule | None = None
+    shown: ShownStates | None = None
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
     @property
     def unit(self) -> str:
@@ -96,50 +112,101 @@ class Report:
 
         return render(self)
 
-    def plot(self) -> Figure:
-        """A figure of the estimates per example and the spread of the log weights; save it with savefig."""
-        from meltpoint.report.figures import plot_report
+    @property
+    def per_example_differences(self) -> Floats:
+        """By how many nats (example,) AIS's log-probability of an example lies above RAISE's."""
+        per = self.per_example
+        return per.log_f - self.log_z.value - per.log_prob
 
-        return plot_report(self)
+    def plot(self, kind: PlotKind = "overview", *, sweep: Sequence[Report] = ()) -> Figure:
+        """A figure, which a notebook shows by itself; save it with savefig.
+
+        Parameters
+        ----------
+        kind
+            "overview": estimates per example and the spread of the log weights. "bracket": both sides closing in, over
+            a sweep or over stages, or the interval of a single stage. "differences": AIS minus RAISE per example.
+            "weights": their spread and their tail. "evidence": log Z from every start. "friction": along the path, and
+            the schedule. "samples": of the model, beside data.
+        sweep
+            For the bracket: reports of the same model with other numbers of steps, as `mp.sweep` gives.
+        """
+        from meltpoint.report.plots import plot
+
+        return plot(self, kind, sweep)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, strings and lists: JSON."""
-        per = self.per_example
-        return {
-            "model": self.model,
-            "unit": self.unit,
-            "test_examples": self.test_examples,
-            "settings": vars(self.settings).copy(),
-            "particles": self.particles,
-            "pilot": self.pilot.to_dict() if self.pilot else None,
-            "conservative": self.conservative.to_dict(),
-            "optimistic": self.optimistic.to_dict(),
-            "gap": self.gap.to_dict(),
-            "between": [finite_or_none(end) for end in self.between],
-            "upper_bound": None if self.upper_bound is None else finite_or_none(self.upper_bound),
-            "exact": self.exact.to_dict() if self.exact else None,
-            "evidence": self.evidence.to_dict(self.settings.confidence) if self.evidence else None,
-            "verdict": self.verdict.to_dict(),
-            "log_z": self.log_z.to_dict(),
-            "ess": finite_or_none(self.ess),
-            "pareto_k": finite_or_none(self.pareto_k),
-            "log_f_error": finite_or_none(self.log_f_error),
-            "control_variate_gain": finite_or_none(self.control_variate_gain),
-            "certificate": self.certificate.to_dict(),
-            "certified_estimate": finite_or_none(self.certified_estimate),
-            "log_z_certificate": self.log_z_certificate.to_dict(),
-            "examples": {
-                "positions": [int(i) for i in per.positions],
-                "log_prob": [finite_or_none(p) for p in per.log_prob.tolist()],
-                "stderr": [finite_or_none(e) for e in per.stderr.tolist()],
-                "log_f": [finite_or_none(f) for f in per.log_f.tolist()],
-            },
-            "stages": [stage.to_dict() for stage in self.stages],
-            "seconds": self.seconds,
-            "versions": self.versions,
-            "interrupted": self.interrupted,
-            "conventions": self.conventions.to_dict() if self.conventions else None,
-        }
+        from meltpoint.report.plain import report_to_dict
+
+        return report_to_dict(self)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """One HTML page with everything, which needs no network and runs no script; written to `path` if given.
+
+        Parameters
+        ----------
+        path
+            A file to write, such as "report.html"; without it the page is only returned.
+        """
+        from meltpoint.files.atomic import atomic_write
+        from meltpoint.report.html import render_page
+
+        page = render_page(self)
+        if path is not None:
+            with atomic_write(path) as file:
+                file.write(page.encode())
+        return page
+
+    def _repr_html_(self) -> str:
+        from meltpoint.report.html import report_html
+
+        return report_html(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report to a file whose name ends in .json (for `from_dict`) or .html.
+
+        Parameters
+        ----------
+        path
+            The file, which is written whole or not at all.
+        """
+        from pathlib import Path
+
+        from meltpoint.files.atomic import atomic_write
+
+        suffix = Path(path).suffix.lower()
+        if suffix in (".html", ".htm"):
+            self.to_html(path)
+            return
+        if suffix != ".json":
+            raise InputError(
+                found=f"{os.fspath(path)} for a report",
+                expected="a name that ends in .json or .html",
+                remedy="rename it; for a figure use report.plot().savefig(path)",
+            )
+        import json
+
+        with atomic_write(path) as file:
+            file.write(json.dumps(self.to_dict(), indent=2, allow_nan=False).encode() + b"\n")
+
+    def to_arviz(self) -> DataTree:
+        """The weights and the examples as ArviZ's DataTree; needs `pip install 'meltpoint[arviz]'`.
+
+        Group `log_likelihood` has RAISE's `log_prob` (chain, draw, example) with one draw, `sample_stats` its
+        `log_weight` and `log_reverse_weight` with a draw for each of its chains, and `constant_data` AIS's
+        `ais_log_weight` (ais_chain) and `log_f` (example).
+        """
+        from meltpoint.report.arviz import to_arviz
+
+        return to_arviz(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Report:
+        """The report whose `to_dict()` this is, or what `json.load` has read from a file of it."""
+        from meltpoint.report.plain import report_from_dict
+
+        return report_from_dict(content)
 
 
 class Interrupted(KeyboardInterrupt):

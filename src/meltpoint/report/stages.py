@@ -25,6 +25,12 @@ class StageSummary:
     half_width: float
     ess: float
 
+    def __str__(self) -> str:
+        return (
+            f"{self.steps:,} steps, RAISE {self.conservative:.2f}, AIS {self.optimistic:.2f}, within ± "
+            f"{self.half_width:.2f}, effective {self.ess:,.0f} of {self.ais_chains:,} chains"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The same as plain numbers."""
         return {name: finite_or_none(value) for name, value in vars(self).items()}

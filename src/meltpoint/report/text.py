@@ -1,4 +1,4 @@
-"""A report as text: at most 79 columns, fit for a terminal and for an appendix."""
+"""A report as text: at most 79 columns, fewer on a narrow terminal, fit for an appendix."""
 
 import math
 import textwrap
@@ -16,8 +16,8 @@ _WORTH_A_WORD = 0.05  # seconds
 _GLUE = "\N{NO-BREAK SPACE}"  # where a line must not end; printed as a space
 
 
-def render(report: Report) -> str:
-    """The report as lines of text."""
+def render(report: Report, width: int = _WIDTH) -> str:
+    """The report as lines of text of at most this width, 60 or more."""
     particles = f", N = {report.particles:,}" if report.particles > 1 else ""
     bracket = [
         (f"conservative (RAISE{particles})", report.conservative),
@@ -27,16 +27,16 @@ def render(report: Report) -> str:
         bracket.insert(1, ("exact" if report.log_f_error == 0 else "exact log Z", report.exact))
     digits = report.gap.digits
     lines = [
-        *_wrapped(f"{report.model} on {_count(report.test_examples, 'test example')}, {report.unit}"),
-        "─" * _WIDTH,
+        *_wrapped(f"{report.model} on {_count(report.test_examples, 'test example')}, {report.unit}", width),
+        "─" * width,
         *(_estimate(label, estimate, digits) for label, estimate in [*bracket, ("gap", report.gap)]),
         "",
-        *_wrapped(str(report.verdict)),
-        *_convention(report),
+        *_wrapped(str(report.verdict), width),
+        *_convention(report, width),
         "",
     ]
     for label, text in _details(report).items():
-        lines += _wrapped(text, label)
+        lines += _wrapped(text, width, label)
     return "\n".join(lines)
 
 
@@ -81,12 +81,13 @@ def _details(report: Report) -> dict[str, str]:
     return details
 
 
-def _convention(report: Report) -> list[str]:
+def _convention(report: Report, width: int) -> list[str]:
     """A warning if the data fit another reading of the parameters better."""
     check = report.conventions
     if check is None or check.suspected is None:
         return []
-    return ["", *_wrapped(f"Is the model read as it was meant? {str(check)[0].upper()}{str(check)[1:]}.")]
+    warning = f"Is the model read as it was meant? {str(check)[0].upper()}{str(check)[1:]}."
+    return ["", *_wrapped(warning, width)]
 
 
 def _between(report: Report) -> str:
@@ -139,9 +140,9 @@ def _annealing_model(report: Report) -> str:
     return "p_ann is the annealing model"
 
 
-def _wrapped(text: str, label: str = "") -> list[str]:
+def _wrapped(text: str, width: int, label: str = "") -> list[str]:
     begin = f"{label:<{_LABEL}}" if label else ""
-    lines = textwrap.wrap(text, _WIDTH, initial_indent=begin, subsequent_indent=" " * len(begin))
+    lines = textwrap.wrap(text, width, initial_indent=begin, subsequent_indent=" " * len(begin))
     return [line.replace(_GLUE, " ") for line in lines]
 
 

@@ -2,6 +2,7 @@
 
 specification.json              what the run computes
 log_f.npz, exact.npz            of the test set and the model, shared by all parts
+names.npz, samples.npz          what model and data are called, and samples of the model to look at
 base-NAME.npz, schedule-NAME.npz    every base that was tried, and the friction from it
 part-0/decision-0.npz, spent.npz    sizes of stages that were chosen, and the time that was spent
 part-0/stage-0/stage.npz        everything the stage's weights depend on

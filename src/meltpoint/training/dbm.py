@@ -1,5 +1,7 @@
 """Training of deep Boltzmann machines: layer by layer, then together (Salakhutdinov and Hinton 2009)."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -9,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from meltpoint.errors import Progress
 from meltpoint.models.dbm import DBM
+from meltpoint.progress import reports_progress
 from meltpoint.training.loop import Stage, check_examples, train_stage, training_run
 from meltpoint.training.monitor import Epoch, report_epochs
 from meltpoint.training.phases import Architecture, TrainableDBM, trainable_dbm
@@ -26,6 +29,7 @@ from meltpoint.training.settings import (
 )
 
 
+@reports_progress
 def train_dbm(
     data: ArrayLike,
     hidden: Sequence[int] = DBM_HIDDEN,
@@ -44,7 +48,7 @@ def train_dbm(
     sweeps: int = MEAN_FIELD_SWEEPS,
     seed: int = SEED,
     validation: ArrayLike | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> DBM:
@@ -75,6 +79,7 @@ def train_dbm(
     DBM 4-3-2
 
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     hidden = hidden_sizes(hidden)
     depth = len(hidden)
     options = (method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred)

@@ -1,5 +1,7 @@
 """Training of deep belief networks, one layer at a time (Hinton, Osindero and Teh 2006)."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Sequence
 
@@ -8,6 +10,7 @@ from numpy.typing import ArrayLike
 from meltpoint.errors import Progress
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
+from meltpoint.progress import reports_progress
 from meltpoint.training.loop import check_examples, training_run
 from meltpoint.training.monitor import Epoch, report_epochs
 from meltpoint.training.phases import TrainableDBM
@@ -23,6 +26,7 @@ from meltpoint.training.settings import (
 )
 
 
+@reports_progress
 def train_dbn(
     data: ArrayLike,
     hidden: Sequence[int] = DBN_HIDDEN,
@@ -40,7 +44,7 @@ def train_dbn(
     chains: int | None = DBN_DEFAULTS.chains,
     seed: int = SEED,
     validation: ArrayLike | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> DBN:
@@ -68,6 +72,7 @@ def train_dbn(
     DBN 4-3-2
 
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     sizes = hidden_sizes(hidden)
     options = (method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred)
     settings = settings_of_stages(len(sizes), *options, chains)

@@ -1,5 +1,7 @@
 """Training of restricted Boltzmann machines, alone and as greedy stacks."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -10,6 +12,7 @@ from numpy.typing import ArrayLike
 from meltpoint.errors import Progress
 from meltpoint.models import Model
 from meltpoint.models.rbm import RBM
+from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.training.loop import Recognition, Stage, TrainingRun, check_examples, train_stage, training_run
 from meltpoint.training.monitor import Epoch, report_epochs
@@ -30,6 +33,7 @@ _START, _RATES = 3, 4  # keys of random streams
 _RATES_EXAMPLES = 10_000
 
 
+@reports_progress
 def train_rbm(
     data: ArrayLike,
     hidden: int = RBM_HIDDEN,
@@ -48,7 +52,7 @@ def train_rbm(
     chains: int | None = RBM_DEFAULTS.chains,
     seed: int = SEED,
     validation: ArrayLike | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> RBM:
@@ -107,6 +111,7 @@ def train_rbm(
     RBM 4-2
 
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     examples = check_examples(data, "data", visible)
     rate = default_rate(visible) if learning_rate is None else learning_rate
     settings = TrainingSettings(

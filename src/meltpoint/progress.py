@@ -1,0 +1,202 @@
+"""Progress for people: a bar on a terminal or in a notebook, a line a minute in a log, or the caller's own tqdm."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from meltpoint.errors import Progress, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_LINE_SECONDS = 60.0  # between lines where there is no terminal
+_WARM_SECONDS = 3.0  # before which a task's remaining time is a guess
+_NOTEBOOK_SECONDS = 0.2
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def reports_progress(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function that calls `progress(task, done, total)` take True or a tqdm class as well."""
+
+    @wraps(function)
+    def with_display(*arguments: P.args, **options: P.kwargs) -> R:
+        if options.get("progress") is None:
+            return function(*arguments, **options)
+        with shown_progress(options["progress"]) as progress:  # pyright: ignore[reportArgumentType]
+            options["progress"] = progress
+            return function(*arguments, **options)
+
+    return with_display
+
+
+@contextmanager
+def shown_progress(progress: Progress | bool | None) -> Iterator[Progress | None]:
+    """What `progress` stands for, as a callback: True is a display, a tqdm class or object one of its bars."""
+    if progress is True:
+        with display() as callback:
+            yield callback
+    elif progress is False:
+        yield None
+    elif _is_tqdm(progress):
+        bars = _TqdmBars(progress)
+        try:
+            yield bars
+        finally:
+            bars.close()
+    else:
+        yield progress
+
+
+@contextmanager
+def display(write: Callable[[str], None] | None = None) -> Iterator[Progress]:
+    """A progress callback: a bar in a notebook or on a terminal, elsewhere a line a minute, given to `write`."""
+    if _in_notebook():
+        yield _NotebookBar()
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield Lines(write or _write)
+        return
+    with terminal_bars(console) as bars:
+        yield bars
+
+
+@contextmanager
+def terminal_bars(console: Console) -> Iterator[TerminalBars]:
+    """A bar at the bottom of a terminal that is gone in the end; what the console prints goes above it."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Column
+
+    bar_width = max(8, min(40, console.width // 4))
+    columns = (
+        TextColumn(
+            "{task.description}",
+            markup=False,
+            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+        ),
+        BarColumn(bar_width=bar_width),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, expand=True) as bar:
+        yield TerminalBars(bar)
+
+
+class TerminalBars:
+    """One bar at a time, for the task that is being done."""
+
+    def __init__(self, bar: Any) -> None:  # noqa: ANN401
+        self._bar = bar
+        self._tasks: dict[str, Any] = {}
+        self._current: str | None = None
+
+    def __call__(self, task: str, done: float, total: float) -> None:
+        """Show how far a task is, in place of the one before."""
+        if self._current is not None and self._current != task:
+            self._bar.update(self._tasks[self._current], visible=False)
+        if task not in self._tasks:
+            self._tasks[task] = self._bar.add_task(printable(task), total=total)
+        self._bar.update(self._tasks[task], completed=done, total=total, visible=done < total)
+        self._current = task
+
+
+class Lines:
+    """A line of text a minute, for logs."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._last = time.monotonic()
+        self._begun: dict[
+            str, tuple[float, float]
+        ] = {}  # when each task was first heard of, and how far it was
+
+    def __call__(self, task: str, done: float, total: float) -> None:
+        """Write a line if it is time."""
+        now = time.monotonic()
+        begun, done_then = self._begun.setdefault(task, (now, done))
+        if now - self._last < _LINE_SECONDS or now - begun < _WARM_SECONDS or not done_then < done < total:
+            return
+        self._last = now
+        remaining = (now - begun) * (total - done) / (done - done_then)
+        self._write(f"{printable(task)}: {done / total:.0%}, {_duration(remaining)} remain")
+
+
+class _NotebookBar:
+    """A bar below a notebook's cell, which is empty in the end."""
+
+    def __init__(self) -> None:
+        from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]
+
+        self._html = HTML
+        self._handle = display(HTML(""), display_id=True)
+        self._last = 0.0
+
+    def __call__(self, task: str, done: float, total: float) -> None:
+        now = time.monotonic()
+        if done < total and now - self._last < _NOTEBOOK_SECONDS:
+            return
+        self._last = now
+        import html
+
+        bar = f'<progress value="{done:g}" max="{total:g}" aria-label="progress"></progress>'
+        text = f"{html.escape(printable(task))} {done / total:.0%}" if total else html.escape(printable(task))
+        self._handle.update(self._html("" if done >= total else f"<div>{bar} {text}</div>"))
+
+
+class _TqdmBars:
+    """Bars of tqdm, or of what works like it: of a class one for every task, or the one that was given."""
+
+    def __init__(self, bars: Any) -> None:  # noqa: ANN401
+        self._make = bars if isinstance(bars, type) else None
+        self._bar: Any = None if self._make else bars
+        self._task: str | None = None
+
+    def __call__(self, task: str, done: float, total: float) -> None:
+        if task != self._task:
+            self._task = task
+            if self._make:
+                self.close()
+                self._bar = self._make(total=total, desc=task)
+            elif hasattr(self._bar, "set_description"):
+                self._bar.set_description(task)
+        self._bar.total = total
+        self._bar.n = done
+        self._bar.refresh()
+
+    def close(self) -> None:
+        """Close the bar, unless it is the caller's own."""
+        if self._make and self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def _is_tqdm(progress: object) -> bool:
+    return all(callable(getattr(progress, name, None)) for name in ("update", "refresh", "close"))
+
+
+def _in_notebook() -> bool:
+    """Whether this is a Jupyter kernel, whose output is HTML."""
+    shell = sys.modules.get("IPython")
+    current = shell.get_ipython() if shell else None
+    return type(current).__name__ == "ZMQInteractiveShell"
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 119.5:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
