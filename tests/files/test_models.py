@@ -238,7 +238,7 @@ def entries(model, **changes):
     ("changes", "message"),
     [
         ({"meltpoint_kind": None}, "a model file, with an entry meltpoint_kind"),
-        ({"meltpoint_kind": np.array("SVM")}, "a 'SVM' of version 1 in .*an RBM, a DBM or a DBN"),
+        ({"meltpoint_kind": np.array("SVM")}, "a 'SVM' of version 1 in .*one of RBM, DBM, DBN"),
         ({"meltpoint_kind": np.array(["RBM", "DBM"])}, "truncated or damaged"),
         ({"meltpoint_kind": np.array(7)}, "values of type int64 in .*meltpoint_kind"),
         (

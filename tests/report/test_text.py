@@ -41,8 +41,8 @@ def test_a_whole_report():
             "                      a mode: 18 starts were tried",
             "at most               mean log p <= -86.08 with 99% confidence, whatever was",
             "                      missed",
-            "evidence              base uniform and 16 mean-field modes: they agree within",
-            "                      0.01 nats of log Z; 1,234,000 chain-steps",
+            "evidence              base uniform and 16 modes: they agree within 0.01 nats of",
+            "                      log Z; 1,234,000 chain-steps",
             "certificate           mean log p_N, N = 13, of these 4 examples > -89.16 with",
             "                      99% confidence (estimated: -88.00), whatever the number",
             "                      of steps and chains; p_N is the annealing model with N",
@@ -88,7 +88,7 @@ def test_what_other_starts_miss_or_that_they_were_not_asked():
     far = replace(EVIDENCE.findings[0], name="modes", lacking=1.0, stderr=0.1, log_weights=())
     report = made(evidence=replace(EVIDENCE, findings=(*EVIDENCE.findings, far)))
     assert row(report, "evidence").startswith(
-        "base uniform and 16 mean-field modes: 0.69 ± 0.05 nats of log Z are missing (modes); "
+        "base uniform and 16 modes: 0.69 ± 0.05 nats of log Z are missing (modes); "
     )
     assert "evidence " not in str(made(evidence=None))
 

@@ -214,7 +214,7 @@ def test_doubts_say_where_and_how_much():
         "0.69 ± 0.05 nats of log Z."
     )
     assert missed.endswith("use base uniform.")
-    assert "from mean-field modes" in doubted(finding("modes", lacking=1.0)).sentence
+    assert "from modes of the model" in doubted(finding("modes", lacking=1.0)).sentence
     assert doubted(finding(log_z=0.5)).sentence.startswith(
         "Bases disagree: log Z is 0.50 ± 0.05 from base uniform and 0.01 from base data."
     )

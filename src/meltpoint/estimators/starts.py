@@ -1,8 +1,9 @@
 """Other starts: chains annealed from other bases and from mean-field modes, and melted along the chosen path."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,8 @@ from meltpoint.annealing.streams import Streams
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.evidence import MODES, Start, Starts, reach_of
-from meltpoint.estimators.modes import Modes, find_modes, mode_bases, nearest_mode
+from meltpoint.estimators.modes import find_modes, mode_bases, nearest_mode
+from meltpoint.estimators.optima import find_optima
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
@@ -26,6 +28,7 @@ TASK = "other starts"
 """What progress calls it."""
 
 _FORWARD, _MELT, _CHOICE, _LOOK = range(4)
+_AROUND = 5  # 4 is the modes' own
 _MOVES = 5  # at beta 1, after annealing
 _MODE_MOVES = 10  # at beta 1, from a draw of a mode's rates
 _FAR_MODES = 8  # from which chains are annealed at most
@@ -128,9 +131,9 @@ def ask_starts(
     """Ask other starts whether the path from `base` along `betas`, with log weights `forward` (chain,), lacks mass.
 
     `others` are bases with betas of their own: from each, `chains` chains are annealed and `melted` end states, drawn
-    by weight, melted along the chosen path. If the model has two sides, up to `modes` mean-field modes are looked at:
-    two states of each are melted, and from those that seem out of reach (at most 8) chains are annealed too, in a
-    quarter of the steps.
+    by weight, melted along the chosen path. Up to `modes` modes are looked at (mean-field ones of a model with two
+    sides, local optima of others): two states of each are melted, and from those that seem out of reach (at most 8)
+    chains are annealed too, in a quarter of the steps.
     """
     if len(forward) < 2:
         return Starts()
@@ -146,26 +149,40 @@ def ask_starts(
         weights.append(log_weights)
         batches.append(states[choose_by_weight(log_weights, melted, rng)])
         steps += chains * (len(own_betas) - 1 + _MOVES)
-    fields = find_modes(model, count=modes, seed=how.seed)
+    found_modes = asked.modes(model, modes, rng)
     looked_at = anywhere(asked.prepared.path, 0)
-    if fields is not None:
-        looked_at = asked.states_of(fields, rng)
-        steps += len(looked_at) * _MODE_MOVES
+    if found_modes is not None:
+        looked_at = found_modes.looks
+        steps += found_modes.chain_steps
     *reverse, seen = asked.reverse([*batches, looked_at], 0)
     for (other, _), log_weights, own in zip(others, weights, reverse, strict=True):
         found.append(Start(other.name, log_weights, own))
     melting = melted * len(others) + len(looked_at)
-    if fields is not None:
-        of_modes, more_melting, more_steps = _ask_modes(model, fields, seen, forward, asked, rng)
+    if found_modes is not None:
+        of_modes, more_melting, more_steps = _ask_modes(model, found_modes, seen, forward, asked, rng)
         found += of_modes
         melting += more_melting
         steps += more_steps
     steps += melting * (len(betas) - 1)
-    return Starts(tuple(found), 0 if fields is None else len(fields.bounds), steps)
+    return Starts(tuple(found), 0 if found_modes is None else len(found_modes.bounds), steps)
+
+
+@dataclass(frozen=True, eq=False)
+class _Modes:
+    """Modes with their lower bounds on log Z (mode,) and bases, states (look and mode, unit) of each, and the cost.
+
+    `nearest` says to which mode states (state, unit) belong.
+    """
+
+    bounds: Floats
+    bases: Sequence[Base]
+    looks: Bits
+    nearest: Callable[[Bits], NDArray[np.integer]]
+    chain_steps: int
 
 
 def _ask_modes(
-    model: Model, modes: Modes, seen: Floats, forward: Floats, asked: "_Asked", rng: np.random.Generator
+    model: Model, modes: _Modes, seen: Floats, forward: Floats, asked: "_Asked", rng: np.random.Generator
 ) -> tuple[list[Start], int, int]:
     """Starts from modes out of reach, numbers of states melted for them, and chain-steps besides.
 
@@ -180,11 +197,10 @@ def _ask_modes(
     ranked = [int(k) for k in np.argsort(-promising) if hopeful[k]]
     far, rest = ranked[:_FAR_MODES], ranked[_FAR_MODES:]
     betas = np.linspace(0.0, 1.0, int(np.clip((len(asked.betas) - 1) // 4, *_MODE_STEPS)) + 1)
-    bases = mode_bases(model, modes)
     groups: list[tuple[Floats, Bits]] = []
     for k in far:
-        log_weights, states = run_start(model, bases[k], betas, _MODE_CHAINS, 100 + k, asked.how)
-        own = np.where(nearest_mode(modes, states) == k, log_weights, -np.inf)
+        log_weights, states = run_start(model, modes.bases[k], betas, _MODE_CHAINS, 100 + k, asked.how)
+        own = np.where(modes.nearest(states) == k, log_weights, -np.inf)
         if np.isfinite(own).any():
             groups.append((own, states[choose_by_weight(own, _MODE_MELTED, rng)]))
     steps = len(far) * _MODE_CHAINS * (len(betas) - 1 + _MOVES)
@@ -213,8 +229,28 @@ class _Asked:
         reverse = reverse_log_weights(self.prepared, self.betas, states, number, self.how)
         return np.split(reverse, np.cumsum([len(batch) for batch in batches])[:-1])
 
-    def states_of(self, modes: Modes, rng: np.random.Generator) -> Bits:
-        """States (look and mode, even unit) of each mode: drawn from its rates, and moved a little by the model."""
-        rates = np.tile(modes.even, (_LOOKS, 1))
-        drawn = (rng.random(rates.shape) < rates).astype(np.uint8)
-        return self.how.anneal(self.prepared, [Segment(np.ones(_MODE_MOVES + 1))], drawn, _LOOK, 0).state
+    def modes(self, model: Model, count: int, rng: np.random.Generator) -> _Modes | None:
+        """Mean-field modes of a model with two sides, or local optima of another one with finitely many states."""
+        fields = find_modes(model, count=count, seed=self.how.seed)
+        if fields is not None:
+            rates = np.tile(fields.even, (_LOOKS, 1))
+            drawn = (rng.random(rates.shape) < rates).astype(np.uint8)
+            looks = self._move(drawn, _LOOK)
+            nearest = partial(nearest_mode, fields)
+            cost = len(looks) * _MODE_MOVES
+            return _Modes(fields.bounds, mode_bases(model, fields), looks, nearest, cost)
+        moved = 0
+
+        def move(states: Bits) -> Bits:
+            nonlocal moved
+            moved += len(states) * _MODE_MOVES
+            return self._move(states, _AROUND)
+
+        optima = find_optima(model, move, count=count, seed=self.how.seed)
+        if optima is None:
+            return None
+        return _Modes(optima.bounds, optima.bases, optima.draw(_LOOKS, rng), optima.nearest, moved)
+
+    def _move(self, states: Bits, kind: int) -> Bits:
+        """States (chain, unit) after some moves in the model."""
+        return self.how.anneal(self.prepared, [Segment(np.ones(_MODE_MOVES + 1))], states, kind, 0).state

@@ -16,7 +16,6 @@ from meltpoint.models.blocks import Indices, UnitBlock
 from meltpoint.models.factor_tables import FactorTables
 from meltpoint.models.layout import Layout
 from meltpoint.models.mrf import MarkovRandomField
-from meltpoint.models.pairwise import Pairwise
 from meltpoint.units import Potts
 from meltpoint.units.unit import Floats
 
@@ -120,13 +119,15 @@ class FactorField(MarkovRandomField):
         return tables.values, *(part.astype(np.float64) for part in (tables.scopes, tables.strides))
 
     @property
-    def pairwise(self) -> Pairwise | None:
-        """The form that the kernels for graphs read, if units have one number of states and factors order 1 or 2."""
-        return self._pairwise
-
-    @cached_property
-    def _pairwise(self) -> Pairwise | None:
-        return _as_pairwise(self)
+    def factor_tables(self) -> FactorTables:
+        """The form that the kernels for tables read."""
+        summed_out = np.arange(self.n_state, self.n_units)
+        return FactorTables(
+            self.cardinalities,
+            *self.tables,
+            blocks=self.layout.blocks,
+            summed_out=summed_out if len(summed_out) else None,
+        )
 
     @property
     def factor_tables(self) -> FactorTables:
@@ -190,34 +191,6 @@ def factor_field(
     values = np.concatenate([table.ravel() for _, table in every])
     return FactorField(
         layout, cardinalities[layout.order], Tables(scopes, strides, offsets, values), log_constant
-    )
-
-
-def _as_pairwise(field: FactorField) -> Pairwise | None:
-    tables, n = field.tables, field.n_units
-    order = (tables.strides > 0).sum(axis=1)
-    q = int(field.cardinalities[0])
-    if order.max() > 2 or q < 2 or (field.cardinalities != q).any():
-        return None
-    states = np.arange(q)
-    single, double = order == 1, order == 2
-    fields = np.zeros((n, q))
-    np.add.at(fields, tables.scopes[single, 0], tables.values[tables.offsets[single, np.newaxis] + states])
-    places = tables.offsets[double, np.newaxis, np.newaxis] + q * states[:, np.newaxis] + states
-    pairs, values = tables.scopes[double, :2], tables.values[places]
-    both = np.concatenate([pairs, pairs[:, ::-1]])
-    entries, which = np.unique(both, axis=0, return_inverse=True)
-    couplings = np.zeros((len(entries), q, q))
-    np.add.at(couplings, which, np.concatenate([values, values.swapaxes(1, 2)]))
-    summed_out = np.arange(field.n_state, n)
-    return Pairwise(
-        states=q,
-        fields=fields,
-        indptr=np.searchsorted(entries[:, 0], np.arange(n + 1)),
-        indices=entries[:, 1],
-        couplings=couplings,
-        blocks=field.layout.blocks,
-        summed_out=summed_out if len(summed_out) else None,
     )
 
 

@@ -141,9 +141,7 @@ def check_cardinalities(cardinalities: ArrayLike) -> Indices:
     counts = checks.whole_numbers(cardinalities, "cardinalities")
     if counts.size == 0 or counts.min() < 1 or counts.max() > LARGEST_Q:
         raise InputError(
-            found=f"cardinalities from {counts.min(initial=0)} to {counts.max(initial=0)}"
-            if counts.size
-            else "no variables",
+            found=f"cardinalities from {counts.min()} to {counts.max()}" if counts.size else "no variables",
             expected=f"one variable at least, each with 1 to {LARGEST_Q} states",
             remedy="merge states that are hardly ever taken"
             if counts.max(initial=0) > LARGEST_Q

@@ -36,6 +36,21 @@ def layered_factors(weights: Sequence[Floats], biases: Sequence[Floats], units: 
     return cardinalities, factors, 0.0
 
 
+def potts_layer_factors(
+    weights: Floats, visible_bias: Floats, hidden_bias: Floats, hidden_values: Floats
+) -> Factors:
+    """Factors of Potts units (site, state) below two-state units of these values, weights (site, state, hidden)."""
+    sites, states, hidden = weights.shape
+    factors: list[Factor] = [((i,), bias) for i, bias in enumerate(visible_bias)]
+    factors += [((sites + j,), bias * hidden_values) for j, bias in enumerate(hidden_bias.tolist())]
+    factors += [
+        ((i, sites + j), np.multiply.outer(weights[i, :, j], hidden_values))
+        for i in range(sites)
+        for j in range(hidden)
+    ]
+    return (states,) * sites + (len(hidden_values),) * hidden, factors, 0.0
+
+
 def number_visible_first(visible: Indices, hidden: Indices) -> Indices:
     """The number (site,) of each site where visible ones come first."""
     order = np.concatenate([visible, hidden])

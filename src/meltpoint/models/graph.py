@@ -163,26 +163,35 @@ class GraphModel(Model):
         means = np.zeros((len(state), len(self.cardinalities), *self.unit.input_shape))
         for block in self.mrf.unit_blocks:
             own = block.unit.mean(self.mrf.inputs(block, units))
-            if own.ndim == means.ndim:
-                means[:, block.columns, ..., : own.shape[-1]] = own
-            else:
+            if means.ndim == 2:
+                means[:, block.columns] = own
+            elif own.ndim == 2:  # two states, written for a bit
                 means[:, block.columns] = np.stack([1 - own, own], axis=-1)
+            else:
+                means[:, block.columns, : own.shape[-1]] = own
         return means[:, self.mrf.layout.column[self.visible]]
 
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
-        """Inputs (chain, visible site, …) given a draw of all hidden sites, if these make visible sites independent."""
+        """Log odds (chain, visible site) of state 1, given a draw of the hidden sites."""
+        mrf = self.mrf
+        if not isinstance(mrf, BinaryField):
+            raise InputError(
+                found=f"{self!r}, whose sites do not all have two states",
+                expected="sites of two states",
+                remedy="use raise_log_prob for a conservative estimate",
+            )
         if len(self.hidden) == 0 or self.adjacency[self.visible][:, self.visible].nnz:
             return super().visible_log_odds(state, uniforms)
-        mrf = self.mrf
-        units = mrf.with_summed_out(state)
-        if mrf.summed_out is not None:
-            inputs = mrf.inputs(mrf.summed_out, units)
-            units[:, mrf.summed_out.columns] = mrf.summed_out.unit.draw(inputs, uniforms(mrf.summed_out.size))
-        inputs = np.zeros((len(state), self.n_visible, *mrf.state_blocks[0].unit.input_shape))
+        units = mrf.with_summed_out_drawn(state, uniforms)
+        log_odds = np.zeros((len(state), mrf.n_state))
         for block in mrf.state_blocks:
-            seen = np.asarray(block.columns) < self.n_visible
-            inputs[:, np.asarray(block.columns)[seen]] = mrf.inputs(block, units)[:, seen]
-        return inputs
+            log_odds[:, block.columns] = mrf.inputs(block, units)
+        return log_odds[:, : self.n_visible]
+
+    def by_layer(self, units: Bits) -> list[Bits]:
+        """States (chain, unit) of visible and of hidden sites, from those of all units in their columns."""
+        column = self.mrf.layout.column
+        return [units[:, column[sites]] for sites in (self.visible, self.hidden) if len(sites)]
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         """Inputs of independent units, block by block, from those of visible and of hidden sites."""
@@ -196,13 +205,7 @@ class GraphModel(Model):
 
     def _draw_summed_out(self, state: Bits, generator: np.random.Generator) -> Bits:
         """All units (chain, unit) of a state, those that are summed out drawn."""
-        mrf = self.mrf
-        units = mrf.with_summed_out(state)
-        if mrf.summed_out is not None:
-            inputs = mrf.inputs(mrf.summed_out, units)
-            uniforms = 1 - generator.random((len(state), mrf.summed_out.size))
-            units[:, mrf.summed_out.columns] = mrf.summed_out.unit.draw(inputs, uniforms)
-        return units
+        return self.mrf.with_summed_out_drawn(state, lambda count: 1 - generator.random((len(state), count)))
 
 
 def _inputs_of(inputs: Floats, unit: Unit, own: Unit) -> Floats:

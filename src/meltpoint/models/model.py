@@ -161,6 +161,10 @@ class Model(ABC):
         """
         return visible
 
+    def by_layer(self, units: Bits) -> list[Bits]:
+        """States (chain, unit) of every layer, from those of all units in their columns: here layer after layer."""
+        return np.split(units, np.cumsum(self.layer_sizes)[:-1], axis=1)
+
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         """Inputs of independent units, block by block of the Markov random field, from those of every layer.
 

@@ -120,6 +120,13 @@ class MarkovRandomField(ABC):
         rest = np.zeros((len(state), self.summed_out.size), self.summed_out.unit.dtype)
         return np.concatenate([state, rest], axis=1)
 
+    def with_summed_out_drawn(self, state: Bits, uniforms: Callable[[int], NDArray[np.floating]]) -> Bits:
+        """The same with those that are summed out drawn, by uniforms (chain, so many) in (0, 1]."""
+        units, block = self.with_summed_out(state), self.summed_out
+        if block is not None:
+            units[:, block.columns] = block.unit.draw(self.inputs(block, units), uniforms(block.size))
+        return units
+
     def state_means(self, state: Bits, generator: np.random.Generator) -> NDArray[Any]:
         """Probabilities of the state's units, given something redrawn; by default the states (chain, unit) themselves.
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.errors import InputError
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
-from meltpoint.models.factors import Factors, layered_factors
+from meltpoint.models.factors import Factors, layered_factors, potts_layer_factors
 from meltpoint.models.model import Arrays, Model, Uniforms, two_sided_base
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.models.two_layer import TwoLayer, with_hidden_bits
@@ -163,7 +163,13 @@ class RBM(Model):
 
     def as_factors(self) -> Factors:
         """Cardinalities of visible, then hidden units, factors (scope, log values), and a constant."""
-        return layered_factors([self.weights], [self.visible_bias, self.hidden_bias], self.units)
+        if isinstance(self.visible, TwoState):
+            return layered_factors([self.weights], [self.visible_bias, self.hidden_bias], self.units)
+        if self.visible.n_states is None:
+            return super().as_factors()
+        return potts_layer_factors(
+            self.weights, self.visible_bias, self.hidden_bias, np.array(self.hidden.values)
+        )
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         """Inputs of independent units on the two sides, written for the bits of two-state units."""

@@ -113,7 +113,7 @@ def _evidence(report: Report) -> dict[str, str]:
     if evidence is None:
         return {}
     tried = [f"base {finding.name}" for finding in evidence.findings if finding.name != MODES]
-    tried += [_count(evidence.modes, "mean-field mode")] if evidence.modes else []
+    tried += [_count(evidence.modes, "mode")] if evidence.modes else []
     most = evidence.strongest
     missed = evidence.missed(report.ais_log_weights)
     if missed is not None:

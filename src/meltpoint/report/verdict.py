@@ -204,7 +204,7 @@ def judge_doubts(verdict: Verdict, doubts: Doubts, tolerance: float, base: str) 
 
 
 def _modes_missed(missed: Finding, larger: Finding | None, base: str) -> Verdict:
-    where = "mean-field modes" if missed.name == MODES else f"base {missed.name}"
+    where = "modes of the model" if missed.name == MODES else f"base {missed.name}"
     remedy = f"use base {larger.name}" if larger else "raise steps, or use another base"
     return _distrust(
         "modes",
