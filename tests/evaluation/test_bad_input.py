@@ -87,7 +87,8 @@ def test_too_many_units_to_enumerate_is_known_before_ais():
 
 @pytest.mark.parametrize("model", [None, np.zeros((4, 3)), "model.npz"])
 def test_something_else_than_a_model(model):
-    with pytest.raises(mp.InputError, match=re.escape("expected a model, such as an RBM or an Ising model: make one from its")):
+    expected = "expected a model, such as an RBM or an Ising model: make one from its"
+    with pytest.raises(mp.InputError, match=re.escape(expected)):
         mp.evaluate(model, TEST)
 
 

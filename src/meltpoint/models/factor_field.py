@@ -129,17 +129,6 @@ class FactorField(MarkovRandomField):
             summed_out=summed_out if len(summed_out) else None,
         )
 
-    @property
-    def factor_tables(self) -> FactorTables:
-        """The form that the kernels for tables read."""
-        summed_out = np.arange(self.n_state, self.n_units)
-        return FactorTables(
-            self.cardinalities,
-            *self.tables,
-            blocks=self.layout.blocks,
-            summed_out=summed_out if len(summed_out) else None,
-        )
-
     @cached_property
     def _of_state(self) -> Tables:
         outside = ((self.tables.scopes >= self.n_state) & (self.tables.strides > 0)).any(axis=1)
