@@ -114,8 +114,7 @@ def test_every_kernel_source_is_in_the_digest_of_its_annealing_loop(loop, change
     before = code_digest.__wrapped__(source)
     assert code_digest.__wrapped__(source) == before
     with (copy / changed).open("a") as file:
-        file.write("
-")
+        file.write("\n")
     assert code_digest.__wrapped__(source) != before
 
 
