@@ -17,7 +17,7 @@ import meltpoint as mp
 mpl.use("Agg")
 
 
-def codons(n: int, rng: np.random.Generator) -> np.ndarray:
+def motifs_with_mutations(n: int, rng: np.random.Generator) -> np.ndarray:
     """Sequences (example, 12 sites) of four letters: two families of motifs, with mutations."""
     motifs = np.array([[0, 1, 2, 3] * 3, [3, 3, 0, 0] * 3])
     chosen = motifs[rng.integers(0, 2, n)]
@@ -36,7 +36,7 @@ def ring(n: int, rng: np.random.Generator) -> np.ndarray:
 def potts(folder: Path) -> None:
     """Train, evaluate, and draw the weights and the states' frequencies."""
     rng = np.random.default_rng(0)
-    train, test = codons(2000, rng), codons(500, rng)
+    train, test = motifs_with_mutations(2000, rng), motifs_with_mutations(500, rng)
     model = mp.train_rbm(train, hidden=8, visible="potts")
     report = mp.evaluate(model, test, train, steps=1000)
     print(report, end="\n\n")
@@ -45,7 +45,7 @@ def potts(folder: Path) -> None:
     for axis, states, title in ((axes[0], train, "training data"), (axes[1], drawn, "samples of the RBM")):
         frequency = np.stack([(states == state).mean(axis=0) for state in range(4)])
         image = axis.imshow(frequency, aspect="auto", vmin=0, vmax=0.6, cmap="Blues")
-        axis.set(title=title, xlabel="site", ylabel="state", yticks=range(4))
+        axis.set(title=title, xlabel="site", ylabel="state", yticks=range(4), xticks=range(0, 12, 3))
     figure.colorbar(image, ax=axes[1], label="frequency")
     pairs = []
     for states in (train, drawn):
@@ -53,7 +53,7 @@ def potts(folder: Path) -> None:
         covariance = np.cov(one_hot, rowvar=False)
         sites = np.arange(one_hot.shape[1]) // 4
         pairs.append(covariance[sites[:, np.newaxis] < sites])
-    axes[2].plot([-0.15, 0.2], [-0.15, 0.2], color="0.7", lw=1)
+    axes[2].plot([-0.2, 0.2], [-0.2, 0.2], color="0.7", lw=1)
     axes[2].plot(*pairs, ".", ms=2, alpha=0.5)
     axes[2].set(title="covariances of states", xlabel="training data", ylabel="samples")
     figure.savefig(folder / "units-potts.png", dpi=100)
@@ -63,7 +63,7 @@ def gaussian(folder: Path) -> None:
     """Train, evaluate, and draw the density beside the data."""
     rng = np.random.default_rng(0)
     train, test = ring(2000, rng), ring(500, rng)
-    model = mp.train_rbm(train, hidden=16, visible="gaussian")
+    model = mp.train_rbm(train, hidden=16, visible="gaussian", epochs=1000)
     report = mp.evaluate(model, test, train, steps=1000)
     print(report, end="\n\n")
     axis = np.linspace(-4, 4, 161)
