@@ -1,7 +1,7 @@
 """train_rbm with all defaults against scikit-learn's BernoulliRBM at the best of three learning rates, on small data.
 
-Mean log likelihoods of test examples in nats. A protein family has Potts visible units; scikit-learn, which has none,
-is given them one-hot. Where one side of the model has at most 20 units both are exact.
+Mean log likelihoods of test examples in nats. A protein family has Potts visible units; scikit-learn has none and is
+given them one-hot. Where one side of the model has at most 20 units both are exact.
 Elsewhere meltpoint's is the conservative side (RAISE) and scikit-learn's the optimistic side (AIS), so the comparison
 favours scikit-learn. The matrix library has one thread: with more, training of narrow models is slower where others
 use the machine too, and its last bits differ.

@@ -36,7 +36,7 @@ def test_a_step_is_felt_by_the_next_product():
 def test_every_epoch_shows_all_examples_in_an_order_of_its_own(monkeypatch):
     shown = []
     monkeypatch.setattr(
-        Examples, "bits", lambda self, chosen, _: (shown.append(chosen), self.rows[chosen])[1]
+        Examples, "layer", lambda self, chosen, _: (shown.append(chosen), self.rows[chosen])[1]
     )
     train_rbm(DATA, 4, epochs=2, batch=10)
     first, second = np.concatenate(shown[:6]), np.concatenate(shown[6:])

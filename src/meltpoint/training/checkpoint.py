@@ -71,9 +71,10 @@ class StagePlan:
 
     @property
     def parameter_shapes(self) -> list[tuple[int, ...]]:
-        """Shapes of all weights, then of all biases."""
+        """Shapes of all weights, then of all biases, then of what the visible units have besides."""
         sizes = self.architecture.sizes
-        return [*pairwise(sizes), *((size,) for size in sizes)]
+        extras = [(sizes[0],)] * self.architecture.visible.n_extras
+        return [*pairwise(sizes), *((size,) for size in sizes), *extras]
 
     @property
     def most_bytes(self) -> int:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, TypeAlias, cast
 
@@ -272,6 +272,7 @@ def update(
     model, chains = model_phase(dbm, chains, settings.k, stream)
     state.chains = chains if settings.method == "pcd" else []
     slope = gradient(data, model, dbm.biases[0].dtype)
+    slope = replace(slope, extras=dbm.visible.extra_slopes(data[0], model[0], dbm.extras))
     if settings.centred:
         means = [layer.mean(axis=0, dtype=dbm.biases[0].dtype) for layer in data]
         state.offsets = state.offsets or means

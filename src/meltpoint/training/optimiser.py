@@ -59,9 +59,13 @@ def sgd_step(
     weight_decay: float,
 ) -> None:
     """Move every parameter one step along the gradient, in place. Biases do not decay."""
-    decays = [weight_decay] * len(dbm.couplings) + [0.0] * len(dbm.biases)
+    decays = [weight_decay] * len(dbm.couplings) + [0.0] * (len(dbm.biases) + len(dbm.extras))
     for value, velocity, slope, decay in zip(
-        dbm.parameters, optimiser.velocity, (*gradient.pairs, *gradient.units), decays, strict=True
+        dbm.parameters,
+        optimiser.velocity,
+        (*gradient.pairs, *gradient.units, *gradient.extras),
+        decays,
+        strict=True,
     ):
         factors = np.array([rate, momentum, decay], value.dtype)
         _move(value.ravel(), velocity.ravel(), slope.ravel(), factors)

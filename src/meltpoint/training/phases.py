@@ -20,7 +20,7 @@ from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.xoshiro import LANES, fill_uniforms
 from meltpoint.randomness import Purpose, sequence
 from meltpoint.training.sparse import Coupling, State, pair_sums
-from meltpoint.training.visible import BERNOULLI_VISIBLE, VisibleUnits, draw_bits, sigmoid_
+from meltpoint.training.visible import BERNOULLI_VISIBLE, Extras, VisibleUnits, draw_bits, sigmoid_
 
 Array: TypeAlias = NDArray[np.floating]
 States: TypeAlias = list[State]
@@ -46,6 +46,7 @@ class TrainableDBM:
     biases: tuple[Array, ...]
     copies: tuple[int, ...]
     visible: VisibleUnits = BERNOULLI_VISIBLE
+    extras: Extras = ()
 
     @property
     def n_layers(self) -> int:
@@ -54,8 +55,8 @@ class TrainableDBM:
 
     @property
     def parameters(self) -> tuple[Array, ...]:
-        """All weights, then all biases."""
-        return (*(coupling.weights for coupling in self.couplings), *self.biases)
+        """All weights, then all biases, then what the visible units have besides."""
+        return (*(coupling.weights for coupling in self.couplings), *self.biases, *self.extras)
 
     def probabilities(self, layer: int, states: States, from_below: Array | None = None) -> Array:
         """Mean (example, unit) of one copy of the units, given the neighbours in `states`: that they are on, mostly.
@@ -65,7 +66,7 @@ class TrainableDBM:
         """
         if layer == 0:
             field = self.couplings[0].down(states[1])
-            self.visible.activate_(field, self.biases[0])
+            self.visible.activate_(field, self.biases[0], self.extras)
             return field
         field = self.couplings[layer - 1].up(states[layer - 1]) if from_below is None else from_below.copy()
         if layer + 1 < len(states):
@@ -81,7 +82,7 @@ class TrainableDBM:
     def draw_layer(self, layer: int, probabilities: Array, stream: NDArray[np.uint32]) -> State:
         """State (example, unit) of a layer: zeros and ones, or their sum over two copies; or visible units' own."""
         if layer == 0 and self.copies[0] == 1:
-            return self.visible.draw(probabilities, stream)
+            return self.visible.draw(probabilities, self.extras, stream)
         state = np.empty(probabilities.shape, np.uint8)
         (draw_bits if self.copies[layer] == 1 else draw_counts)(probabilities, stream, state)
         return state
@@ -90,9 +91,10 @@ class TrainableDBM:
 def trainable_dbm(
     parameters: Sequence[Array], copies: tuple[int, ...], visible: VisibleUnits = BERNOULLI_VISIBLE
 ) -> TrainableDBM:
-    """The DBM with these parameters: all weights, then all biases."""
+    """The DBM with these parameters, in the order of `TrainableDBM.parameters`."""
     n = len(copies) - 1
-    return TrainableDBM(tuple(map(Coupling, parameters[:n])), tuple(parameters[n:]), copies, visible)
+    biases, extras = tuple(parameters[n : 2 * n + 1]), tuple(parameters[2 * n + 1 :])
+    return TrainableDBM(tuple(map(Coupling, parameters[:n])), biases, copies, visible, extras)
 
 
 def initial_dbm(
@@ -104,9 +106,13 @@ def initial_dbm(
     start at one half, and for which sparse products pay (docs/decisions/training.md).
     """
     sizes = architecture.sizes
-    weights = [generator.normal(0.0, 0.01, shape).astype(np.float32) for shape in pairwise(sizes)]
+    weights = [
+        generator.normal(0.0, architecture.visible.initial_weight, shape).astype(np.float32)
+        for shape in pairwise(sizes)
+    ]
     hidden_biases = [np.full(size, _INITIAL_HIDDEN_BIAS, np.float32) for size in sizes[1:]]
-    parameters = [*weights, visible_bias.astype(np.float32), *hidden_biases]
+    extras = [np.zeros(sizes[0], np.float32) for _ in range(architecture.visible.n_extras)]
+    parameters = [*weights, visible_bias.astype(np.float32), *hidden_biases, *extras]
     return trainable_dbm(parameters, architecture.copies, architecture.visible)
 
 
@@ -134,7 +140,7 @@ def log_f_bound(dbm: TrainableDBM, states: States) -> Array:
 
     Expected log f plus the entropy of independent hidden units; exact for one hidden layer.
     """
-    bound = dbm.visible.log_weight(states[0], dbm.biases[0])
+    bound = dbm.visible.log_weight(states[0], dbm.biases[0], dbm.extras)
     for layer in range(1, dbm.n_layers):
         field = dbm.couplings[layer - 1].up(states[layer - 1]) + dbm.biases[layer]
         rates = states[layer] / dbm.copies[layer]
@@ -173,10 +179,11 @@ def model_phase(dbm: TrainableDBM, odd: States, k: int, stream: NDArray[np.uint3
 
 @dataclass(frozen=True)
 class Gradient:
-    """Data minus model: the means of products of neighbouring units, and the means of units."""
+    """Data minus model: the means of products of neighbouring units, of units, and the slopes of `extras`."""
 
     pairs: tuple[Array, ...]
     units: tuple[Array, ...]
+    extras: Extras = ()
 
 
 def gradient(data: States, model: States, dtype: np.dtype) -> Gradient:

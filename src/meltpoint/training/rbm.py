@@ -67,8 +67,7 @@ def train_rbm(
         Number of hidden units, which are Bernoulli.
     visible
         Kind of visible units: "bernoulli", "spin", "potts" or "gaussian". Potts units have as many states as the data
-        shows; for more give a unit, `meltpoint.units.Potts(21)`. Gaussian units have the standard deviation that is
-        left of each when it is predicted linearly from all others.
+        shows; for more give a unit, `meltpoint.units.Potts(21)`. Gaussian units learn their scales.
     method
         "pcd": chains go on from update to update; "cd": they start at the batch.
     k
@@ -78,7 +77,7 @@ def train_rbm(
     batch
         Examples of one update.
     learning_rate
-        Of the first update. None is 0.2, for Gaussian visible units 0.02.
+        Of the first update. None is 0.2, for Gaussian visible units 0.1.
     schedule
         "linear": the learning rate falls to zero; "constant": it stays.
     momentum

@@ -1,10 +1,11 @@
 """Visible units in training: what their layer holds, how it is drawn, and the RBM that has learned them.
 
-The layer is what the products see: bits of Bernoulli units and of spins, one-hot states of Potts units, Gaussian values
-divided by the units' scales. In these terms log f is linear in the layer with the same weights and biases for all kinds
-(but for the square of Gaussian units), so gradients and the optimiser are shared.
+The layer is what the products see: bits of Bernoulli units and of spins, one-hot states of Potts units, standardised
+Gaussian values. In these terms log f is linear in the layer with weights and biases for all kinds (but for the square
+of Gaussian values, whose precision is a further parameter), so gradients and the optimiser are shared.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,15 +23,22 @@ from meltpoint.models.rbm import RBM
 from meltpoint.training.sparse import State
 from meltpoint.units import BERNOULLI, GAUSSIAN, SPIN, Potts, Unit, unit_named
 
+Array: TypeAlias = NDArray[np.floating]
+Extras: TypeAlias = tuple[Array, ...]
+"""Further parameters (number of the layer,) of visible units."""
 Rows: TypeAlias = NDArray[np.uint8] | NDArray[np.float32]
 """Examples (example, unit) as they are kept."""
 
 _MOST_STATES = 256  # that a byte holds
-_RIDGE = 0.01  # share of the mean variance that is added to every unit's
 
 
 class VisibleUnits(ABC):
     """One kind of visible unit."""
+
+    @property
+    def initial_weight(self) -> float:
+        """Standard deviation of the first weights."""
+        return 0.01
 
     @property
     def largest(self) -> float:
@@ -58,18 +66,29 @@ class VisibleUnits(ABC):
         return self.layer(rows, stream)
 
     @abstractmethod
-    def activate_(self, inputs: NDArray[np.floating], bias: NDArray[np.floating]) -> None:
+    def activate_(self, inputs: Array, bias: Array, extras: Extras) -> None:
         """Replace inputs (example, number) by the means of the layer."""
 
     @abstractmethod
-    def draw(self, means: NDArray[np.floating], stream: NDArray[np.uint32]) -> State:
+    def draw(self, means: Array, extras: Extras, stream: NDArray[np.uint32]) -> State:
         """A layer (example, number) drawn with these means."""
 
-    def log_weight(self, layer: State, bias: NDArray[np.floating]) -> NDArray[np.floating]:
+    @property
+    def n_extras(self) -> int:
+        """Further parameters of each number of the layer, besides its bias."""
+        return 0
+
+    def extra_slopes(self, data: State, model: State, extras: Extras) -> Extras:
+        """Gradient of the further parameters, which are zero at first, from the layer in both phases."""
+        del data, model, extras
+        return ()
+
+    def log_weight(self, layer: State, bias: Array, extras: Extras) -> Array:
         """The part (example,) of log f that the biases make."""
+        del extras
         return np.matmul(layer, bias)
 
-    def rbm(self, parameters: Sequence[NDArray[np.floating]]) -> RBM:
+    def rbm(self, parameters: Sequence[Array]) -> RBM:
         """The RBM with weights, visible and hidden biases of the layer."""
         return RBM(*parameters)
 
@@ -97,12 +116,14 @@ class BernoulliVisible(VisibleUnits):
             draw_bits(rows, stream, bits)
         return bits
 
-    def activate_(self, inputs: NDArray[np.floating], bias: NDArray[np.floating]) -> None:
+    def activate_(self, inputs: Array, bias: Array, extras: Extras) -> None:
         """Probabilities of being on."""
+        del extras
         sigmoid_(inputs, bias)
 
-    def draw(self, means: NDArray[np.floating], stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    def draw(self, means: Array, extras: Extras, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """The bits."""
+        del extras
         state = np.empty(means.shape, np.uint8)
         draw_bits(means, stream, state)
         return state
@@ -120,7 +141,7 @@ class SpinVisible(BernoulliVisible):
         """The spins."""
         return SPIN.decode(self.layer(rows, stream))
 
-    def rbm(self, parameters: Sequence[NDArray[np.floating]]) -> RBM:
+    def rbm(self, parameters: Sequence[Array]) -> RBM:
         """The same distribution written for spins."""
         weights, visible_bias, hidden_bias = (np.asarray(each, np.float64) for each in parameters)
         return RBM(
@@ -160,17 +181,19 @@ class PottsVisible(VisibleUnits):
         del stream
         return rows
 
-    def activate_(self, inputs: NDArray[np.floating], bias: NDArray[np.floating]) -> None:
+    def activate_(self, inputs: Array, bias: Array, extras: Extras) -> None:
         """Probabilities of the states."""
+        del extras
         softmax_(inputs, bias, self.q)
 
-    def draw(self, means: NDArray[np.floating], stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    def draw(self, means: Array, extras: Extras, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """One-hot states."""
+        del extras
         layer = np.zeros(means.shape, np.uint8)
         draw_states(means, stream, layer, self.q)
         return layer
 
-    def rbm(self, parameters: Sequence[NDArray[np.floating]]) -> RBM:
+    def rbm(self, parameters: Sequence[Array]) -> RBM:
         """With weights (site, state, hidden) and biases (site, state)."""
         weights, visible_bias, hidden_bias = parameters
         return RBM(
@@ -183,52 +206,79 @@ class PottsVisible(VisibleUnits):
 
 @dataclass(frozen=True, eq=False)
 class GaussianVisible(VisibleUnits):
-    """Real numbers; the layer holds them divided by the units' scales: variance 1 given the hidden units."""
+    """Real numbers; the layer holds them with mean 0 and variance 1 in the data, as x with log weight t x - ½ τ x².
 
-    scale: NDArray[np.float64] = field(repr=False)
+    The biases are t, and one further parameter of each unit is log τ, which is learned too: what hidden units explain
+    is not noise.
+    """
+
+    mean: NDArray[np.float64] = field(repr=False)
+    deviation: NDArray[np.float64] = field(repr=False)
 
     def encode(self, data: NDArray[Any], name: str) -> Rows:
         """The values."""
         return GAUSSIAN.encode(data, name).astype(np.float32)
 
     @property
+    def initial_weight(self) -> float:
+        """Large, for inputs near 2: where units are not correlated, small weights have no gradient."""
+        return 2 / math.sqrt(len(self.mean))
+
+    @property
     def largest(self) -> float:
         """Any number."""
         return np.inf
 
+    @property
+    def n_extras(self) -> int:
+        """Log τ."""
+        return 1
+
     def initial_bias(self, rows: Rows) -> NDArray[np.float64]:
-        """The means."""
-        return rows.mean(axis=0, dtype=np.float64) / self.scale
+        """Those of mean 0."""
+        return np.zeros(rows.shape[1])
 
     def layer(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[np.float32]:
-        """The values in units of their scales."""
+        """The standardised values."""
         del stream
-        return (rows / self.scale).astype(np.float32)
+        return ((rows - self.mean) / self.deviation).astype(np.float32)
 
     def values(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[Any]:
         """The values."""
         del stream
         return rows
 
-    def activate_(self, inputs: NDArray[np.floating], bias: NDArray[np.floating]) -> None:
+    def activate_(self, inputs: Array, bias: Array, extras: Extras) -> None:
         """The means."""
         inputs += bias
+        inputs *= np.exp(-extras[0])
 
-    def draw(self, means: NDArray[np.floating], stream: NDArray[np.uint32]) -> NDArray[np.floating]:
+    def draw(self, means: Array, extras: Extras, stream: NDArray[np.uint32]) -> Array:
         """Means plus normal noise."""
         uniforms = np.empty(-(-means.size // LANES) * LANES)
         fill_uniforms(stream, 0, uniforms, uniforms.size)
-        return means + ndtri(uniforms[: means.size]).reshape(means.shape).astype(means.dtype)
+        noise = ndtri(uniforms[: means.size]).reshape(means.shape).astype(means.dtype)
+        return means + noise * np.exp(-extras[0] / 2)
 
-    def log_weight(self, layer: State, bias: NDArray[np.floating]) -> NDArray[np.floating]:
-        """-½ Σ (value - bias)²."""
-        return -np.square(layer - bias).sum(axis=1) / 2
+    def extra_slopes(self, data: State, model: State, extras: Extras) -> Extras:
+        """Of log τ: -½ τ times the difference of the mean squares."""
+        squares = [np.square(each, dtype=np.float32).mean(axis=0) for each in (data, model)]
+        return (np.exp(extras[0]) * (squares[1] - squares[0]) / 2,)
 
-    def rbm(self, parameters: Sequence[NDArray[np.floating]]) -> RBM:
-        """With the scales."""
-        weights, visible_bias, hidden_bias = parameters
+    def log_weight(self, layer: State, bias: Array, extras: Extras) -> Array:
+        """Σ t x - ½ τ x²."""
+        return np.matmul(layer, bias) - np.matmul(np.square(layer, dtype=np.float32), np.exp(extras[0])) / 2
+
+    def rbm(self, parameters: Sequence[Array]) -> RBM:
+        """In the units of the data: x = (v - mean) / deviation."""
+        weights, bias, hidden_bias, log_precision = (np.asarray(each, np.float64) for each in parameters)
+        precision = np.exp(log_precision)
         return RBM(
-            weights, visible_bias * self.scale, hidden_bias, visible="gaussian", visible_scale=self.scale
+            weights / np.sqrt(precision)[:, np.newaxis],
+            self.mean + self.deviation * bias / precision,
+            hidden_bias - (self.mean / self.deviation) @ weights,
+            visible="gaussian",
+            visible_scale=self.deviation / np.sqrt(precision),
         )
 
 
@@ -241,7 +291,9 @@ def visible_units(kind: str | Unit, data: NDArray[Any], name: str) -> VisibleUni
     Potts units have as many states as the data shows, unless `kind` is a unit that says how many.
     """
     if kind == "gaussian" or kind == GAUSSIAN:
-        return GaussianVisible(_scales(GAUSSIAN.encode(data, name)))
+        values = GAUSSIAN.encode(data, name)
+        deviation = values.std(axis=0)
+        return GaussianVisible(values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
     if kind == "potts" or isinstance(kind, Potts):
         shown = int(data.max()) if data.dtype.kind in "iufb" and np.isfinite(data).all() else 0
         q = kind.q if isinstance(kind, Potts) else max(1, shown) + 1
@@ -253,17 +305,6 @@ def visible_units(kind: str | Unit, data: NDArray[Any], name: str) -> VisibleUni
             )
         return PottsVisible(q)
     return SpinVisible() if unit_named(kind) == SPIN else BERNOULLI_VISIBLE
-
-
-def _scales(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Standard deviations (unit,) that are left of each unit when it is predicted linearly from all others.
-
-    Hidden units explain what units have in common; this is what they leave.
-    """
-    covariance = np.atleast_2d(np.cov(rows, rowvar=False, bias=True))
-    typical = float(np.trace(covariance)) / len(covariance) or 1.0
-    precision = np.linalg.inv(covariance + _RIDGE * typical * np.eye(len(covariance)))
-    return np.sqrt(1 / np.diag(precision))
 
 
 @compiled
