@@ -21,6 +21,7 @@ import scipy.sparse
 import meltpoint as mp
 from attack.campaign import Campaign
 from attack.command import LARGEST, run
+from meltpoint.datasets import read as read_data
 from meltpoint.errors import SystemFailure
 from meltpoint.files.arrays import read_array
 from meltpoint.files.models import read_note
@@ -32,6 +33,8 @@ from meltpoint.training.settings import read_recipe
 
 READERS: tuple[Callable[[Path], object], ...] = (
     read_array,
+    read_data,
+    lambda path: read_data(path, alphabet="protein", outside="drop"),
     lambda path: read_array(path, "a"),
     mp.load,
     lambda path: _load_told(path),  # defined below
@@ -80,6 +83,13 @@ def seeds(folder: Path) -> dict[str, bytes]:
         "idx": idx,
         "idx.gz": gzip.compress(idx),
         "csv": b"a,b,c\n1,2,3\n4,5.5,-6e3\n",
+        "csv with an index and labels": b",a,b,kind\n0,1,0,cat\n1,0,1,dog\n2,1,1,cat\n",
+        "csv.gz": gzip.compress(b"a,b,c\n1,2,3\n4,5.5,-6e3\n"),
+        "fasta": b">first\nAC-DY\n>second\nACwwDDY\n>third\nAXDEY\n",
+        "fasta.gz": gzip.compress(b">first\nAC-DY\n>second\nACDDY\n"),
+        "alignment in numbers": b"2 4 21\n0 1 2 3\n4 5 20 0\n",
+        "sparse": written(scipy.sparse.save_npz, scipy.sparse.csr_array(array)),
+        "sparse coordinates": written(scipy.sparse.save_npz, scipy.sparse.coo_array(array), compressed=False),
         "recipe": b'model = "rbm"\ndata = "digits"\nhidden = 20\nepochs = 3\n',
     }
     found |= _foreign()
@@ -236,7 +246,8 @@ def _read_batch(seed: int, number: int, valid: dict[str, bytes]) -> None:
             begun = time.monotonic()
             complaint = ""
             try:
-                reader(path)
+                with warnings.catch_warnings(action="ignore"):  # of columns that are left out
+                    reader(path)
             except (mp.InputError, SystemFailure) as problem:
                 if not str(problem).isprintable() or len(str(problem)) > _LONGEST_MESSAGE:
                     complaint = f"message {str(problem)[:80]!r}"

@@ -17,25 +17,30 @@ if TYPE_CHECKING:
     from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
     from meltpoint.errors import InputError, SystemFailure
     from meltpoint.estimators.ais import LogZ, ais_log_z
+    from meltpoint.estimators.conventions import ConventionCheck, check_conventions
     from meltpoint.estimators.csl import csl_log_prob
     from meltpoint.estimators.exact import exact_log_z
     from meltpoint.estimators.particles import LogProb
     from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
     from meltpoint.estimators.raise_ import raise_log_prob
     from meltpoint.estimators.sampling import sample, sample_annealing_model
+    from meltpoint.evaluation.compare import compare
     from meltpoint.evaluation.evaluate import evaluate
     from meltpoint.evaluation.log_z import log_z
     from meltpoint.evaluation.stored import merge_runs, read_run
-    from meltpoint.files.models import save
+    from meltpoint.evaluation.trace import trace
     from meltpoint.importers.load import load
+    from meltpoint.importers.objects import from_object, save
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
     from meltpoint.models.factor_graph import FactorGraph
     from meltpoint.models.ising import Ising
     from meltpoint.models.potts import Potts
     from meltpoint.models.rbm import RBM
+    from meltpoint.report.comparison import Comparison
     from meltpoint.report.log_z import LogZBracket
     from meltpoint.report.report import Interrupted, Report
+    from meltpoint.report.trace import Trace
     from meltpoint.statistics.estimate import Estimate
     from meltpoint.training.dbm import train_dbm
     from meltpoint.training.dbn import train_dbn
@@ -50,6 +55,8 @@ _HOMES = {
     "SystemFailure": "errors",
     "LogZ": "estimators.ais",
     "ais_log_z": "estimators.ais",
+    "ConventionCheck": "estimators.conventions",
+    "check_conventions": "estimators.conventions",
     "csl_log_prob": "estimators.csl",
     "exact_log_z": "estimators.exact",
     "FrictionSchedule": "estimators.pilot",
@@ -59,12 +66,15 @@ _HOMES = {
     "sample": "estimators.sampling",
     "sample_annealing_model": "estimators.sampling",
     "Interrupted": "report.report",
+    "compare": "evaluation.compare",
     "evaluate": "evaluation.evaluate",
     "log_z": "evaluation.log_z",
     "merge_runs": "evaluation.stored",
     "read_run": "evaluation.stored",
+    "from_object": "importers.objects",
+    "save": "importers.objects",
     "load": "importers.load",
-    "save": "files.models",
+    "trace": "evaluation.trace",
     "DBM": "models.dbm",
     "DBN": "models.dbn",
     "FactorGraph": "models.factor_graph",
@@ -72,7 +82,9 @@ _HOMES = {
     "Potts": "models.potts",
     "RBM": "models.rbm",
     "LogZBracket": "report.log_z",
+    "Comparison": "report.comparison",
     "Report": "report.report",
+    "Trace": "report.trace",
     "Estimate": "statistics.estimate",
     "train_dbm": "training.dbm",
     "train_dbn": "training.dbn",
@@ -84,6 +96,8 @@ __all__ = [
     "DBN",
     "RBM",
     "Base",
+    "Comparison",
+    "ConventionCheck",
     "Estimate",
     "FactorGraph",
     "FrictionSchedule",
@@ -96,14 +110,18 @@ __all__ = [
     "Potts",
     "Report",
     "SystemFailure",
+    "Trace",
     "__version__",
     "ais_log_z",
+    "check_conventions",
+    "compare",
     "csl_log_prob",
     "data_rates",
     "datasets",
     "evaluate",
     "exact_log_z",
     "friction_schedule",
+    "from_object",
     "load",
     "log_z",
     "merge_runs",
@@ -113,6 +131,7 @@ __all__ = [
     "sample",
     "sample_annealing_model",
     "save",
+    "trace",
     "train_dbm",
     "train_dbn",
     "train_rbm",

@@ -1,4 +1,4 @@
-"""The two errors of this library, its one warning, the progress callback's type, and text made safe to print."""
+"""The two errors of this library, its warnings, the progress callback's type, and text made safe to print."""
 
 from collections.abc import Callable
 from functools import partial
@@ -82,3 +82,7 @@ class SystemFailure(_ExplainedError, RuntimeError):  # noqa: N818  the name says
 
 class RunWarning(UserWarning):
     """Something about a run's folder that was put right, or can be: no result depends on it."""
+
+
+class DataWarning(UserWarning):
+    """Something in a data file that was left out because it is no example: an index, labels, unknown letters."""

@@ -139,7 +139,9 @@ def run(packed, betas, frozen, seed, n_chains=4):
     log_weights, carried = np.zeros(n_chains), np.ones(n_chains)
     held = to_words(spread(frozen.astype(np.uint8), even.sizes))
     real = np.empty(0, packed.real)
-    run_tile(betas, even, packed.odd, packed.reach, real, held, state, generators, log_weights, carried)
+    run_tile(
+        betas, even, packed.odd, packed.reach, packed.q, real, held, state, generators, log_weights, carried
+    )
     kept = to_bits(state)[:, to_bits(held).astype(bool)]
     np.testing.assert_array_equal(kept, start[:, frozen])
     return state, generators, log_weights, carried

@@ -34,7 +34,7 @@ MODELS = [models.rbm(21, 2, 2, scale=2.0), models.dbm(21, [1, 1, 1], scale=3.0)]
 
 def coarse(path, kind=FusedPath):
     rounded = round_weights(path, COARSE)
-    return kind(path, pack(path, np.float32), rounded, pack(rounded, np.int16, COARSE))
+    return kind(path, pack(path, np.float32), rounded, pack(rounded, np.int16, COARSE), path)
 
 
 def rounded_model(model):

@@ -85,12 +85,16 @@ def test_too_many_units_to_enumerate_is_known_before_ais():
         mp.evaluate(large, np.zeros((1, 40)), base="uniform", exact=True, progress=never)
 
 
-@pytest.mark.parametrize("model", [None, np.zeros((4, 3)), "model.npz"])
-def test_something_else_than_a_model(model):
-    with pytest.raises(
-        mp.InputError,
-        match=re.escape("expected a model, such as an RBM or an Ising model: make one from its"),
-    ):
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (None, "that from_object reads: make one from its parameters"),
+        (np.zeros((4, 3)), "that from_object reads: make one from its parameters"),
+        ("model.npz", "expected the model itself: load it: meltpoint.load('model.npz')"),
+    ],
+)
+def test_something_else_than_a_model(model, message):
+    with pytest.raises(mp.InputError, match=re.escape(message)):
         mp.evaluate(model, TEST)
 
 

@@ -184,7 +184,7 @@ def test_wrong_input_leaves_no_folder(tmp_path):
 def test_a_full_disk_costs_nothing_but_the_folder(whole, tmp_path, monkeypatch, computed):
     import errno
 
-    sync, left = os.fsync, 12
+    sync, left = os.fsync, 14
 
     def full(descriptor):
         nonlocal left

@@ -78,3 +78,14 @@ VALID = {
     "csv": b"a,b,c\n1,2,3\n4,5.5,-6e3\n",
     "text": b"1 2 3\n4 5.5 -6e3\n",
 }
+
+EXAMPLES = {
+    "table": b",a,b,kind\n0,1,0,cat\n1,0,1,dog\n2,1,1,cat\n",
+    "table gz": gzip.compress(b"a,b,c\n1,2,3\n4,5.5,-6e3\n"),
+    "fasta": b">first\nAC-DY\n>second\nACwwDDY\n>third\nAXDEY\n",
+    "fasta gz": gzip.compress(b">first\nAC-DY\n>second\nACDDY\n"),
+    "alignment in numbers": b"2 4 21\n0 1 2 3\n4 5 20 0\n",
+    "sparse": written(scipy.sparse.save_npz, scipy.sparse.csr_array(ARRAY)),
+    "sparse coordinates": written(scipy.sparse.save_npz, scipy.sparse.coo_array(ARRAY), compressed=False),
+}
+"""Files that only `datasets.read` takes."""

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from files.crafted import MODELS, VALID, zipped
+from files.crafted import EXAMPLES, MODELS, VALID, zipped
+from meltpoint.datasets import read
 from meltpoint.errors import InputError
 from meltpoint.files.arrays import read_array
 from meltpoint.files.models import load, read_note, save
@@ -77,6 +78,18 @@ def loads_or_says_why(path, content):
 @given(edits=EDITS)
 def test_a_damaged_array_loads_or_says_why(folder, name, edits):
     loads_or_says_why(folder / "damaged.mat", damage(VALID[name], edits))
+
+
+@pytest.mark.filterwarnings("ignore::meltpoint.errors.DataWarning")
+@pytest.mark.parametrize("name", EXAMPLES)
+@FUZZ
+@given(edits=EDITS)
+def test_a_damaged_file_of_examples_loads_or_says_why(folder, name, edits):
+    path = folder / "damaged.csv"
+    path.write_bytes(damage(EXAMPLES[name], edits))
+    for arguments in ({}, {"alphabet": "protein", "outside": "drop"}):
+        with NamesTheFile(path):
+            read(path, **arguments)
 
 
 @pytest.mark.parametrize("kind", MODELS)

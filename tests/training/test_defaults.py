@@ -21,6 +21,6 @@ def test_defaults_are_at_least_as_good_as_scikit_learn(data, hidden, comparison,
     if data == "mnist":
         monkeypatch.setenv("MELTPOINT_DATA", str(request.getfixturevalue("shared") / "data"))
     monkeypatch.setattr(comparison, "STEPS", 2000)
-    found = comparison.compare(data, hidden)
+    found = comparison.compare(*comparison.examples(data), hidden)
     # Seeds are fixed; the differences (docs/decisions/training.md) are 0.5 nats and more.
     assert found["meltpoint"] > max(found[f"{rate:g}"] for rate in comparison.RATES)

@@ -8,7 +8,8 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 from scipy.special import expit
 
-from meltpoint.training.phases import draw_bits, draw_counts, random_stream, sigmoid_
+from meltpoint.training.phases import draw_counts, random_stream
+from meltpoint.training.visible import draw_bits, sigmoid_
 
 FALSE_ALARM = 1e-6
 

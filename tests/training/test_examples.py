@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from meltpoint.errors import InputError
 from meltpoint.training.loop import check_examples, shuffled_batches
@@ -22,12 +23,12 @@ def test_an_epoch_shows_every_example_once(n, size, seed):
 def test_bits_pass_unchanged():
     bits = np.array([[0, 1], [1, 1]], np.uint8)
     for data in (bits, bits.astype(bool), bits.astype(float), bits.tolist()):
-        np.testing.assert_array_equal(check_examples(data, "data").bits(slice(None), random_stream(0)), bits)
+        np.testing.assert_array_equal(check_examples(data, "data").layer(slice(None), random_stream(0)), bits)
 
 
 def test_grey_values_are_drawn_anew_with_their_probabilities():
     examples = check_examples(np.tile([0.0, 0.25, 1.0], (40_000, 1)), "data")
-    first, second = (examples.bits(slice(None), random_stream(0, epoch)) for epoch in (1, 2))
+    first, second = (examples.layer(slice(None), random_stream(0, epoch)) for epoch in (1, 2))
     assert (first != second).any()
     assert first[:, 0].sum() == 0
     assert first[:, 2].all()
@@ -35,7 +36,8 @@ def test_grey_values_are_drawn_anew_with_their_probabilities():
 
 
 def test_rates_are_smoothed():
-    np.testing.assert_allclose(check_examples([[0, 1], [0, 1]], "data").rates, [1 / 4, 3 / 4])
+    bias = check_examples([[0, 1], [0, 1]], "data").visible_bias
+    np.testing.assert_allclose(expit(bias), [1 / 4, 3 / 4])
 
 
 @pytest.mark.parametrize(
@@ -56,4 +58,4 @@ def test_what_cannot_be_trained_on_is_refused_with_a_remedy(data, message):
 
 def test_validation_must_be_as_wide_as_the_data():
     with pytest.raises(InputError, match="label column"):
-        check_examples([[0, 1]], "validation", width=3)
+        check_examples([[0, 1]], "validation", like=check_examples([[0, 1, 1]], "data"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from meltpoint.training import loop, rbm
 from meltpoint.training.dbm import train_dbm
@@ -16,7 +16,7 @@ DATA = (np.random.default_rng(0).random((60, 9)) < 0.3).astype(np.uint8)
 
 def test_a_new_model_has_the_rates_of_the_data_and_rare_hidden_units():
     rates = np.array([0.1, 0.5, 0.9])
-    dbm = initial_dbm(Architecture((3, 4), (1, 1)), rates, np.random.default_rng(0))
+    dbm = initial_dbm(Architecture((3, 4), (1, 1)), logit(rates), np.random.default_rng(0))
     weights, visible_bias, hidden_bias = dbm.parameters
     np.testing.assert_allclose(expit(visible_bias), rates, rtol=1e-6)
     assert (expit(hidden_bias) < 0.2).all()

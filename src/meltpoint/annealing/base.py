@@ -14,8 +14,10 @@ from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.path import AnnealingPath, path_between
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import InputError, Progress
+from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
+from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
 from meltpoint.records import short_repr
@@ -53,7 +55,7 @@ def uniform() -> Base:
     return Base("uniform")
 
 
-def data_rates(train: ArrayLike, model: Model | None = None) -> Base:
+def data_rates(train: ArrayLike, model: ModelLike | None = None) -> Base:
     """The paper's data base rates: visible units as often on as in training data, hidden units uniform.
 
     Counts are smoothed by one example on and one off, so that a pixel that is never on keeps a finite bias.
@@ -70,9 +72,10 @@ def data_rates(train: ArrayLike, model: Model | None = None) -> Base:
     array([-1.099,  1.099])
     """
     if model is not None:
+        model = from_object(model)
         sample = model.annealed_rates(model.encode(train, "train"))
         return Base("data", (model.undirected.units[0].bias_from_sample(sample, _SMOOTHING),))
-    array = np.asarray(train)
+    array = as_array(train, "train")
     if array.ndim != 2 or 0 in array.shape:
         raise InputError(
             found=f"train of shape {array.shape}",
@@ -89,7 +92,7 @@ def data_rates(train: ArrayLike, model: Model | None = None) -> Base:
 
 
 def model_rates(
-    model: Model, *, seed: int = 0, threads: int | None = None, progress: Progress | None = None
+    model: ModelLike, *, seed: int = 0, threads: int | None = None, progress: Progress | None = None
 ) -> Base:
     """Visible rates from the model's own Gibbs chains, hidden units uniform: no data needed.
 
@@ -108,6 +111,7 @@ def model_rates(
     >>> model_rates(RBM([[0.0], [0.0]], [2.0, -2.0], [0.0])).biases[0].round(2)
     array([ 2., -2.])
     """
+    model = from_object(model)
     undirected = model.undirected
     mrf = undirected.mrf
     run = anneal(

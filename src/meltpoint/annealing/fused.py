@@ -1,19 +1,20 @@
-"""The backend of Bernoulli units on two sides: Numba kernels that keep a tile of chains for many steps.
+"""The backend of units on two sides, Bernoulli or Potts and hidden bits: kernels that keep a tile for many steps.
 
 Its one block is drawn after the other side, which is summed out, so that a sweep is its own reversal: segments with
 reversed sweeps are run as they are.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.annealing.backend import Tile
 from meltpoint.annealing.kernels.blocks import to_bits, to_words
 from meltpoint.annealing.kernels.packing import Packed, pack, spread, without_padding
 from meltpoint.annealing.kernels.tile import run_tile
+from meltpoint.annealing.one_hot import OneHot, has_potts_sites, largest_slope, one_hot_path
 from meltpoint.annealing.path import AnnealingPath, TwoSidedPath
 from meltpoint.annealing.precision import (
     Precision,
@@ -33,39 +34,62 @@ _STEP_WORK = 50_000  # what a chain-step costs besides its unit pairs, counted i
 
 
 class FusedBackend:
-    """Runs two-sided paths."""
+    """Runs two-sided paths, and those to Potts units with hidden bits, as groups of which one bit is on."""
 
     name = "fused"
 
     def supports(self, path: AnnealingPath) -> bool:
-        """Whether it can run a path: if it is two-sided."""
-        return isinstance(path, TwoSidedPath)
+        """Whether it can run a path."""
+        return isinstance(path, TwoSidedPath) or has_potts_sites(path)
 
     def prepare(self, path: AnnealingPath, precision: Precision) -> "FusedPath":
         """Lay a path out for the kernels. `mixed` falls back to float32 where 16 bits are too coarse."""
-        assert isinstance(path, TwoSidedPath)
         check_precision(precision)
-        exact_packed = pack(path, np.float64 if precision == "float64" else np.float32)
-        scale = sixteen_bit_scale(path) if precision == "mixed" else None
+        places, bits = (None, path) if isinstance(path, TwoSidedPath) else one_hot_path(path)
+
+        def packed(bits: TwoSidedPath, weight_type: DTypeLike, scale: float = 1.0) -> Packed:
+            found = pack(bits, weight_type, scale)
+            if places is None:
+                return found
+            real = to_words(places.all_states(np.ones(places.sites, np.bool_)))
+            even = found.even._replace(real=real)
+            return replace(found, even=even, reach=largest_slope(path), q=places.q)
+
+        exact_packed = packed(bits, np.float64 if precision == "float64" else np.float32)
+        on = None if places is None else places.sites
+        scale = sixteen_bit_scale(bits, on) if precision == "mixed" else None
         if scale is None:
-            return FusedPath(path, exact_packed, None, None)
-        rounded = round_weights(path, scale)
-        return FusedPath(path, exact_packed, rounded, pack(rounded, np.int16, scale))
+            return FusedPath(path, exact_packed, None, None, bits, places)
+        rounded = round_weights(bits, scale)
+        return FusedPath(path, exact_packed, rounded, packed(rounded, np.int16, scale), bits, places)
 
 
 @dataclass(frozen=True, eq=False)
 class FusedPath:
-    """A path in the kernels' layout, exact and, where precision is mixed, rounded."""
+    """A path in the kernels' layout, exact and, where precision is mixed, rounded.
 
-    path: TwoSidedPath
+    Where its units are Potts sites, `bits_path` is the same path for their bits, which lie at `places`.
+    """
+
+    path: AnnealingPath
     exact_packed: Packed
     rounded: TwoSidedPath | None
     rounded_packed: Packed | None
+    bits_path: TwoSidedPath
+    places: OneHot | None = None
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Units of each even layer, without padding."""
         return self.exact_packed.even.sizes
+
+    def to_bits(self, state: Bits) -> NDArray[np.uint8]:
+        """Bits (chain, even unit) of states (chain, unit of the state)."""
+        return state if self.places is None else self.places.bits(state)
+
+    def to_state(self, bits: NDArray[np.uint8]) -> Bits:
+        """What `to_bits` was given."""
+        return bits if self.places is None else self.places.states(bits)
 
     def spans(self, betas: Floats) -> list[PrecisionSpan]:
         """Betas cut by the number format they are run in."""
@@ -75,12 +99,12 @@ class FusedPath:
         """The layout for a span."""
         return self.exact_packed if exact or self.rounded_packed is None else self.rounded_packed
 
-    def change(self, beta: float, state: Bits, to_exact: bool) -> Floats:
+    def change(self, beta: float, bits: NDArray[np.uint8], to_exact: bool) -> Floats:
         """Log weight (chain,) of changing between the exact and the rounded path at beta, in float64."""
         if self.rounded is None:
-            return np.zeros(len(state))
+            return np.zeros(len(bits))
         # The even units' biases are the same in both.
-        exact, rounded = (path.odd_log_f(beta, state) for path in (self.path, self.rounded))
+        exact, rounded = (path.odd_log_f(beta, bits) for path in (self.bits_path, self.rounded))
         return exact - rounded if to_exact else rounded - exact
 
     @property
@@ -95,17 +119,16 @@ class FusedPath:
                 state = np.zeros((1, packed.even.real.size), np.uint32)
                 generators = np.ones((1, 4, LANES), np.uint32)
                 _call(packed, np.ones(1), state[0], state, generators, np.zeros(1), np.ones(1))
-        self.change(1.0, np.zeros((1, self.path.target.n_even), np.uint8), to_exact=True)
+        self.change(1.0, np.zeros((1, self.bits_path.target.n_even), np.uint8), to_exact=True)
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
         """Take the tile's chains through the segments; pause for other tiles after about so many steps."""
-        chains = _Chains.start(tile, self.sizes)
+        chains = _Chains.start(tile, self.to_bits(tile.state), self.sizes)
         cuts = [self.spans(segment.betas) for segment in segments]
         cumulative = np.empty_like(tile.cumulative_log_weights)
         exact = True
         for k, segment in enumerate(segments):
-            clamped = np.zeros(self.sizes.sum(), np.bool_) if segment.clamped is None else segment.clamped
-            words = to_words(spread(clamped, self.sizes))
+            words = self._clamped_words(segment)
             for span in cuts[k]:
                 if span.exact != exact:
                     self._change(chains, span.betas[0], span.exact)
@@ -117,7 +140,16 @@ class FusedPath:
                 self._change(chains, segment.betas[-1], following)
                 exact = following
             cumulative[:, k] = chains.total
-        tile.finish(chains.units(self.sizes), cumulative)
+        tile.finish(self.to_state(chains.units(self.sizes)), cumulative)
+
+    def _clamped_words(self, segment: Segment) -> NDArray[np.uint32]:
+        """Which even units (block,) keep their value."""
+        clamped = segment.clamped
+        if clamped is None:
+            clamped = np.zeros(self.sizes.sum(), np.bool_)
+        elif self.places is not None:
+            clamped = self.places.all_states(clamped)
+        return to_words(spread(clamped, self.sizes))
 
     def _change(self, chains: "_Chains", beta: float, to_exact: bool) -> None:
         """Change between the exact and the rounded path where the chains are."""
@@ -157,17 +189,17 @@ class _Chains:
     pending_product: Floats
 
     @classmethod
-    def start(cls, tile: Tile, sizes: NDArray[np.int64]) -> "_Chains":
-        n = len(tile.state)
-        return cls(to_words(spread(tile.state, sizes)), tile.streams.generators(), np.zeros(n), np.ones(n))
+    def start(cls, tile: Tile, bits: NDArray[np.uint8], sizes: NDArray[np.int64]) -> "_Chains":
+        n = len(bits)
+        return cls(to_words(spread(bits, sizes)), tile.streams.generators(), np.zeros(n), np.ones(n))
 
     @property
     def total(self) -> Floats:
         """Log weights (chain,) with what is pending."""
         return self.log_weights - np.log(self.pending_product)
 
-    def units(self, sizes: NDArray[np.int64]) -> Bits:
-        """Even states (chain, unit)."""
+    def units(self, sizes: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Even bits (chain, unit)."""
         return without_padding(to_bits(self.words), sizes)
 
 
@@ -181,4 +213,16 @@ def _call(
     pending_product: Floats,
 ) -> None:
     even, odd, real = packed.even, packed.odd, np.empty(0, packed.real)
-    run_tile(betas, even, odd, packed.reach, real, clamped, words, generators, log_weights, pending_product)
+    run_tile(
+        betas,
+        even,
+        odd,
+        packed.reach,
+        packed.q,
+        real,
+        clamped,
+        words,
+        generators,
+        log_weights,
+        pending_product,
+    )

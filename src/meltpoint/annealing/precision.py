@@ -50,8 +50,11 @@ def round_weights(path: TwoSidedPath, scale: float) -> TwoSidedPath:
     return replace(path, target=replace(path.target, blocks=blocks))
 
 
-def sixteen_bit_scale(path: TwoSidedPath) -> float | None:
-    """The step between 16-bit weights that lets a group of rows be added in int16; None if too coarse."""
+def sixteen_bit_scale(path: TwoSidedPath, even_on: int | None = None) -> float | None:
+    """The step between 16-bit weights that lets a group of rows be added in int16; None if too coarse.
+
+    `even_on` is how many even units are on at once where that is known; otherwise half of them are taken to be.
+    """
     target = path.target
     weights = [block.weights for block in target.blocks]
     largest = 0.0
@@ -62,6 +65,8 @@ def sixteen_bit_scale(path: TwoSidedPath) -> float | None:
     # Each rounded weight may be half a step larger.
     scale = largest / (32767 - FEW / 2) if largest > 0 else 1.0
     pairs = sum(w.size for w in weights) / 4  # half the units of each side on
+    if even_on is not None:
+        pairs = even_on * target.n_odd / 2
     return scale if pairs * scale**2 / 12 <= TOLERATED_VARIANCE else None
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from meltpoint.cli import data, runs
+from meltpoint.cli.compare import compare
 from meltpoint.cli.convert import convert
 from meltpoint.cli.demo import demo
 from meltpoint.cli.evaluate import evaluate
@@ -12,6 +13,7 @@ from meltpoint.cli.log_z import log_z
 from meltpoint.cli.paper import paper
 from meltpoint.cli.sample import sample
 from meltpoint.cli.screen import echo
+from meltpoint.cli.trace import trace
 from meltpoint.cli.train import train
 from meltpoint.version import __version__
 
@@ -40,11 +42,13 @@ def _options(
 
 
 app.command()(convert)
+app.command()(compare)
 app.command()(demo)
 app.command()(evaluate)
 app.command("log-z")(log_z)
 app.command()(paper)
 app.command()(sample)
+app.command()(trace)
 app.command()(train)
 app.add_typer(data.app, name="data")
 app.add_typer(runs.app, name="runs")

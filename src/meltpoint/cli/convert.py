@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from meltpoint.cli.ending import report_errors
-from meltpoint.cli.inputs import check_output
-from meltpoint.cli.screen import echo, echo_err
+from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
+from meltpoint.cli.inputs import OUTSIDE_HELP, Sequences, check_output, read_train
+from meltpoint.cli.screen import echo, echo_err, progress_bar
 
 
 def convert(
@@ -39,8 +39,16 @@ def convert(
         str | None, typer.Option(help="Which update of training: a number, first, last.")
     ] = None,
     member: Annotated[str | None, typer.Option(help="Which file of a tar archive.")] = None,
+    check: Annotated[
+        str | None,
+        typer.Option(metavar="DATA", help="Compare with other readings of the parameters on these examples."),
+    ] = None,
+    outside: Annotated[str, typer.Option(help=OUTSIDE_HELP)] = "refuse",
 ) -> None:
-    """Write a model file of another program as one of meltpoint; its path goes to stdout."""
+    """Write a model file of another program as one of meltpoint; its path goes to stdout.
+
+    Exit code 0: written. 1: written, and --check finds that the data fit another reading better by far. 2: wrong input.
+    """
     told = {
         "orientation": orientation,
         "visible": visible,
@@ -66,4 +74,12 @@ def convert(
         model = mp.load(source, **told)
         mp.save(model, out, note=f"converted from {source.name}")
         echo_err(f"{model}")
+        if check is not None:
+            with progress_bar() as progress:
+                sequences = Sequences(alphabet, outside)
+                data = read_train(check, None, 0, progress, model=model, sequences=sequences)
+            found = mp.check_conventions(model, data)
+            echo_err(f"conventions: {found or 'there are no other readings of this kind of model'}")
+            if found is not None and found.suspected is not None:
+                raise typer.Exit(NOT_TO_BE_TRUSTED)
         echo(out)

@@ -18,7 +18,7 @@ import typer
 
 from meltpoint.cli.screen import echo_err
 from meltpoint.cli.signals import orderly_signals
-from meltpoint.errors import InputError, RunWarning, SystemFailure
+from meltpoint.errors import DataWarning, InputError, RunWarning, SystemFailure
 
 NOT_TO_BE_TRUSTED = 1
 WRONG_INPUT = 2
@@ -84,7 +84,8 @@ def _ended(text: str, code: int) -> typer.Exit:
 @contextmanager
 def _warnings_as_sentences() -> Iterator[None]:
     with warnings.catch_warnings():
-        warnings.simplefilter("always", RunWarning)
+        for kind in (RunWarning, DataWarning):
+            warnings.simplefilter("always", kind)
         warnings.showwarning = lambda message, *_, **__: echo_err(f"meltpoint: {message}")
         yield
 

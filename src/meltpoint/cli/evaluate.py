@@ -11,10 +11,13 @@ import typer
 
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.inputs import (
+    ALPHABET_HELP,
     BINARIZE_HELP,
     DATA_HELP,
     MODEL_HELP,
+    OUTSIDE_HELP,
     SEED_HELP,
+    Sequences,
     check_output,
     read_test_and_train,
 )
@@ -84,6 +87,10 @@ def evaluate(
     ] = None,
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = DEFAULTS.seed,
     binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
+    alphabet: Annotated[
+        str | None, typer.Option(help=ALPHABET_HELP, show_default="protein, or rna or dna by the letters")
+    ] = None,
+    outside: Annotated[str, typer.Option(help=OUTSIDE_HELP)] = "refuse",
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -133,8 +140,8 @@ def evaluate(
     2: wrong input. 3: a failure that is not the input's, such as a full disk or dead workers. 130: Ctrl-C before
     there was a report.
     """
-    to_continue = _to_continue(run)
-    with report_errors(to_continue):
+    again = to_continue(run)
+    with report_errors(again):
         if plot is not None:
             check_output(plot, ".png", ".pdf", ".svg")
         import meltpoint as mp
@@ -143,7 +150,15 @@ def evaluate(
         loaded = mp.load(model)
         tls = _tls(tls_ca_file, tls_cert, tls_key)
         with _executor(workers, cluster, patience, tls) as executor, progress_bar() as progress:
-            test_examples, train_examples = read_test_and_train(data, train, binarize, seed, progress)
+            test_examples, train_examples = read_test_and_train(
+                data,
+                train,
+                binarize,
+                seed,
+                progress,
+                model=loaded,
+                sequences=Sequences(alphabet, outside),
+            )
             report = mp.evaluate(
                 loaded,
                 test_examples,
@@ -165,7 +180,7 @@ def evaluate(
                 executor=executor,
                 threads=threads,
                 progress=progress,
-                watch=_show,
+                watch=show_stage,
             )
         if json:
             from json import dumps
@@ -184,12 +199,12 @@ def evaluate(
                 else f"the report of the best of {len(report.stages):,} finished stages"
             )
             echo_err(f"meltpoint: interrupted: {what}")
-            echo_err(to_continue)
+            echo_err(again)
     if report.interrupted or not report.verdict.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
 
 
-def _show(stage: "StageSummary") -> None:
+def show_stage(stage: "StageSummary") -> None:
     """A line for every stage: the two numbers closing in."""
     echo_err(
         f"{stage.steps:>9,} steps   RAISE {stage.conservative:.2f}   AIS {stage.optimistic:.2f}   within ± "
@@ -197,7 +212,7 @@ def _show(stage: "StageSummary") -> None:
     )
 
 
-def _to_continue(run: Path | None) -> str:
+def to_continue(run: Path | None) -> str:
     """How to go on after an interruption."""
     if run is None:
         return "to be able to continue, add --run FOLDER"

@@ -1,6 +1,7 @@
 """What the command's arguments name: examples in a file or a data set, and files to be written."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
     from meltpoint.datasets.binarize import Binarize
     from meltpoint.datasets.dataset import Dataset
+    from meltpoint.models.model import Model
 
     Examples: TypeAlias = NDArray[Any]
 
@@ -18,9 +20,11 @@ Split: TypeAlias = Literal["train", "test"]
 
 MODEL_HELP = "The model: .npz of this library, or a file of another format (docs/formats.md; see convert)."
 DATA_HELP = (
-    "Test examples: a .npy, .npz, .mat, .csv or idx file (FILE:NAME for one array of several), or the name "
-    "of a data set, such as digits."
+    "Test examples: a .csv, .npy, .npz, .mat, FASTA, a2m, parquet or idx file (FILE:NAME for one array of several), or "
+    "the name of a data set, such as digits."
 )
+ALPHABET_HELP = "Of sequences: protein, rna, dna, or the letters in the order of the model's states."
+OUTSIDE_HELP = "Sequences with letters outside the alphabet: refuse or drop."
 BINARIZE_HELP = "For grey values in a file: stochastic or threshold."
 SEED_HELP = "The same seed gives the same answer."
 
@@ -28,20 +32,48 @@ _STREAMS: dict[Split, tuple[int, int]] = {"test": (9, 0), "train": (9, 1)}
 """Streams of the stochastic binarisation, apart from those of the named data sets."""
 
 
+@dataclass(frozen=True)
+class Sequences:
+    """How letters of sequences become states."""
+
+    alphabet: str | None = None
+    outside: str = "refuse"
+
+
 def read_test_and_train(
-    test: str, train: str | None, binarize: str | None, seed: int, progress: Progress
+    test: str,
+    train: str | None,
+    binarize: str | None,
+    seed: int,
+    progress: Progress,
+    *,
+    model: "Model | None" = None,
+    sequences: Sequences = Sequences(),
 ) -> "tuple[Examples, Examples | None]":
-    """Test examples, and training examples if they are named or belong to the same data set."""
+    """Test examples, and training examples if they are named or belong to the same data set.
+
+    Grey values are binarised for a model of bits; other models take the values as they are.
+    """
     if _is_data_set(test) and train in (None, test):
         dataset = _load(test, binarize, seed, progress)
         return dataset.test, dataset.train
-    examples = _read(test, "test", binarize, seed, progress)
-    return examples, None if train is None else read_train(train, binarize, seed, progress)
+    examples = _read(test, "test", binarize, seed, progress, model, sequences)
+    if train is None:
+        return examples, None
+    return examples, read_train(train, binarize, seed, progress, model=model, sequences=sequences)
 
 
-def read_train(source: str, binarize: str | None, seed: int, progress: Progress) -> "Examples":
+def read_train(
+    source: str,
+    binarize: str | None,
+    seed: int,
+    progress: Progress,
+    *,
+    model: "Model | None" = None,
+    sequences: Sequences = Sequences(),
+) -> "Examples":
     """Training examples (example, pixel) from a file, or those of the data set of this name."""
-    return _read(source, "train", binarize, seed, progress)
+    return _read(source, "train", binarize, seed, progress, model, sequences)
 
 
 def check_output(path: Path, *suffixes: str) -> None:
@@ -67,13 +99,25 @@ def check_output(path: Path, *suffixes: str) -> None:
         )
 
 
-def _read(source: str, split: Split, binarize: str | None, seed: int, progress: Progress) -> "Examples":
+def _read(
+    source: str,
+    split: Split,
+    binarize: str | None,
+    seed: int,
+    progress: Progress,
+    model: "Model | None",
+    sequences: Sequences,
+) -> "Examples":
     if _is_data_set(source):
         dataset = _load(source, binarize, seed, progress)
         return dataset.train if split == "train" else dataset.test
-    from meltpoint.files.arrays import read_array
+    from meltpoint.datasets.read import read
+    from meltpoint.units import BERNOULLI
 
-    return _binarized(read_array(source), source, _known(binarize), seed, _STREAMS[split])
+    examples = read(source, alphabet=sequences.alphabet, outside=sequences.outside)  # pyright: ignore[reportArgumentType]
+    if binarize is None and model is not None and model.units[0] != BERNOULLI:
+        return examples
+    return _binarized(examples, source, _known(binarize), seed, _STREAMS[split])
 
 
 def _is_data_set(source: str) -> bool:

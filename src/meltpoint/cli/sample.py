@@ -54,7 +54,7 @@ def sample(
             if annealing_model:
                 base = mp.uniform()
                 if train is not None:
-                    base = mp.data_rates(read_train(train, binarize, seed, progress), loaded)
+                    base = mp.data_rates(read_train(train, binarize, seed, progress, model=loaded), loaded)
                 drawn = mp.sample_annealing_model(
                     loaded, count, base=base, steps=steps, seed=seed, progress=progress
                 )

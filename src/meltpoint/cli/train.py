@@ -7,6 +7,7 @@ import typer
 
 from meltpoint.cli.ending import INTERRUPTED, report_errors
 from meltpoint.cli.screen import echo, echo_err, progress_bar
+from meltpoint.cli.trace import TraceScreen, TrainingTrace, trace_screen
 from meltpoint.errors import InputError, Progress
 from meltpoint.training.settings import (
     SEED,
@@ -41,6 +42,12 @@ def train(
     out: Annotated[
         Path | None, typer.Option(help="The trained model, a .npz file.", show_default="RECIPE.npz")
     ] = None,
+    visible: Annotated[
+        str | None,
+        typer.Option(
+            help="Visible units of an rbm: bernoulli, spin, potts or gaussian.", show_default="bernoulli"
+        ),
+    ] = None,
     method: Annotated[str | None, _option("method", f"pcd or cd. {STAGES}")] = None,
     k: Annotated[str | None, _option("k", f"Gibbs steps of each update. {STAGES}")] = None,
     epochs: Annotated[str | None, _option("epochs", f"How often every example is shown. {STAGES}")] = None,
@@ -60,6 +67,14 @@ def train(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed: the same seed gives the same model.")] = SEED,
     precision: Annotated[str, typer.Option(help="Of the file: float16, float32 or float64.")] = "float32",
+    trace: Annotated[
+        bool,
+        typer.Option(
+            "--trace",
+            help="Bracket the likelihood of held-out and training examples along the way, and keep the models of "
+            "these moments in OUT.trace.",
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
 ) -> None:
     """Train an RBM, a DBN or a DBM; the path of the model goes to stdout.
@@ -70,6 +85,7 @@ def train(
     with report_errors():
         options = {
             "hidden": hidden,
+            "visible": visible,
             "method": method,
             "k": k,
             "epochs": epochs,
@@ -89,9 +105,10 @@ def train(
         path = out or (Path(f"{recipe.stem}.npz") if recipe else None)
         if path is None:
             raise InputError(found="no --out", expected="a file for the model", remedy="add --out model.npz")
-        with progress_bar() as progress:
-            chosen = _recipe(recipe, model, data, validation, given)
-            _run(chosen, path, precision, json, progress)
+        chosen = _recipe(recipe, model, data, validation, given)
+        with trace_screen() if trace else progress_bar() as screen:
+            progress = screen.progress if isinstance(screen, TraceScreen) else screen
+            _run(chosen, path, precision, json, progress, screen if isinstance(screen, TraceScreen) else None)
 
 
 def _recipe(
@@ -115,13 +132,16 @@ def _recipe(
     return Recipe(model, data, validation, options)
 
 
-def _run(recipe: Recipe, path: Path, precision: str, json: bool, progress: Progress) -> None:
+def _run(
+    recipe: Recipe, path: Path, precision: str, json: bool, progress: Progress, screen: TraceScreen | None
+) -> None:
     """Train by the recipe, save the model with the recipe as its note, and tell where it is."""
     from time import monotonic
 
     import meltpoint as mp
 
-    examples = _read(recipe.data, progress)
+    grey = recipe.options.get("visible", "bernoulli") == "bernoulli"
+    examples = _read(recipe.data, progress, grey)
     held_out = n_held_out(len(examples)) if recipe.validation is None else recipe.validation
     if not 0 <= held_out < len(examples):
         raise InputError(
@@ -133,6 +153,15 @@ def _run(recipe: Recipe, path: Path, precision: str, json: bool, progress: Progr
     checkpoint = path.with_suffix(".checkpoint.npz")
     if checkpoint.exists():
         echo_err(f"Going on from {checkpoint}")
+    traced = None
+    if screen is not None:
+        if not held_out:
+            raise InputError(
+                found="--trace and no validation examples",
+                expected="examples that are held out of the training",
+                remedy="leave out --validation 0",
+            )
+        traced = TrainingTrace(path, train, validation, recipe.options.get("seed", SEED), screen)
     trainers = {"rbm": mp.train_rbm, "dbn": mp.train_dbn, "dbm": mp.train_dbm}
     last: list[Epoch] = []
     begun = monotonic()
@@ -142,29 +171,36 @@ def _run(recipe: Recipe, path: Path, precision: str, json: bool, progress: Progr
             **recipe.options,
             validation=validation if held_out else None,
             progress=progress,
-            on_epoch=lambda epoch: (last.append(epoch), _tell(epoch)),
+            on_epoch=lambda epoch: (last.append(epoch), traced(epoch) if traced else _tell(epoch)),
             checkpoint=checkpoint,
         )
     except KeyboardInterrupt:
+        if traced is not None:
+            traced.write()
         saved = f"saved in {checkpoint}: the same command goes on from there"
         echo_err(f"meltpoint: interrupted; {saved if checkpoint.exists() else 'nothing was saved'}")
         raise typer.Exit(INTERRUPTED) from None
     mp.save(model, path, dtype=precision, note=str(recipe))
     checkpoint.unlink(missing_ok=True)
     seconds = monotonic() - begun
+    if traced is not None:
+        traced.write()
     if json:
-        from dataclasses import asdict
         from json import dumps
 
         described = {"model": repr(model), "path": str(path), "seconds": seconds, "recipe": str(recipe)}
-        echo(dumps(described | {"last_epoch": asdict(last[-1]) if last else None}, indent=2))
+        described |= {} if traced is None else {"trace": traced.to_dict()}
+        echo(dumps(described | {"last_epoch": last[-1].to_dict() if last else None}, indent=2))
         return
     echo_err(f"{model!r} in {seconds:.0f} s. Next: meltpoint evaluate {path} {recipe.data}")
     echo(path)
 
 
-def _read(data: str, progress: Progress) -> "NDArray[np.generic]":
-    """Training examples: zeros and ones, or grey values from 0 to 1 that are drawn anew in every epoch."""
+def _read(data: str, progress: Progress, grey: bool) -> "NDArray[np.generic]":
+    """Training examples: zeros and ones, or grey values from 0 to 1 that are drawn anew in every epoch.
+
+    Units that are not Bernoulli (not `grey`) have other values, which are taken as they are.
+    """
     import numpy as np
 
     from meltpoint.datasets.catalogue import load, names
@@ -174,7 +210,7 @@ def _read(data: str, progress: Progress) -> "NDArray[np.generic]":
         dataset = load(data, progress=progress)
         return dataset.train if dataset.images.binary else dataset.grey_train
     array = read_array(data)
-    bytes_of_grey = np.issubdtype(array.dtype, np.integer) and 1 < array.max(initial=0) <= 255
+    bytes_of_grey = grey and np.issubdtype(array.dtype, np.integer) and 1 < array.max(initial=0) <= 255
     return array.astype(np.float32) / np.float32(255) if bytes_of_grey else array
 
 

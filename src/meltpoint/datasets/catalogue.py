@@ -1,6 +1,7 @@
 """What data sets there are, and `load`."""
 
 import difflib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,12 @@ def names() -> tuple[str, ...]:
 
 def entry_of(name: str) -> Entry:
     """The entry of that name, or an error that says which names there are."""
+    if os.sep in os.fspath(name) or Path(name).is_file():
+        raise InputError(
+            found=f"{os.fspath(name)!r}, a path",
+            expected=f"the name of a data set, {', '.join(names())}",
+            remedy=f"read a file with meltpoint.datasets.read({os.fspath(name)!r})",
+        )
     if name not in ENTRIES:
         near = difflib.get_close_matches(str(name), names(), n=1)
         raise InputError(

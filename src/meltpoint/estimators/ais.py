@@ -15,9 +15,9 @@ from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.checks import check_count
+from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
-from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
@@ -57,7 +57,7 @@ class AisWeights(NamedTuple):
 
 
 def ais_log_z(
-    model: Model,
+    model: ModelLike,
     *,
     base: Base | BaseName | None = None,
     steps: Steps = 3000,
@@ -96,6 +96,7 @@ def ais_log_z(
     >>> abs(ais_log_z(rbm, steps=100, chains=500).value - 3.4506) < 0.1
     True
     """
+    model = from_object(model)
     numbers = np.arange(check_count(chains, "chains", "1,000 chains are usual"))
     betas = as_betas(steps)
     path = annealing_path(model, resolve_base(base, model, seed=seed, threads=threads, progress=progress))

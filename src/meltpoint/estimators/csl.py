@@ -15,9 +15,9 @@ from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.particles import LogProb
+from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams, next_uniforms
 from meltpoint.models.blocks import Segment
-from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 from meltpoint.units.bernoulli import sum_softplus
@@ -31,7 +31,7 @@ _ROWS = 1024  # chains whose samples are weighed at once
 
 
 def csl_log_prob(
-    model: Model,
+    model: ModelLike,
     x: ArrayLike,
     *,
     base: Base | BaseName | None = None,
@@ -71,6 +71,7 @@ def csl_log_prob(
     >>> csl_log_prob(rbm, [[0, 1], [1, 1]], steps=50, chains=10).values.shape
     (2,)
     """
+    model = from_object(model)
     steps = check_count(steps, "steps", "as many as AIS takes, for the same number of Gibbs moves")
     chains = check_count(chains, "chains", "as many as AIS takes, for the same number of Gibbs moves")
     every = check_count(every, "every", f"{EVERY} are usual")

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination import Eliminated, eliminate, order_for
 from meltpoint.estimators.elimination_order import Order
+from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.factors import Factors
@@ -37,7 +38,7 @@ _LARGEST_INPUTS = 1 << 22  # of the units of these states together
 
 
 def exact_log_z(
-    model: Model | Factors, *, threads: int | None = None, progress: Progress | None = None
+    model: ModelLike | Factors, *, threads: int | None = None, progress: Progress | None = None
 ) -> float:
     """The logarithm of a model's normaliser Z (a DBN's is its top RBM's), by adding up all states.
 
@@ -63,6 +64,7 @@ def exact_log_z(
     progress = progress or _silent
     if isinstance(model, tuple):
         return _log_z_of_factors(model, threads, progress)
+    model = from_object(model)
     mrf = model.mrf
     two = mrf.bipartite
     largest = LARGEST_STATE if two is None else LARGEST

@@ -25,7 +25,7 @@ _MODE_WORK = 16_000_000  # units times chains around all modes
 _LEAST_POINTS, _MOST_POINTS = 8, 128
 _CONSTANT_STATES = 4  # all units in one state: of ferromagnets these are the modes
 _LEAST_MODES = 2
-_CHAINS = 64
+_LEAST_CHAINS, _MOST_CHAINS = 8, 64
 _SMOOTHING = 0.5
 _SAME_STATE = 0.02  # share of units in other states up to which two optima are one
 _SAME_RATES = 0.1  # mean distance of rates; two samples of 64 chains of the same rate are 0.07 apart
@@ -60,10 +60,11 @@ def find_optima(model: Model, move: Callable[[Bits], Bits], *, count: int, seed:
     if any(block.unit.n_states is None for block in mrf.unit_blocks):
         return None
     rng = generator(seed, Purpose.EVIDENCE, *_KEY)
-    count = min(count, max(_LEAST_MODES, _MODE_WORK // (_CHAINS * mrf.n_units)))
+    chains = int(np.clip(_MODE_WORK // (_LEAST_MODES * mrf.n_units), _LEAST_CHAINS, _MOST_CHAINS))
+    count = min(count, max(_LEAST_MODES, _MODE_WORK // (chains * mrf.n_units)))
     points = climb(mrf, _starting_points(mrf, rng))[:, : mrf.n_state]
     tops = points[_apart(points, np.argsort(-mrf.log_f(points), kind="stable"), count)]
-    moved = move(np.repeat(tops, _CHAINS, axis=0)).reshape(len(tops), _CHAINS, -1)
+    moved = move(np.repeat(tops, chains, axis=0)).reshape(len(tops), chains, -1)
     fitted = [_fit(model, states, rng) for states in moved]
     bounds = np.array([bound for _, _, bound in fitted])
     # Optima in one valley have the same chains.

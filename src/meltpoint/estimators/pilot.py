@@ -19,6 +19,7 @@ from meltpoint.annealing.loop import Annealed, anneal, prepare_path
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
+from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
@@ -90,7 +91,7 @@ class FrictionSchedule:
 
 
 def friction_schedule(
-    model: Model,
+    model: ModelLike,
     train: ArrayLike | None = None,
     *,
     base: Base | BaseName | None = None,
@@ -121,6 +122,7 @@ def friction_schedule(
     >>> friction_schedule(rbm).betas(5).shape
     (6,)
     """
+    model = from_object(model)
     examples = None if train is None else _some(model.encode(train, "train"), seed)
     own_base = resolve_base(base, model, train=train, seed=seed, threads=threads, progress=progress)
     prepared = prepare_path(annealing_path(model, own_base))

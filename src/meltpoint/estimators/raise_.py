@@ -19,6 +19,7 @@ from meltpoint.errors import Progress
 from meltpoint.estimators.ais import LogZ, path_digest
 from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.particles import LogProb, check_forward, particle_log_prob
+from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose
@@ -39,7 +40,7 @@ class RaiseWeights(NamedTuple):
 
 
 def raise_log_prob(
-    model: Model,
+    model: ModelLike,
     x: ArrayLike,
     *,
     forward: LogZ | ArrayLike | None = None,
@@ -86,6 +87,7 @@ def raise_log_prob(
     >>> raise_log_prob(rbm, [[0, 1], [1, 1]], steps=100, chains=2, forward=forward).particles
     51
     """
+    model = from_object(model)
     chains = check_count(chains, "chains", "1 is enough with many steps, the paper uses 50")
     states = model.encode(x)
     betas = as_betas(steps)

@@ -15,6 +15,7 @@ from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.exact import sample_exactly
+from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
@@ -26,7 +27,7 @@ _BLOCK_CHAINS = 4096  # of all particles of some samples: memory does not grow w
 
 
 def sample(
-    model: Model,
+    model: ModelLike,
     n: int,
     *,
     steps: Steps = 1000,
@@ -62,6 +63,7 @@ def sample(
            [1],
            [1]], dtype=uint8)
     """
+    model = from_object(model)
     moves = check_count(moves, "moves", "100 Gibbs moves after annealing are usual")
     n = check_count(n, "n", "ask for at least one sample")
     if exact:
@@ -75,7 +77,7 @@ def sample(
 
 
 def sample_annealing_model(
-    model: Model,
+    model: ModelLike,
     n: int,
     *,
     particles: int = 1,
@@ -111,6 +113,7 @@ def sample_annealing_model(
     array([[1],
            [1]], dtype=uint8)
     """
+    model = from_object(model)
     particles = check_count(particles, "particles", "1 is the paper's annealing model")
     n = check_count(n, "n", "ask for at least one sample")
     betas, last = as_betas(steps), np.ones(2)

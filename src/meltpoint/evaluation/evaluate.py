@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
@@ -11,14 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps
-from meltpoint.errors import InputError, Progress
+from meltpoint.errors import Progress
 from meltpoint.estimators.pilot import FrictionSchedule, ScheduleName, friction_schedule
 from meltpoint.evaluation.adaptive import Context, Watch, close_gap, run_once
 from meltpoint.evaluation.evidence import other_bases
 from meltpoint.evaluation.execute import Execution
-from meltpoint.evaluation.prerequisites import exact_log_z_of, find_origin, keep_base, log_f_of, make_base
+from meltpoint.evaluation.prerequisites import (
+    conventions_of,
+    exact_log_z_of,
+    find_origin,
+    keep_base,
+    log_f_of,
+    make_base,
+)
 from meltpoint.evaluation.settings import BaseName, candidate_bases, check_part, resolve_settings
 from meltpoint.files.parameters import to_arrays
+from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
@@ -35,7 +44,7 @@ _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence
 
 
 def evaluate(
-    model: Model,
+    model: ModelLike,
     test: ArrayLike,
     train: ArrayLike | None = None,
     *,
@@ -69,9 +78,10 @@ def evaluate(
     Parameters
     ----------
     model
-        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
+        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph; or an object of another library that
+        `from_object` reads.
     test
-        Test examples (example, visible unit).
+        Test examples (example, visible unit): an array, a tensor, a sparse matrix or a data frame.
     train
         Training examples, for data base rates and for the pilot; never the test set.
     particles
@@ -121,7 +131,8 @@ def evaluate(
     -2.0794
     """
     clock = Clock()
-    bits = _check_model(model).encode(test, "test")
+    model = from_object(model)
+    bits = model.encode(test, "test")
     known = None if train is None else model.decode(model.encode(train, "train"))
     settings, betas = resolve_settings(
         test_examples=len(bits),
@@ -163,6 +174,8 @@ def evaluate(
         clock.lap("log f")
         exact_log_z = exact_log_z_of(model, exact, threads, store, progress)
         clock.lap("exact")
+        conventions = conventions_of(model, model.decode(bits) if known is None else known, store)
+        clock.lap("conventions")
         names = candidate_bases(settings, train)
         origin = find_origin(names, make, pilot if settings.schedule == "friction" else None, store)
         clock.lap("base" if origin.friction is None else "base and pilot")
@@ -179,20 +192,10 @@ def evaluate(
             report = run_once(context, betas, execution, clock)
         else:
             report = close_gap(context, execution, clock, watch)
+        report = replace(report, conventions=conventions)
         if isinstance(store, RunFolder) and not report.interrupted:
             store.finish(report.to_dict())
         return report
-
-
-def _check_model(model: Model) -> Model:
-    if not isinstance(model, Model):
-        raise InputError(
-            found=f"a model of type {type(model).__name__}",
-            expected="a model, such as an RBM or an Ising model",
-            remedy="make one from its parameters, meltpoint.RBM(weights, visible_bias, hidden_bias), or load "
-            "it, meltpoint.load(path)",
-        )
-    return model
 
 
 @contextmanager

@@ -1,5 +1,8 @@
-"""What an evaluation needs before annealing, computed once in a run: log f, exact log Z, the base and its schedule."""
+"""What an evaluation needs before annealing, computed once in a run: log f, exact log Z, the base, its schedule,
+and whether the model is read as it was meant.
+"""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -9,6 +12,7 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
 from meltpoint.errors import Progress
+from meltpoint.estimators.conventions import ConventionCheck, check_conventions, conventions_from_dict
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.pilot import FrictionSchedule, Pilot
 from meltpoint.models import Model
@@ -18,10 +22,11 @@ from meltpoint.runs.chunks import Layout
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store, get_or_compute
 
-LOG_F, EXACT = "log_f", "exact"
+LOG_F, EXACT, CONVENTIONS = "log_f", "exact", "conventions"
 """Names of chunks in a run's folder; those of bases and schedules are `base-NAME` and `schedule-NAME`."""
 
 EXACT_LAYOUT: Layout = {"log_z": ((), "f")}
+CONVENTIONS_LAYOUT: Layout = {"json": ((None,), "u")}
 
 _PILOT = tuple(field.name for field in fields(Pilot))
 EXACT_UNITS = 20
@@ -67,6 +72,26 @@ def exact_log_z_of(
         return {"log_z": np.array(exact_log_z(model, threads=threads, progress=progress))}
 
     return float(get_or_compute(store, EXACT, compute, EXACT_LAYOUT)["log_z"])
+
+
+def conventions_of(model: Model, data: NDArray[Any], store: Store) -> ConventionCheck | None:
+    """Whether the data fit another reading of the model's parameters better."""
+
+    def compute() -> Arrays:
+        check = check_conventions(model, data)
+        said = json.dumps(check and check.to_dict()).encode()
+        return {"json": np.frombuffer(said, np.uint8)}
+
+    return conventions_from_arrays(get_or_compute(store, CONVENTIONS, compute, CONVENTIONS_LAYOUT))
+
+
+def conventions_from_arrays(arrays: Arrays) -> ConventionCheck | None:
+    """The check that was kept; None if there was none, or if it cannot be read."""
+    try:
+        said = json.loads(bytes(arrays["json"]))
+        return None if said is None else conventions_from_dict(said)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
 
 
 def make_base(

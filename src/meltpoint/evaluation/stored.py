@@ -10,15 +10,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from meltpoint.errors import InputError
+from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.evidence import Starts
 from meltpoint.evaluation.adaptive import best_of, half_width_of, report_of, summary_of, with_stages
 from meltpoint.evaluation.evidence import NAME, recall_evidence
 from meltpoint.evaluation.execute import recall_weights
 from meltpoint.evaluation.prerequisites import (
+    CONVENTIONS,
+    CONVENTIONS_LAYOUT,
     EXACT,
     EXACT_LAYOUT,
     LOG_F,
     Origin,
+    conventions_from_arrays,
     log_f_layout,
     schedule_from_arrays,
 )
@@ -58,6 +62,7 @@ class StoredRun:
     exact_log_z: float | None
     origin: Origin | None
     finished: bool
+    conventions: ConventionCheck | None = None
 
     def __repr__(self) -> str:
         return f"StoredRun({self.folder}, {'finished' if self.complete else 'unfinished'})"
@@ -91,7 +96,8 @@ class StoredRun:
                 expected="at least one, to know anything",
                 remedy="continue the run: repeat the call that began it",
             )
-        return self._stages_report(begun) if self.settings.budget is not None else self._parts_report(begun)
+        report = self._stages_report(begun) if self.settings.budget is not None else self._parts_report(begun)
+        return replace(report, conventions=self.conventions)
 
     def _parts_report(self, parts: Sequence[StoredStage]) -> Report:
         assert self.log_f is not None, "report() has made sure"
@@ -149,6 +155,7 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
         float(exact["log_z"]) if exact else None,
         _read_origin(store, stages[0].stage) if stages else None,
         _answered(store, specification),
+        conventions_from_arrays(store.read(CONVENTIONS, CONVENTIONS_LAYOUT) or {}),
     )
 
 
@@ -263,7 +270,7 @@ def _write(joint: StoredRun, runs: Sequence[StoredRun], report: Report, out: Pat
         for run in runs:
             source = RunFolder(run.folder, run.specification.fingerprint)
             base = run.stages[0].stage.base.name
-            names = [f"base-{base}", f"schedule-{base}", LOG_F, EXACT]
+            names = [f"base-{base}", f"schedule-{base}", LOG_F, EXACT, CONVENTIONS]
             for stored in run.stages:
                 tasks = tasks_of(stored.stage.size)
                 names += [

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.files import idx, mat, npz, text
+from meltpoint.files import idx, mat, npz, sparse, text
 from meltpoint.files.formats import Format, detect
 
 _SINGLE: dict[Format, Callable[[Path], NDArray[Any]]] = {
@@ -39,7 +39,10 @@ def read_array(path: str | os.PathLike[str], name: str | None = None) -> NDArray
         file, name = split_name(path)
     format = detect(file)
     if format is Format.NPZ:
-        name = _choose(name, npz.entry_names(file), file)
+        names = npz.entry_names(file)
+        if name is None and sparse.is_scipy_sparse(names):
+            return sparse.read_scipy_sparse(file, names)
+        name = _choose(name, names, file)
         return npz.read_entries(file, [name])[name]
     if format is Format.MAT:
         name = _choose(name, mat.variable_names(file), file)
@@ -49,6 +52,12 @@ def read_array(path: str | os.PathLike[str], name: str | None = None) -> NDArray
             found=f"name {name!r} for {file}, a {format.value}, whose one array has no name",
             expected="no name",
             remedy="leave the name away",
+        )
+    if format not in _SINGLE:
+        raise InputError(
+            found=f"{file}, a {format.value}",
+            expected="a file of numbers",
+            remedy="read it with meltpoint.datasets.read",
         )
     return _SINGLE[format](file)
 

@@ -18,9 +18,11 @@ class Format(Enum):
     IDX = "MNIST idx file"
     GZIP = "gzip file"
     TEXT = "text table"
+    FASTA = "FASTA file"
+    PARQUET = "parquet file"
 
 
-READABLE = "a .npy, .npz, .mat, .csv or MNIST idx file"
+READABLE = "a .npy, .npz, .mat, .csv, FASTA, parquet or MNIST idx file"
 
 IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 """The third byte of an idx file, and the numbers it announces."""
@@ -60,6 +62,8 @@ def detect(path: Path) -> Format:
         return Format.GZIP
     if is_idx(head):
         return Format.IDX
+    if head.startswith(b"PAR1"):
+        return Format.PARQUET
     if head.startswith((_HDF5, b"MATLAB 7.3")) or head[512:520] == _HDF5:
         raise InputError(
             found=f"{path}, {'a MATLAB 7.3 (HDF5)' if head.startswith(b'MATLAB') else 'an HDF5'} file",
@@ -76,8 +80,8 @@ def detect(path: Path) -> Format:
     for signature, description in _FOREIGN:
         if head.startswith(signature):
             raise _foreign(path, description, "convert it, or check the path")
-    if _is_text(head):
-        return Format.TEXT
+    if is_text(head):
+        return Format.FASTA if is_fasta(head) else Format.TEXT
     if path.suffix.lower() == ".mat":
         raise _foreign(
             path, "no .mat file of version 5 to 7", "save it again in MATLAB with save(..., '-v7')"
@@ -121,7 +125,13 @@ def _read_head(path: Path) -> bytes:
         return file.read(_HEAD)
 
 
-def _is_text(head: bytes) -> bool:
+def is_fasta(head: bytes) -> bool:
+    """Whether these are the first bytes of a FASTA file: the mark of a sequence's name."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b">")
+
+
+def is_text(head: bytes) -> bool:
+    """Whether these are the first bytes of a text: UTF-8 without control characters."""
     try:
         # Not the final chunk: the head may end inside a character.
         text = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=False)

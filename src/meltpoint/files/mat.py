@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.files.bounded import Allowance, allowance_of, open_regular, reading
 from meltpoint.files.formats import Format
+from meltpoint.files.sparse import columns_written_out, sparse_allowance, take_dense
 
 _FILE_HEADER = 128
 _MATRIX, _COMPRESSED = 14, 15
@@ -32,12 +33,6 @@ _COMPLEX = 0x0800
 
 # Enough for the flags, axes and name of any variable MATLAB can make.
 _VARIABLE_HEADER = 4096
-
-_SPARSE_SMALL, _SPARSE_EXPANSION = 1 << 22, 1000
-"""Bytes that sparse matrices may take when written out, in any case and for each byte of their file.
-
-Their size in the file says nothing about that: a few hundred bytes could be millions of units.
-"""
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,7 @@ def read_variables(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]
         found = {variable.name: variable for variable in _variables(path) if variable.name in names}
         size = path.stat().st_size
         dense = allowance_of(path, size)
-        sparse = allowance_of(path, size, _SPARSE_SMALL, _SPARSE_EXPANSION)
+        sparse = sparse_allowance(path, size)
         return {name: _array(found[name], path, dense, sparse) for name in names}
 
 
@@ -111,40 +106,14 @@ def _array(variable: _Variable, path: Path, dense: Allowance, sparse: Allowance)
         _next(parts)
     if variable.is_sparse:
         indices, starts, values = (_numbers(_next(parts), order) for _ in range(3))
-        rows, columns = variable.shape
-        if rows * columns * values.itemsize > sparse.left:
-            raise InputError(
-                found=f"a sparse matrix of shape {variable.shape} in {where}, a small file",
-                expected=f"at most {sparse.left:,} bytes when written out",
-                remedy="save it in MATLAB with full(...), or a part of it",
-            )
-        sparse.take(rows * columns * values.itemsize)
-        return _written_out(variable.shape, indices.astype(np.int64), starts.astype(np.int64), values)
+        remedy = "save it in MATLAB with full(...), or a part of it"
+        take_dense(sparse, variable.shape, values.itemsize, where, remedy)
+        return columns_written_out(variable.shape, indices.astype(np.int64), starts.astype(np.int64), values)
     values = _numbers(_next(parts), order)
     # Not left to reshape, to which -1 is no error.
     if math.prod(variable.shape) != values.size:
         raise ValueError(f"{variable.name} promises shape {variable.shape}, there are {values.size} numbers")
     return values.reshape(variable.shape, order="F")
-
-
-def _written_out(
-    shape: tuple[int, ...],
-    indices: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    values: NDArray[Any],
-) -> NDArray[Any]:
-    """A sparse matrix as a dense one; column j has the rows indices[starts[j]:starts[j+1]]."""
-    rows, columns = shape
-    counts = np.diff(starts)
-    if rows < 0 or starts.size != columns + 1 or starts[0] != 0 or (counts < 0).any():
-        raise ValueError("the columns of a sparse matrix are not in order")
-    # More may be allotted than is used.
-    indices, values = indices[: starts[-1]], values[: starts[-1]]
-    if indices.size != starts[-1] or values.size != starts[-1] or (indices < 0).any():
-        raise ValueError("a sparse matrix has fewer numbers than its columns promise")
-    dense = np.zeros(shape, values.dtype)
-    dense[indices, np.repeat(np.arange(columns), counts)] = values
-    return dense
 
 
 def _elements(data: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:

@@ -1,13 +1,12 @@
 """Letters of the states of sequences, in the orders that programs number them in."""
 
 from meltpoint.errors import InputError
+from meltpoint.files.fasta import ALPHABETS
 from meltpoint.importers.options import ask
 from meltpoint.importers.source import Source
 
-PROTEIN = "-ACDEFGHIKLMNPQRSTVWY"
+PROTEIN = ALPHABETS["protein"]
 """The order of adabmDCA, plmc and most others: gap first, then alphabetical."""
-
-ALPHABETS = {"protein": PROTEIN, "rna": "-ACGU", "dna": "-ACGT"}
 
 
 def letters_of(alphabet: str | None) -> str | None:

@@ -51,6 +51,7 @@ VISIBLE = (
 HIDDEN = (
     *("hidden_bias", "hidden_biases", "hbias", "h_bias", "h_b", "b_h", "bh", "hb", "bias_h", "bias_hidden"),
     *("hidbias", "hidbiases", "hid_bias", "bhid", "b_hid", "intercept_hidden_", "h"),
+    "bias",  # of a linear layer, which holds the weights and the hidden biases
 )
 _LETTERS = {frozenset("bc"): ("b", "c"), frozenset("ab"): ("a", "b")}
 """Visible and hidden bias where they have one letter: E = -b·v - c·h (Bengio), E = -a·v - b·h (Hinton)."""
@@ -133,7 +134,7 @@ def _choose(
         raise InputError(
             found=f"{found} in {source.name} with the arrays {', '.join(arrays)}",
             expected="weights, visible_bias and hidden_bias (or W, b, c)",
-            remedy="name the arrays, mp.load(path, weights=…, visible_bias=…, hidden_bias=…); or are model and data "
+            remedy="name the arrays: weights=…, visible_bias=…, hidden_bias=…; or are model and data "
             "swapped?",
         )
     return chosen["weights"], chosen["visible_bias"], chosen["hidden_bias"]  # pyright: ignore
@@ -163,7 +164,7 @@ def _oriented(
             found=f"weights {name} of shape {weights.shape} with {visible} visible and {hidden} hidden biases in "
             f"{source.name}",
             expected=f"({visible}, {hidden}) or ({hidden}, {visible})",
-            remedy="name the arrays: mp.load(path, weights=…, visible_bias=…, hidden_bias=…)",
+            remedy="name the arrays: weights=…, visible_bias=…, hidden_bias=…",
         )
     if orientation not in (None, fitting):
         raise InputError(

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.models.foreign import as_array
 from meltpoint.units import BERNOULLI, Unit
 from meltpoint.units.bernoulli import to_bits
 from meltpoint.units.unit import Bits, Floats
@@ -14,9 +15,12 @@ from meltpoint.units.unit import Bits, Floats
 __all__ = [
     "Bits",
     "Floats",
+    "as_array",
     "bias",
     "binary",
+    "counts_rows",
     "examples",
+    "extra_column",
     "finite",
     "number",
     "pairs",
@@ -30,9 +34,12 @@ __all__ = [
 def parameter(value: ArrayLike, name: str, ndim: int) -> Floats:
     """A read-only float64 copy of a parameter array with `ndim` axes and finite entries."""
     try:
-        if np.iscomplexobj(value):  # NumPy would drop the imaginary parts
+        held = as_array(value, name, "load it first: meltpoint.load for a model, numpy.load for an array")
+        if np.iscomplexobj(held):  # NumPy would drop the imaginary parts
             raise TypeError("they are complex")
-        array = np.array(value, dtype=np.float64, order="C")
+        array = np.array(held, dtype=np.float64, order="C")
+    except InputError:
+        raise
     except (TypeError, ValueError) as problem:
         raise InputError(
             found=f"{name} that cannot be read as an array of real numbers",
@@ -107,7 +114,7 @@ def pairs(value: Any, n_sites: int, count: int) -> NDArray[np.int64]:  # noqa: A
 
 def bias(value: ArrayLike, name: str, size: int, of: str) -> Floats:
     """A bias vector of the given length; a row or column matrix is accepted as a vector."""
-    array = np.asarray(value)
+    array = as_array(value, name)
     if array.ndim == 2 and 1 in array.shape:
         array = array.reshape(-1)
     array = parameter(array, name, 1)
@@ -133,7 +140,7 @@ def unit_names(units: Sequence[str | Unit], count: int) -> list[str | Unit]:
 
 def examples(value: Any, name: str, width: int, unit: Unit) -> Bits:  # noqa: ANN401
     """States (example, unit) of examples whose values are those of a kind of unit."""
-    array = np.asarray(value)
+    array = _without_one_hot(as_array(value, name), width, unit)
     if array.ndim == 1 and array.size == width:
         array = array[np.newaxis]
     if array.ndim != 2:
@@ -149,8 +156,9 @@ def examples(value: Any, name: str, width: int, unit: Unit) -> Bits:  # noqa: AN
             remedy="check how the file was cut or filtered",
         )
     if array.shape[1] != width:
-        extra = array.shape[1] - width
-        remedy = "is the label column still in?" if extra == 1 else "do model and data belong together?"
+        remedy = "do model and data belong together?"
+        if array.shape[1] in (width + 1, width + 2):  # labels, an index, or both
+            remedy = extra_column(array, name) or "is the label column still in?"
         raise InputError(
             found=f"{name} with {array.shape[1]} columns",
             expected=f"{width}, the model's number of visible units",
@@ -162,3 +170,47 @@ def examples(value: Any, name: str, width: int, unit: Unit) -> Bits:  # noqa: AN
 def binary(value: Any, name: str, width: int) -> Bits:  # noqa: ANN401
     """Examples (example, unit) as uint8 zeros and ones."""
     return examples(value, name, width, BERNOULLI)
+
+
+def extra_column(array: NDArray[Any], name: str) -> str:
+    """What to do about a column of labels or row numbers at one end of a table; empty if there is none.
+
+    >>> extra_column(np.array([[3, 0, 1], [7, 1, 1], [5, 0, 0]]), "test")
+    'column 0 has values from 3 to 7, the others 0 and 1: drop the labels, test[:, 1:]'
+    """
+    for k, rest in ((0, f"{name}[:, 1:]"), (array.shape[1] - 1, f"{name}[:, :-1]")):
+        if counts_rows(array[:, k]):
+            return f"column {k} counts the rows: drop the index, {rest}"
+    bits = ((array == 0) | (array == 1)).all(axis=0)
+    for k, rest in ((0, f"{name}[:, 1:]"), (array.shape[1] - 1, f"{name}[:, :-1]")):
+        if not bits[k] and np.delete(bits, k).all():
+            low, high = array[:, k].min(), array[:, k].max()
+            return (
+                f"column {k} has values from {low:g} to {high:g}, the others 0 and 1: drop the labels, {rest}"
+            )
+    return ""
+
+
+def counts_rows(column: NDArray[Any]) -> bool:
+    """Whether a column is 0, 1, 2, … or 1, 2, 3, …: the index of a data frame.
+
+    >>> counts_rows(np.array([0, 1, 2])), counts_rows(np.array([0, 1]))
+    (True, False)
+    """
+    # Two rows with 0 and 1 may well be data.
+    if len(column) < 3 or column.dtype.kind not in "iuf" or column[0] not in (0, 1):
+        return False
+    return bool((np.diff(column.astype(np.float64)) == 1).all())
+
+
+def _without_one_hot(array: NDArray[Any], width: int, unit: Unit) -> NDArray[Any]:
+    """States (example, unit) of units with q > 2 states that are given as q columns each, of which one is on."""
+    q = unit.n_states or 0  # real numbers have none
+    if q <= 2 or array.ndim not in (2, 3) or array.dtype.kind not in "biuf" or not len(array):
+        return array
+    if array.shape[1:] not in ((width * q,), (width, q)):
+        return array
+    groups = array.reshape(len(array), width, q)
+    if not (((groups == 0) | (groups == 1)).all() and (groups.sum(axis=2) == 1).all()):
+        return array
+    return groups.argmax(axis=2).astype(np.uint8)

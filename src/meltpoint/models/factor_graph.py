@@ -153,7 +153,9 @@ def check_cardinalities(cardinalities: ArrayLike) -> Indices:
 def check_table(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Floats:
     """Log values of a factor as a read-only array of this shape; zeros of the factor itself are refused."""
     try:
-        table = np.array(values, np.float64, order="C")
+        table = np.array(checks.as_array(values, name), np.float64, order="C")
+    except InputError:
+        raise
     except (TypeError, ValueError) as problem:
         raise InputError(
             found=f"{name} that cannot be read as an array of real numbers",

@@ -17,6 +17,7 @@ from meltpoint.models.factors import Factor, Factors, number_visible_first
 from meltpoint.models.graph import GraphModel, hidden_sites
 from meltpoint.models.layout import lay_out
 from meltpoint.models.model import Arrays
+from meltpoint.models.readings import Reading, ising_readings
 from meltpoint.units import unit_named
 from meltpoint.units.unit import Floats, TwoState
 
@@ -122,6 +123,10 @@ class Ising(GraphModel):
         upper: Sparse = sparse.triu(self.couplings, 1, format="coo")
         rows, columns = upper.coords
         return rows.astype(np.int64), columns.astype(np.int64), upper.data
+
+    def other_readings(self) -> Sequence[Reading]:
+        """Signs, other units, and pairs that count twice; none with hidden sites."""
+        return () if self.hidden.size else ising_readings(Ising, self.couplings, self.fields, self.unit.name)
 
     def arrays(self) -> Arrays:
         """Parameters by the names they have in a file: every pair once, with its two sites."""

@@ -16,6 +16,7 @@ from meltpoint.models.blocks import RaiseStart, Segment
 from meltpoint.models.factors import Factors, condition
 from meltpoint.models.log_f import SAMPLES, LogF
 from meltpoint.models.mrf import MarkovRandomField
+from meltpoint.models.readings import Reading
 from meltpoint.units import BERNOULLI, Unit, two_state
 from meltpoint.units.unit import Bits, Floats
 
@@ -109,7 +110,7 @@ class Model(ABC):
     ) -> LogF:
         """Log f with standard errors and a lower bound: here exact, whatever the arguments."""
         del samples, seed, threads, progress
-        examples = np.asarray(x)
+        examples = checks.as_array(x, "x")
         parts = [examples[low : low + _ROWS] for low in range(0, max(1, len(examples)), _ROWS)]
         return LogF.exact(np.concatenate([self.log_f(part) for part in parts]))
 
@@ -209,6 +210,10 @@ class Model(ABC):
             np.zeros((size, *unit.input_shape))
             for size, unit in zip(self.layer_sizes, self.units, strict=True)
         ]
+
+    def other_readings(self) -> Sequence[Reading]:
+        """What the parameters would mean under other conventions, the most usual mistake first."""
+        return ()
 
     # Arrays on disk.
 

@@ -21,6 +21,7 @@ from meltpoint.models.factor_graph import (
 from meltpoint.models.factors import Factor, Factors
 from meltpoint.models.graph import GraphField, GraphModel, hidden_sites
 from meltpoint.models.model import Arrays
+from meltpoint.models.readings import Reading, potts_readings
 from meltpoint.units import Potts as PottsUnit
 from meltpoint.units.unit import Floats
 
@@ -127,6 +128,12 @@ class Potts(GraphModel):
             *(((i,), field) for i, field in enumerate(self.fields)),
             *zip(scopes, self.couplings, strict=True),
         ]
+
+    def other_readings(self) -> Sequence[Reading]:
+        """The sign and other numbers of the states; none with hidden sites or different numbers of states."""
+        if self.hidden.size or np.ptp(self.cardinalities):
+            return ()
+        return potts_readings(int(self.cardinalities[0]))
 
     def arrays(self) -> Arrays:
         """Parameters by the names they have in a file: fields and couplings one after the other."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.factors import Factors, layered_factors, potts_layer_factors
 from meltpoint.models.model import Arrays, Model, Uniforms, two_sided_base
 from meltpoint.models.mrf import MarkovRandomField
+from meltpoint.models.readings import Reading, potts_readings, rbm_readings
 from meltpoint.models.two_layer import TwoLayer, with_hidden_bits
 from meltpoint.units import GAUSSIAN, TWO_STATE, Gaussian, Potts, TwoState, Unit, two_state, unit_named
 from meltpoint.units.unit import Bits, Floats
@@ -51,7 +52,7 @@ class RBM(Model):
     >>> RBM([[[0.0], [1.0], [2.0]]], [[0, 0, 0]], [0], visible="potts").log_f([[2], [0]]).round(4)
     array([2.1269, 0.6931])
     >>> RBM([[1.0]], [0.5], [0], visible="gaussian", visible_scale=2.0).log_f([[0.5], [2.5]]).round(4)
-    array([0.8259, 1.0015])
+    array([0.8259, 1.0019])
     """
 
     kind = "RBM"
@@ -187,6 +188,15 @@ class RBM(Model):
             layers[0] = GAUSSIAN.bias_from_moments(self.visible_bias, self.visible_scale**2)
         return layers
 
+    def other_readings(self) -> Sequence[Reading]:
+        """The sign of an energy, other units or numbers of states; of square weights the axes and biases exchanged."""
+        if isinstance(self.visible, Potts):
+            w, a, b = -self.weights, -self.visible_bias, -self.hidden_bias
+            return potts_readings(
+                self.visible.q, partial(RBM, w, a, b, visible=self.visible, hidden=self.hidden)
+            )
+        return rbm_readings(RBM, self.weights, self.visible_bias, self.hidden_bias, self.units)
+
     def arrays(self) -> Arrays:
         """Parameters by the names they have in a file."""
         arrays: Arrays = {
@@ -240,9 +250,10 @@ def _visible_unit(visible: str | Unit, weights: Floats) -> Unit:
 
 
 def _potts_weights(weights: ArrayLike) -> Floats:
-    if np.ndim(weights) != 3:
+    weights = checks.as_array(weights, "weights")
+    if weights.ndim != 3:
         raise InputError(
-            found=f"weights of shape {np.shape(weights)} for Potts visible units",
+            found=f"weights of shape {weights.shape} for Potts visible units",
             expected="three axes: (sites, states, hidden)",
             remedy="weights of one-hot units (sites · states, hidden) become weights.reshape(sites, states, -1)",
         )
@@ -250,7 +261,8 @@ def _potts_weights(weights: ArrayLike) -> Floats:
 
 
 def _potts_bias(bias: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    array = checks.parameter(bias, "visible_bias", np.ndim(bias) or 1)
+    held = checks.as_array(bias, "visible_bias")
+    array = checks.parameter(held, "visible_bias", held.ndim or 1)
     if array.shape != shape:
         raise InputError(
             found=f"visible_bias of shape {array.shape}",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.estimators.ais import LogZ
+from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.pilot import Pilot
 from meltpoint.models.checks import Floats
@@ -20,6 +21,9 @@ from meltpoint.statistics.estimate import Estimate, finite_or_none
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+_OF_DENSITIES = " (log density relative to Lebesgue measure)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +51,7 @@ class Report:
     interval for the model's own value with the confidence of the settings, if no start missed a mode; `evidence` says
     what other starts found, None if they were not asked. The mean log-probability is at most `upper_bound`, with the
     same confidence and without any condition, where log f is exact. `stages` are those of a run that was asked for
-    a gap.
+    a gap. `conventions` says whether the data fit another reading of the parameters better, None if it was not asked.
     """
 
     model: str
@@ -77,6 +81,12 @@ class Report:
     evidence: Evidence | None = None
     stages: tuple[StageSummary, ...] = ()
     interrupted: bool = False
+    conventions: ConventionCheck | None = None
+
+    @property
+    def unit(self) -> str:
+        """What log-probabilities are in; those of real numbers are densities."""
+        return f"nats per example{_OF_DENSITIES if 'gaussian' in self.model else ''}"
 
     def __repr__(self) -> str:
         return f"Report({self.model}: {self.conservative} to {self.optimistic}, {self.verdict.reason})"
@@ -97,6 +107,7 @@ class Report:
         per = self.per_example
         return {
             "model": self.model,
+            "unit": self.unit,
             "test_examples": self.test_examples,
             "settings": vars(self.settings).copy(),
             "particles": self.particles,
@@ -127,6 +138,7 @@ class Report:
             "seconds": self.seconds,
             "versions": self.versions,
             "interrupted": self.interrupted,
+            "conventions": self.conventions.to_dict() if self.conventions else None,
         }
 
 

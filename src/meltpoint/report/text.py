@@ -27,11 +27,12 @@ def render(report: Report) -> str:
         bracket.insert(1, ("exact" if report.log_f_error == 0 else "exact log Z", report.exact))
     digits = report.gap.digits
     lines = [
-        *_wrapped(f"{report.model} on {_count(report.test_examples, 'test example')}, nats per example"),
+        *_wrapped(f"{report.model} on {_count(report.test_examples, 'test example')}, {report.unit}"),
         "─" * _WIDTH,
         *(_estimate(label, estimate, digits) for label, estimate in [*bracket, ("gap", report.gap)]),
         "",
         *_wrapped(str(report.verdict)),
+        *_convention(report),
         "",
     ]
     for label, text in _details(report).items():
@@ -78,6 +79,14 @@ def _details(report: Report) -> dict[str, str]:
             details[label].replace(" ", _GLUE).replace(f",{_GLUE}", ", ").replace(f"{_GLUE}(", " (")
         )
     return details
+
+
+def _convention(report: Report) -> list[str]:
+    """A warning if the data fit another reading of the parameters better."""
+    check = report.conventions
+    if check is None or check.suspected is None:
+        return []
+    return ["", *_wrapped(f"Is the model read as it was meant? {str(check)[0].upper()}{str(check)[1:]}.")]
 
 
 def _between(report: Report) -> str:

@@ -30,7 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, RunWarning, SystemFailure
+from meltpoint.files.formats import Format, detect
 from meltpoint.files.npz import entry_names
+from meltpoint.models.dbm import DBM
+from meltpoint.models.rbm import RBM
 from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.lock import is_locked, locked
@@ -158,6 +161,40 @@ def open_checkpoint(
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def is_checkpoint(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a training checkpoint, by the names of its arrays."""
+    file = Path(path)
+    return detect(file) is Format.NPZ and {_RUN, "stage0_position"} <= set(entry_names(file))
+
+
+def read_checkpoint_model(path: str | os.PathLike[str]) -> RBM | DBM:
+    """The model in training, as the run would return it if it ended now: an RBM, or a DBM of all layers together.
+
+    The layers of a greedy stack make up no model that the file tells of; they are refused.
+    """
+    file = Path(path)
+    arrays = read_sealed(file, _CONTEXT)
+    last = f"stage{sum(name.endswith('_position') for name in arrays) - 1}_"
+    position = arrays.get(f"{last}position", np.zeros(0))
+    averaged = position.shape == (3,) and position[2] > 0
+    prefix = f"{last}{'average' if averaged else 'parameter'}_"
+    parameters = [
+        arrays[f"{prefix}{i}"]
+        for i in range(sum(name.startswith(prefix) for name in arrays))
+        if f"{prefix}{i}" in arrays
+    ]
+    if len(parameters) == 3 and last == "stage0_":
+        return RBM(*parameters)
+    depth = len(parameters) // 2
+    if len(parameters) < 5 or len(parameters) != 2 * depth + 1:
+        raise InputError(
+            found=f"{file}, a checkpoint of one layer of a stack",
+            expected="the checkpoint of an RBM, or of the last stage of a DBM",
+            remedy="save models along the training: meltpoint train --trace",
+        )
+    return DBM(parameters[:depth], parameters[depth:])
+
+
 def _make_lock_folder(folder: Path, target: Path) -> None:
     try:
         folder.mkdir(exist_ok=True)
@@ -270,7 +307,8 @@ def _from_arrays(arrays: dict[str, NDArray[Any]], plan: StagePlan) -> TrainingSt
     offsets, chains = [], []
     if begun and settings.centred:
         sizes = [(size,) for size in architecture.sizes]
-        offsets = group("offset", sizes, np.float32, architecture.copies)
+        largest = [architecture.copies[0] * architecture.visible.largest, *architecture.copies[1:]]
+        offsets = group("offset", sizes, np.float32, largest)
     if begun and settings.method == "pcd":
         sizes = [(plan.n_chains, size) for size in architecture.sizes[1::2]]
         chains = group("chain", sizes, np.uint8, architecture.copies[1::2])
@@ -278,7 +316,12 @@ def _from_arrays(arrays: dict[str, NDArray[Any]], plan: StagePlan) -> TrainingSt
         raise ValueError(f"an array {sorted(arrays)[0]!r} too many")
     optimiser = OptimiserState(tuple(velocity), tuple(average), n_averaged)
     return TrainingState(
-        trainable_dbm(parameters, architecture.copies), optimiser, offsets, chains, epoch, batch
+        trainable_dbm(parameters, architecture.copies, architecture.visible),
+        optimiser,
+        offsets,
+        chains,
+        epoch,
+        batch,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,13 +40,15 @@ from meltpoint.training.phases import (
     TrainableDBM,
     centre,
     data_phase,
-    draw_bits,
     gradient,
     model_phase,
     random_stream,
     start_chains,
 )
 from meltpoint.training.settings import TrainingSettings, with_epochs
+from meltpoint.training.sparse import State
+from meltpoint.training.visible import BERNOULLI_VISIBLE, Rows, VisibleUnits, draw_bits, visible_units
+from meltpoint.units import Unit
 
 _SHUFFLE, _DRAWS = 0, 1  # keys of random streams; the monitor has 2, the starts of stages 3 and 4
 _OFFSET_SHARE = 0.01  # of each new batch in the running means that centre the units
@@ -54,51 +56,60 @@ _OFFSET_SHARE = 0.01  # of each new batch in the running means that centre the u
 
 @dataclass(frozen=True)
 class Examples:
-    """Rows of uint8 zeros and ones, or of float32 probabilities from which they are drawn when asked for."""
+    """Rows of examples (example, unit) as their kind of visible unit keeps them."""
 
-    rows: NDArray[np.uint8] | NDArray[np.float32]
+    rows: Rows
+    visible: VisibleUnits = BERNOULLI_VISIBLE
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @property
-    def width(self) -> int:
+    def n_visible(self) -> int:
         """Number of visible units."""
         return self.rows.shape[1]
 
     @property
-    def rates(self) -> NDArray[np.float64]:
-        """How often each visible unit is on (unit,), smoothed by one example on and one off."""
-        return (self.rows.sum(axis=0, dtype=np.float64) + 1.0) / (len(self) + 2.0)
+    def width(self) -> int:
+        """Numbers in the visible layer."""
+        return self.visible.width(self.n_visible)
 
-    def bits(self, chosen: NDArray[np.integer] | slice, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
-        """Zeros and ones (chosen example, unit)."""
-        rows = self.rows[chosen]
-        bits = rows.astype(np.uint8)
-        if rows.dtype != np.uint8:
-            draw_bits(rows, stream, bits)
-        return bits
+    @property
+    def visible_bias(self) -> NDArray[np.float64]:
+        """Biases (number of the layer,) that give every unit its own distribution, smoothed."""
+        return self.visible.initial_bias(self.rows)
+
+    def layer(self, chosen: NDArray[np.integer] | slice, stream: NDArray[np.uint32]) -> State:
+        """The visible layer (chosen example, number)."""
+        return self.visible.layer(self.rows[chosen], stream)
+
+    def values(self, chosen: NDArray[np.integer] | slice, stream: NDArray[np.uint32]) -> NDArray[Any]:
+        """Examples (chosen example, unit) as the model takes them."""
+        return self.visible.values(self.rows[chosen], stream)
 
 
-def check_examples(data: ArrayLike, name: str, width: int | None = None) -> Examples:
-    """Examples from zeros and ones, or from real grey values in [0, 1]."""
-    array = np.asarray(data)
+def check_examples(
+    data: ArrayLike, name: str, kind: str | Unit = "bernoulli", like: Examples | None = None
+) -> Examples:
+    """Examples of a kind of visible unit: zeros and ones (or grey values in [0, 1]), spins, states, real numbers.
+
+    Held-out examples are `like` those of the training.
+    """
+    array = checks.as_array(data, name)
     if array.ndim != 2 or 0 in array.shape:
         raise InputError(
             found=f"{name} of shape {array.shape}",
             expected="(examples, units), neither of them 0",
             remedy=f"flatten each example: {name}.reshape(len({name}), -1)",
         )
-    if width is not None and array.shape[1] != width:
+    if like is not None and array.shape[1] != like.n_visible:
         raise InputError(
             found=f"{name} with {array.shape[1]} columns",
-            expected=f"{width}, as in the training data",
+            expected=f"{like.n_visible}, as in the training data",
             remedy="is the label column still in one of them?",
         )
-    if np.issubdtype(array.dtype, np.floating) and array.min() >= 0 and array.max() <= 1:
-        grey = ((array != 0) & (array != 1)).any()
-        return Examples(array.astype(np.float32, copy=False) if grey else array.astype(np.uint8))
-    return Examples(checks.to_bits(array, name))
+    visible = visible_units(kind, array, name) if like is None else like.visible
+    return Examples(visible.encode(array, name), visible)
 
 
 def shuffled_batches(n: int, n_batches: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:
@@ -136,9 +147,9 @@ class Stage:
     sweeps: int = 0
     model: Callable[[TrainableDBM], Model] | None = None
 
-    def lowest_layer(self, visible: NDArray[np.uint8], stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    def lowest_layer(self, visible: State, stream: NDArray[np.uint32]) -> State:
         """State (example, unit) of the layer that this stage is trained on."""
-        return self.recognition(visible, stream) if self.recognition else visible
+        return self.recognition(cast(NDArray[np.uint8], visible), stream) if self.recognition else visible
 
 
 AfterEpoch: TypeAlias = Callable[["TrainingRun", Stage, TrainingState, float], None]
@@ -179,11 +190,13 @@ def training_run(
     """A run, and its checkpoint as long as it lasts, which must agree in all that determines the result."""
     seed = check_seed(seed)
     settings = with_epochs(settings, len(examples))
-    held_out = None if validation is None else check_examples(validation, "validation", examples.width)
+    held_out = None if validation is None else check_examples(validation, "validation", like=examples)
     with ExitStack() as stack:
         file = None
         if checkpoint is not None:
-            fingerprint = run_fingerprint(examples.rows, architectures, settings, sweeps, seed)
+            # Bernoulli units are not named: their checkpoints are older than the other kinds.
+            named = () if examples.visible == BERNOULLI_VISIBLE else (repr(examples.visible),)
+            fingerprint = run_fingerprint(examples.rows, architectures, settings, sweeps, seed, *named)
             plans = [StagePlan(*each, len(examples)) for each in zip(architectures, settings, strict=True)]
             file = stack.enter_context(open_checkpoint(checkpoint, fingerprint, plans))
         yield TrainingRun(
@@ -223,7 +236,7 @@ def _train_epoch(
     batches = shuffled_batches(len(run.examples), n_batches, order)
     while state.batch < n_batches:
         stream = random_stream(run.seed, stage.number, state.epoch, _DRAWS, state.batch)
-        visible = run.examples.bits(batches[state.batch], stream)
+        visible = run.examples.layer(batches[state.batch], stream)
         progress = stage_progress(state.epoch, state.batch, n_batches, n_epochs)
         update(state, settings, stage.lowest_layer(visible, stream), stage.sweeps, progress, stream)
         state.batch += 1
@@ -247,7 +260,7 @@ def _train_epoch(
 def update(
     state: TrainingState,
     settings: TrainingSettings,
-    visible: NDArray[np.uint8],
+    visible: State,
     sweeps: int,
     progress: float,
     stream: NDArray[np.uint32],

@@ -1,7 +1,8 @@
 """What is reported after each epoch: is it learning, is it overfitting, how long has it taken."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,9 @@ class Epoch:
     """The report on one epoch of a stage.
 
     `bracket` is measured every few epochs, on validation examples or, if there are none, training examples.
-    `gap` is the mean of log f on training examples minus that on validation examples, in nats: it grows when
-    the model overfits. (For a DBM, log f is its mean-field bound.)
+    `model` is the model of that moment, given together with the bracket. `gap` is the mean of log f on training
+    examples minus that on validation examples, in nats: it grows when the model overfits. (For a DBM, log f is its
+    mean-field bound.)
     """
 
     stage: str
@@ -46,6 +48,13 @@ class Epoch:
     seconds: float
     gap: float | None
     bracket: TrainingBracket | None
+    model: Model | None = field(default=None, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, without the model."""
+        values = asdict(replace(self, model=None))
+        del values["model"]
+        return values
 
 
 def report_epochs(on_epoch: Callable[[Epoch], None] | None) -> AfterEpoch | None:
@@ -59,7 +68,7 @@ def describe_epoch(run: TrainingRun, stage: Stage, state: TrainingState, seconds
     """The report on the epoch that has just ended."""
     n_epochs = run.n_epochs(stage)
     stream = random_stream(run.seed, stage.number, state.epoch, _MONITOR)
-    gap = bracket = None
+    gap = bracket = model = None
     if run.validation is not None:
         train, held_out = (_log_f(stage, state, each, stream) for each in (run.examples, run.validation))
         gap = train - held_out
@@ -67,20 +76,20 @@ def describe_epoch(run: TrainingRun, stage: Stage, state: TrainingState, seconds
     if stage.model and (state.epoch % every == 0 or state.epoch == n_epochs):
         model = stage.model(averaged_dbm(state))
         bracket = _bracket(model, run.examples, run.validation or run.examples, stream)
-    return Epoch(stage.name, state.epoch, n_epochs, seconds, gap, bracket)
+    return Epoch(stage.name, state.epoch, n_epochs, seconds, gap, bracket, model)
 
 
 def _log_f(stage: Stage, state: TrainingState, examples: Examples, stream: NDArray[np.uint32]) -> float:
     """Mean log f, or its bound, of the stage's own layers."""
-    visible = examples.bits(slice(_GAP_EXAMPLES), stream)
+    visible = examples.layer(slice(_GAP_EXAMPLES), stream)
     dbm = averaged_dbm(state)
     states = data_phase(dbm, stage.lowest_layer(visible, stream), stage.sweeps)
     return float(log_f_bound(dbm, states).mean())
 
 
 def _bracket(model: Model, train: Examples, shown: Examples, stream: NDArray[np.uint32]) -> TrainingBracket:
-    base = data_rates(train.bits(slice(_RATES_EXAMPLES), stream), model)
-    examples = shown.bits(slice(_BRACKET_EXAMPLES), stream)
+    base = data_rates(train.values(slice(_RATES_EXAMPLES), stream), model)
+    examples = shown.values(slice(_BRACKET_EXAMPLES), stream)
     log_z = ais_log_z(model, base=base, steps=_BRACKET_STEPS, chains=_BRACKET_EXAMPLES).value
     below = raise_log_prob(model, examples, base=base, steps=_BRACKET_STEPS, chains=1).values
     return TrainingBracket(float(below.mean()), float(model.log_f(examples).mean() - log_z))

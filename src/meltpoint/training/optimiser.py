@@ -46,7 +46,7 @@ def zero_velocity(dbm: TrainableDBM) -> OptimiserState:
 def averaged_dbm(state: TrainingState) -> TrainableDBM:
     """The DBM with the average of the last iterates, or with the present one where none is averaged yet."""
     if state.optimiser.n_averaged:
-        return trainable_dbm(state.optimiser.average, state.dbm.copies)
+        return trainable_dbm(state.optimiser.average, state.dbm.copies, state.dbm.visible)
     return state.dbm
 
 

@@ -8,7 +8,7 @@ Hinton 2009). Its neighbour receives the sum of both copies, so its state counts
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias, cast
 
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.numerics import LIMIT, exp
 from meltpoint.kernels.xoshiro import LANES, fill_uniforms
 from meltpoint.randomness import Purpose, sequence
 from meltpoint.training.sparse import Coupling, State, pair_sums
+from meltpoint.training.visible import BERNOULLI_VISIBLE, VisibleUnits, draw_bits, sigmoid_
 
 Array: TypeAlias = NDArray[np.floating]
 States: TypeAlias = list[State]
@@ -35,6 +35,7 @@ class Architecture:
 
     sizes: tuple[int, ...]
     copies: tuple[int, ...]
+    visible: VisibleUnits = field(default=BERNOULLI_VISIBLE, repr=False)
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class TrainableDBM:
     couplings: tuple[Coupling, ...]
     biases: tuple[Array, ...]
     copies: tuple[int, ...]
+    visible: VisibleUnits = BERNOULLI_VISIBLE
 
     @property
     def n_layers(self) -> int:
@@ -56,19 +58,18 @@ class TrainableDBM:
         return (*(coupling.weights for coupling in self.couplings), *self.biases)
 
     def probabilities(self, layer: int, states: States, from_below: Array | None = None) -> Array:
-        """Probability (example, unit) that one copy of a unit is on, given the neighbours in `states`.
+        """Mean (example, unit) of one copy of the units, given the neighbours in `states`: that they are on, mostly.
 
         `states` may end below the layer: then the layers above it are left out. The input from below is
         computed unless it is given.
         """
         if layer == 0:
             field = self.couplings[0].down(states[1])
-        else:
-            field = (
-                self.couplings[layer - 1].up(states[layer - 1]) if from_below is None else from_below.copy()
-            )
-            if layer + 1 < len(states):
-                field += self.couplings[layer].down(states[layer + 1])
+            self.visible.activate_(field, self.biases[0])
+            return field
+        field = self.couplings[layer - 1].up(states[layer - 1]) if from_below is None else from_below.copy()
+        if layer + 1 < len(states):
+            field += self.couplings[layer].down(states[layer + 1])
         sigmoid_(field, self.biases[layer])
         return field
 
@@ -77,42 +78,46 @@ class TrainableDBM:
         probabilities = self.probabilities(layer, states, from_below)
         return probabilities if self.copies[layer] == 1 else probabilities * self.copies[layer]
 
-    def draw_layer(self, layer: int, probabilities: Array, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
-        """State (example, unit) of a layer: zeros and ones, or their sum over two copies."""
+    def draw_layer(self, layer: int, probabilities: Array, stream: NDArray[np.uint32]) -> State:
+        """State (example, unit) of a layer: zeros and ones, or their sum over two copies; or visible units' own."""
+        if layer == 0 and self.copies[0] == 1:
+            return self.visible.draw(probabilities, stream)
         state = np.empty(probabilities.shape, np.uint8)
         (draw_bits if self.copies[layer] == 1 else draw_counts)(probabilities, stream, state)
         return state
 
 
-def trainable_dbm(parameters: Sequence[Array], copies: tuple[int, ...]) -> TrainableDBM:
+def trainable_dbm(
+    parameters: Sequence[Array], copies: tuple[int, ...], visible: VisibleUnits = BERNOULLI_VISIBLE
+) -> TrainableDBM:
     """The DBM with these parameters: all weights, then all biases."""
     n = len(copies) - 1
-    return TrainableDBM(tuple(map(Coupling, parameters[:n])), tuple(parameters[n:]), copies)
+    return TrainableDBM(tuple(map(Coupling, parameters[:n])), tuple(parameters[n:]), copies, visible)
 
 
 def initial_dbm(
-    architecture: Architecture, rates: NDArray[np.floating], generator: np.random.Generator
+    architecture: Architecture, visible_bias: NDArray[np.floating], generator: np.random.Generator
 ) -> TrainableDBM:
-    """Small Gaussian weights, and visible biases that give every visible unit its own rate in the data.
+    """Small Gaussian weights, and the visible biases, which give every visible unit its own rate in the data.
 
     Hidden units are rarely on at first. They become sparse features, which are learned sooner than those that
     start at one half, and for which sparse products pay (docs/decisions/training.md).
     """
     sizes = architecture.sizes
     weights = [generator.normal(0.0, 0.01, shape).astype(np.float32) for shape in pairwise(sizes)]
-    visible_bias = np.log(rates / (1.0 - rates)).astype(np.float32)
     hidden_biases = [np.full(size, _INITIAL_HIDDEN_BIAS, np.float32) for size in sizes[1:]]
-    return trainable_dbm([*weights, visible_bias, *hidden_biases], architecture.copies)
+    parameters = [*weights, visible_bias.astype(np.float32), *hidden_biases]
+    return trainable_dbm(parameters, architecture.copies, architecture.visible)
 
 
-def data_phase(dbm: TrainableDBM, visible: NDArray[np.uint8], sweeps: int) -> States:
+def data_phase(dbm: TrainableDBM, visible: State, sweeps: int) -> States:
     """The visible layer, and the mean of every hidden layer given it.
 
     With one hidden layer the means are exact and `sweeps` is not used. With more this is mean field: from a
     bottom-up pass that doubles each input to make up for the missing layer above, every hidden layer is
     `sweeps` times replaced by its means given its neighbours' means.
     """
-    states: States = [visible * np.uint8(dbm.copies[0])]
+    states: States = [cast(State, visible * np.uint8(dbm.copies[0]))]
     for layer in range(1, dbm.n_layers):
         below = states[-1] if layer + 1 == dbm.n_layers else states[-1] * np.uint8(2)
         states.append(dbm.means(layer, [*states[:-1], below]))
@@ -129,7 +134,7 @@ def log_f_bound(dbm: TrainableDBM, states: States) -> Array:
 
     Expected log f plus the entropy of independent hidden units; exact for one hidden layer.
     """
-    bound = np.matmul(states[0], dbm.biases[0])
+    bound = dbm.visible.log_weight(states[0], dbm.biases[0])
     for layer in range(1, dbm.n_layers):
         field = dbm.couplings[layer - 1].up(states[layer - 1]) + dbm.biases[layer]
         rates = states[layer] / dbm.copies[layer]
@@ -210,38 +215,6 @@ def random_stream(seed: int, *key: int) -> NDArray[np.uint32]:
     """Generators (1, 4, lane) of the annealing kernels for one key (stage, epoch, …) of a training run."""
     words = sequence(seed, Purpose.TRAINING, *key).generate_state(4 * LANES, np.uint32)
     return words.astype(np.uint32).reshape(1, 4, LANES)
-
-
-@compiled
-def sigmoid_(field: np.ndarray, bias: np.ndarray) -> None:
-    """Replace inputs (example, unit) by the probabilities sigmoid(field + bias) of being on."""
-    t = np.empty(field.shape[1], field.dtype)  # a loop that reads and writes one array is not vectorised
-    for row in range(field.shape[0]):
-        t[:] = field[row]
-        _sigmoid(t, bias, field[row])
-
-
-@compiled
-def _sigmoid(field: np.ndarray, bias: np.ndarray, out: np.ndarray) -> None:
-    one, limit = out.dtype.type(1), out.dtype.type(LIMIT)
-    for j in range(field.size):
-        t = field[j] + bias[j]
-        t = t if t < limit else limit
-        t = t if t > -limit else -limit
-        out[j] = one / (one + exp(-t))
-
-
-@compiled
-def draw_bits(probabilities: np.ndarray, state: np.ndarray, out: np.ndarray) -> None:
-    """Fill out (example, unit) with zeros and ones; state advances."""
-    width = probabilities.shape[1]
-    uniforms = np.empty((width + LANES - 1) // LANES * LANES, dtype=np.float32)
-    one, zero = out.dtype.type(1), out.dtype.type(0)
-    for row in range(probabilities.shape[0]):
-        fill_uniforms(state, 0, uniforms, uniforms.size)
-        p, units = probabilities[row], out[row]
-        for j in range(width):
-            units[j] = one if uniforms[j] <= p[j] else zero
 
 
 @compiled

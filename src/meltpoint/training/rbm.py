@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from meltpoint.errors import Progress
@@ -21,7 +22,9 @@ from meltpoint.training.settings import (
     Schedule,
     TrainingSettings,
     check_positive,
+    default_rate,
 )
+from meltpoint.units import Unit
 
 _START, _RATES = 3, 4  # keys of random streams
 _RATES_EXAMPLES = 10_000
@@ -31,11 +34,12 @@ def train_rbm(
     data: ArrayLike,
     hidden: int = RBM_HIDDEN,
     *,
+    visible: str | Unit = "bernoulli",
     method: Method = RBM_DEFAULTS.method,
     k: int = RBM_DEFAULTS.k,
     epochs: int | None = RBM_DEFAULTS.epochs,
     batch: int = RBM_DEFAULTS.batch,
-    learning_rate: float = RBM_DEFAULTS.learning_rate,
+    learning_rate: float | None = None,
     schedule: Schedule = RBM_DEFAULTS.schedule,
     momentum: float = RBM_DEFAULTS.momentum,
     weight_decay: float = RBM_DEFAULTS.weight_decay,
@@ -54,9 +58,13 @@ def train_rbm(
     ----------
     data
         Zeros and ones, or grey values in [0, 1]. Grey values are probabilities: bits are drawn from them anew
-        in every epoch.
+        in every epoch. For other visible units -1 and +1, states 0 … q - 1, or real numbers.
     hidden
-        Number of hidden units.
+        Number of hidden units, which are Bernoulli.
+    visible
+        Kind of visible units: "bernoulli", "spin", "potts" or "gaussian". Potts units have as many states as the data
+        shows; for more give a unit, `meltpoint.units.Potts(21)`. Gaussian units have the standard deviation that is
+        left of each when it is predicted linearly from all others.
     method
         "pcd": chains go on from update to update; "cd": they start at the batch.
     k
@@ -66,7 +74,7 @@ def train_rbm(
     batch
         Examples of one update.
     learning_rate
-        Of the first update.
+        Of the first update. None is 0.2, for Gaussian visible units 0.02.
     schedule
         "linear": the learning rate falls to zero; "constant": it stays.
     momentum
@@ -99,20 +107,28 @@ def train_rbm(
     RBM 4-2
 
     """
+    examples = check_examples(data, "data", visible)
+    rate = default_rate(visible) if learning_rate is None else learning_rate
     settings = TrainingSettings(
-        method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred, chains
+        method, k, epochs, batch, rate, schedule, momentum, weight_decay, averaged, centred, chains
     )
-    examples = check_examples(data, "data")
-    architectures = stack_architectures((examples.width, check_positive("hidden", hidden)))
-    after_epoch = report_epochs(on_epoch)
+    sizes = examples.width, check_positive("hidden", hidden)
+    architectures = [Architecture(sizes, (1, 1), examples.visible)]
     with training_run(
-        examples, architectures, [settings], seed, validation, progress, after_epoch, checkpoint
+        examples,
+        architectures,
+        [settings],
+        seed,
+        validation,
+        progress,
+        report_epochs(on_epoch),
+        checkpoint,
     ) as run:
         return _rbm(train_stack(run, 1, _rbm))
 
 
 def _rbm(layers: Sequence[TrainableDBM]) -> RBM:
-    return RBM(*layers[0].parameters)
+    return layers[0].visible.rbm(layers[0].parameters)
 
 
 def stack_architectures(
@@ -148,12 +164,14 @@ def _with_top(
 
 def _initial(run: TrainingRun, stage: Stage) -> Callable[[], TrainableDBM]:
     def start() -> TrainableDBM:
-        rates = run.examples.rates
-        if stage.recognition is not None:
+        if stage.recognition is None:
+            bias = run.examples.visible_bias
+        else:
             stream = random_stream(run.seed, stage.number, _RATES)
-            ones = stage.recognition(run.examples.bits(slice(_RATES_EXAMPLES), stream), stream)
+            ones = stage.lowest_layer(run.examples.layer(slice(_RATES_EXAMPLES), stream), stream)
             rates = (ones.sum(axis=0) + 1.0) / (len(ones) + 2.0)
+            bias = np.log(rates / (1.0 - rates))
         random = generator(run.seed, Purpose.TRAINING, stage.number, _START)
-        return initial_dbm(run.architectures[stage.number], rates, random)
+        return initial_dbm(run.architectures[stage.number], bias, random)
 
     return start

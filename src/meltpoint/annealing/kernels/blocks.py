@@ -23,7 +23,7 @@ PRODUCTS = 16
 _DOUBLES = ir.VectorType(ir.DoubleType(), PRODUCTS)
 
 
-class _Blocks:
+class Blocks:
     """Emits a loop over the blocks of one chain's units. Arguments are named; arrays among them are pointers."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any, names: str) -> None:
@@ -87,10 +87,10 @@ def draw_even(
     names = "generators chain field at bias slope factor real frozen state n_blocks"
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        blocks = _Blocks(context, builder, signature, args, names)
+        blocks = Blocks(context, builder, signature, args, names)
         reals = blocks.reals()
         streams = Generators(builder, blocks["generators"], blocks["chain"])
-        sums = _zeros(builder, reals.vector)
+        sums = zeros(builder, reals.vector)
         with blocks.loop() as (k, _):
             decay = reals.decay(
                 blocks.units("field", k, blocks["at"]), blocks.units("bias", k), blocks["factor"]
@@ -100,9 +100,9 @@ def draw_even(
             drawn = builder.and_(builder.and_(drawn, blocks.word("real", k)), builder.not_(frozen))
             word = builder.or_(builder.and_(builder.load(place), frozen), drawn)
             builder.store(word, place)
-            _add_where_on(builder, word, blocks.units("slope", k), sums)
+            add_where_on(builder, word, blocks.units("slope", k), sums)
         streams.keep()
-        return _fold(builder, builder.load(sums), builder.fadd)
+        return fold(builder, builder.load(sums), builder.fadd)
 
     i64, value = types.int64, bias.dtype
     signature = types.float64(generators, i64, field, i64, bias, slope, value, real, frozen, state, i64)
@@ -114,11 +114,11 @@ def sum_slopes(_context: Any, slope: Any, chain: Any, state: Any, n_blocks: Any)
     """Sum of the slopes (unit,) of the units of a chain that are on in the state (chain, block)."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        blocks = _Blocks(context, builder, signature, args, "slope chain state n_blocks")
-        sums = _zeros(builder, ir.VectorType(blocks["slope"].type.pointee, LANES))
+        blocks = Blocks(context, builder, signature, args, "slope chain state n_blocks")
+        sums = zeros(builder, ir.VectorType(blocks["slope"].type.pointee, LANES))
         with blocks.loop() as (k, _):
-            _add_where_on(builder, builder.load(blocks.place("state", k)), blocks.units("slope", k), sums)
-        return _fold(builder, builder.load(sums), builder.fadd)
+            add_where_on(builder, builder.load(blocks.place("state", k)), blocks.units("slope", k), sums)
+        return fold(builder, builder.load(sums), builder.fadd)
 
     return types.float64(slope, types.int64, state, types.int64), codegen
 
@@ -150,7 +150,7 @@ def _odd_weigher(draws: bool) -> Any:
         names = "generators chain field at bias slope factor minus_change minus_delta real state products n_blocks"
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            blocks = _Blocks(context, builder, signature, args, names)
+            blocks = Blocks(context, builder, signature, args, names)
             reals = blocks.reals()
             streams = Generators(builder, blocks["generators"], blocks["chain"]) if draws else None
             ones = ir.Constant(_DOUBLES, [1.0] * PRODUCTS)
@@ -166,7 +166,7 @@ def _odd_weigher(draws: bool) -> Any:
                 streams.keep()
             found = builder.load(products)
             builder.store(found, builder.bitcast(blocks["products"], _DOUBLES.as_pointer())).align = 8
-            return _fold(builder, found, builder.fmul)
+            return fold(builder, found, builder.fmul)
 
         i64, value = types.int64, bias.dtype
         signature = types.float64(
@@ -181,7 +181,7 @@ weigh_and_draw_odd = _odd_weigher(draws=True)
 weigh_odd = _odd_weigher(draws=False)
 
 
-def _weigh(blocks: _Blocks, reals: Reals, block: Any, products: Any) -> Any:
+def _weigh(blocks: Blocks, reals: Reals, block: Any, products: Any) -> Any:
     """Multiply a block's factors 1 + z into the products; gives exp(-t) at the new beta."""
     builder = blocks.builder
     field = reals.convert(blocks.units("field", block, blocks["at"]))
@@ -199,14 +199,15 @@ def _weigh(blocks: _Blocks, reals: Reals, block: Any, products: Any) -> Any:
     return decay
 
 
-def _add_where_on(builder: Any, word: Any, values: Any, sums: Any) -> None:
+def add_where_on(builder: Any, word: Any, values: Any, sums: Any) -> None:
     """sums += values in the lanes that are on in the word."""
     on = builder.bitcast(word, ir.VectorType(ir.IntType(1), LANES))
     kept = builder.select(on, values, ir.Constant(values.type, None))
     builder.store(builder.fadd(builder.load(sums), kept), sums)
 
 
-def _zeros(builder: Any, vector: ir.VectorType) -> Any:
+def zeros(builder: Any, vector: ir.VectorType) -> Any:
+    """Room for a vector that is zero at first."""
     place = cgutils.alloca_once(builder, vector)
     builder.store(ir.Constant(vector, None), place)
     return place
@@ -218,7 +219,7 @@ def _part(builder: Any, vector: Any, first: int, size: int) -> Any:
     return builder.shuffle_vector(vector, vector, lanes)
 
 
-def _fold(builder: Any, vector: Any, operation: Any) -> Any:
+def fold(builder: Any, vector: Any, operation: Any) -> Any:
     """A vector folded into one float64, halving it each time."""
     size = vector.type.count
     if vector.type.element != ir.DoubleType():

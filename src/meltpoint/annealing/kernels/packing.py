@@ -61,12 +61,16 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True)
 class Packed:
-    """Both sides, the largest |d t / d beta| an odd unit's input t can have, and the type of the inputs."""
+    """Both sides, the largest |d t / d beta| an odd unit's input t can have, and the type of the inputs.
+
+    With q > 1 the even units are Potts sites of q states, laid out as in `annealing.one_hot`.
+    """
 
     even: Side
     odd: Side
     reach: float
     real: np.dtype
+    q: int = 1
 
 
 def pack(family: TwoSidedPath, weight_type: DTypeLike, scale: float = 1.0, lists: int = CHEAPEST) -> Packed:

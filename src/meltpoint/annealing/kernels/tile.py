@@ -17,6 +17,7 @@ from meltpoint.annealing.kernels.blocks import (
     weigh_and_draw_odd,
     weigh_odd,
 )
+from meltpoint.annealing.kernels.groups import draw_groups
 from meltpoint.annealing.kernels.lists import list_lines
 from meltpoint.annealing.kernels.packing import FLIPS, OFF, QUADS, Side
 from meltpoint.kernels.compiling import compiled
@@ -33,6 +34,7 @@ def run_tile(
     even: Side,
     odd: Side,
     reach: float,
+    q: int,
     real: np.ndarray,
     frozen: np.ndarray,
     state: np.ndarray,
@@ -45,7 +47,7 @@ def run_tile(
     `state` (chain, block of even units) holds the units as bits, `generators` (chain, 4, LANES) the streams;
     `frozen` (block,) marks even units that keep their value. The weights are exp(log_weights) / carried, both
     (chain,): one logarithm serves many small steps. `real` is an empty array whose type is that of the units'
-    inputs.
+    inputs. With q > 1 the even units are Potts sites of q states, laid out as in `annealing.one_hot`.
     """
     n_chains = state.shape[0]
     n_even, n_odd = even.starts[-1], odd.starts[-1]
@@ -69,6 +71,7 @@ def run_tile(
     none_on = np.zeros(max(even.real.size, odd.real.size), np.uint32)
     products = np.empty(PRODUCTS)
     slopes = np.empty(n_chains)
+    sums = np.empty(q * WORD, real.dtype)
     for chain in range(n_chains):
         slopes[chain] = sum_slopes(even_slope, chain, state, even.real.size)
 
@@ -136,6 +139,12 @@ def run_tile(
             _add_parts(even.strips, even.totals.shape[1], even.stride, even_parts, even_stride, even_field)
         factor = real.dtype.type(beta * even.scale)
         for chain in range(n_chains):
+            if q > 1:
+                slopes[chain] = draw_groups(
+                    generators, chain, even_field, chain * even_stride, even_bias, even_slope, factor,
+                    even.real, frozen, state, sums, q, even.real.size,
+                )  # fmt: skip
+                continue
             slopes[chain] = draw_even(
                 generators, chain, even_field, chain * even_stride, even_bias, even_slope, factor,
                 even.real, frozen, state, even.real.size,

@@ -1,0 +1,312 @@
+"""`meltpoint trace`: checkpoints of a training run and a test set in, likelihoods along the run out."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
+from meltpoint.cli.evaluate import to_continue
+from meltpoint.cli.inputs import BINARIZE_HELP, DATA_HELP, SEED_HELP, check_output, read_test_and_train
+from meltpoint.cli.screen import echo, echo_err, progress_bar
+from meltpoint.errors import InputError, Progress, printable
+from meltpoint.report.settings import DEFAULTS
+from meltpoint.report.trace import (
+    TRACE_AIS_CHAINS,
+    TRACE_CHAINS,
+    TRACE_EXAMPLES,
+    TRACE_STEPS,
+    Trace,
+    TracePoint,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from meltpoint.training.monitor import Epoch
+
+
+def trace(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CHECKPOINT... DATA",
+            help=f"Files of models or training checkpoints, or patterns: 'run/*.npz'; last: {DATA_HELP}",
+        ),
+    ],
+    train: Annotated[
+        str | None,
+        typer.Option(
+            help="Training examples, for base rates, pilots, and to show overfitting.",
+            show_default="those of the data set, if DATA is one",
+        ),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            help="auto, data, model or uniform.", show_default="auto: data with --train, else model"
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            help="Annealing steps.",
+            show_default=f"{TRACE_STEPS} at the ends, fewer between where that is enough",
+        ),
+    ] = None,
+    chains: Annotated[int, typer.Option(help="RAISE chains per example.")] = TRACE_CHAINS,
+    examples: Annotated[
+        int | None,
+        typer.Option(
+            help="Test examples RAISE is run for.", show_default=f"{TRACE_EXAMPLES}, or all if fewer"
+        ),
+    ] = None,
+    ais_chains: Annotated[int, typer.Option(help="AIS chains.")] = TRACE_AIS_CHAINS,
+    seed: Annotated[int, typer.Option(help=SEED_HELP)] = DEFAULTS.seed,
+    binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
+    confidence: Annotated[float, typer.Option(help="Of each interval by itself.")] = DEFAULTS.confidence,
+    evidence: Annotated[
+        str,
+        typer.Option(
+            help="Where other starts are asked for missed modes: some (where the schedule is new), all, none."
+        ),
+    ] = "some",
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Keep what is finished in this folder; the same command continues there."
+        ),
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")] = None,
+) -> None:
+    """Bracket the likelihood of test and training examples along a training run.
+
+    Checkpoints are taken in the natural order of their names. Exit code 0: every checkpoint is sound, and other starts
+    were asked. 1: not so, and the text says why, or Ctrl-C came. 2: wrong input. 3: a failure that is not the input's.
+    130: Ctrl-C before the first checkpoint was done.
+    """
+    again = to_continue(run)
+    with report_errors(again):
+        if plot is not None:
+            check_output(plot, ".png", ".pdf", ".svg")
+        if len(arguments) < 2:
+            raise InputError(
+                found="one argument",
+                expected="checkpoints and test examples",
+                remedy="for example: meltpoint trace 'run/*.npz' test.npy",
+            )
+        import meltpoint as mp
+        from meltpoint.report.figures import save_figure
+
+        *patterns, data = arguments
+        files = _files(patterns)
+        with trace_screen() as screen:
+            test_examples, train_examples = read_test_and_train(data, train, binarize, seed, screen.progress)
+            found = mp.trace(
+                files,
+                test_examples,
+                train_examples,
+                base=base,  # pyright: ignore[reportArgumentType]
+                steps=steps,
+                chains=chains,
+                examples=examples,
+                ais_chains=ais_chains,
+                seed=seed,
+                confidence=confidence,
+                evidence=evidence,  # pyright: ignore[reportArgumentType]
+                run=run,
+                threads=threads,
+                progress=screen.progress,
+                watch=screen.show,
+            )
+        if json:
+            from json import dumps
+
+            echo(dumps(found.to_dict(), indent=2, allow_nan=False))
+        else:
+            echo(found)
+        if plot is not None:
+            save_figure(found.plot(), plot)
+            echo_err(f"figure: {plot}")
+        if found.interrupted:
+            echo_err(f"meltpoint: interrupted: {len(found.points)} checkpoints by then")
+            echo_err(again)
+    if not found.trusted:
+        raise typer.Exit(NOT_TO_BE_TRUSTED)
+
+
+def _files(patterns: list[str]) -> list[str]:
+    """The files of all patterns, each once, in natural order."""
+    from meltpoint.evaluation.trace import find_checkpoints, in_natural_order
+
+    files: dict[str, None] = {}
+    for pattern in patterns:
+        found = [pattern] if Path(pattern).is_file() else find_checkpoints(pattern).values()
+        files |= dict.fromkeys(map(str, found))
+    return in_natural_order(files)
+
+
+@dataclass
+class TraceScreen:
+    """Where a trace is shown while it is made: a progress callback, and `show` for finished checkpoints."""
+
+    progress: Progress
+    on_point: Any = None
+
+    def show(self, point: TracePoint) -> None:
+        """Add a checkpoint: a row of the live table, or a line."""
+        if self.on_point is not None:
+            self.on_point(point)
+        else:
+            echo_err(_line(point))
+
+
+@contextmanager
+def trace_screen() -> Iterator[TraceScreen]:
+    """A live table with a bar below it on a terminal, and lines elsewhere; both on stderr."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        with progress_bar() as lines:
+            yield TraceScreen(lines)
+        return
+    from rich.console import Group
+    from rich.live import Live
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+    from rich.table import Table
+
+    from meltpoint.report.trace_views import HEAD, trace_row
+
+    table = Table(box=None, pad_edge=False)
+    for k, head in enumerate(HEAD):
+        table.add_column(head, justify="left" if k in (0, len(HEAD) - 1) else "right", no_wrap=True)
+    bar = Bar(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    task = bar.add_task("", total=None)
+
+    def progress(name: str, done: float, total: float) -> None:
+        if bar.tasks[0].description != name:
+            bar.reset(task, description=printable(name))
+        bar.update(task, completed=done, total=total)
+
+    def add(point: TracePoint) -> None:
+        table.add_row(*(printable(cell) for cell in trace_row(point)))
+
+    # The table comes once more, whole, on stdout.
+    with Live(Group(table, bar), console=console, transient=True, refresh_per_second=8):
+        yield TraceScreen(progress, add)
+
+
+def _line(point: TracePoint) -> str:
+    low, high = point.between
+    train = ""
+    if point.train_between is not None:
+        train = f"   train {point.train_between[0]:.2f} to {point.train_between[1]:.2f}"
+    marks = "" if point.sound else f"   not to be trusted: {point.reason}"
+    return f"{point.name}: test {low:.2f} to {high:.2f}{train}   {point.seconds:.0f} s{marks}"
+
+
+@dataclass
+class TrainingTrace:
+    """The trace of a training while it runs: its models and evaluations are kept in OUT.trace beside OUT.npz."""
+
+    out: Path
+    train: "NDArray[np.generic]"
+    validation: "NDArray[np.generic]"
+    seed: int
+    screen: TraceScreen
+    points: list[TracePoint] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Draw zeros and ones from grey values, and take in what an interrupted training has left."""
+        from time import monotonic
+
+        from meltpoint.evaluation.trace import Tracer, in_natural_order, load_checkpoint
+        from meltpoint.files.atomic import make_folder
+
+        self.folder = self.out.with_suffix(".trace")
+        continued = self.out.with_suffix(".checkpoint.npz").exists()
+        if self.folder.exists() and not continued and any(self.folder.iterdir()):
+            raise InputError(
+                found=f"{self.folder}, the trace of another training",
+                expected="a new folder",
+                remedy="remove it, or choose another --out",
+            )
+        make_folder(self.folder)
+        self._begun = monotonic()
+        self._tracer = Tracer(
+            _bits(self.validation, self.seed, 0),
+            _bits(self.train, self.seed, 1),
+            self.folder / "runs",
+            seed=self.seed,
+            progress=self.screen.progress,
+        )
+        for file in in_natural_order(map(str, self.folder.glob("*.npz"))):
+            self._add(Path(file).stem, load_checkpoint(file), last=False)
+
+    def __call__(self, epoch: "Epoch") -> None:
+        """Keep and evaluate the model of an epoch that has one."""
+        if epoch.model is None:
+            return
+        from meltpoint.files.models import save
+
+        name = f"{epoch.stage.replace(' ', '-')}-{epoch.number}"
+        if any(point.name == name for point in self.points):
+            return
+        save(epoch.model, self.folder / f"{name}.npz")
+        self._add(name, epoch.model, last=epoch.number == epoch.of)
+
+    def _add(self, name: str, model: Any, last: bool) -> None:  # noqa: ANN401
+        self.points.append(self._tracer.evaluate(name, model, last))
+        self.screen.show(self.points[-1])
+
+    def trace(self) -> Trace | None:
+        """The trace so far, None without a point."""
+        from time import monotonic
+
+        if not self.points:
+            return None
+        return Trace(
+            tuple(self.points),
+            self._tracer.test_examples,
+            self._tracer.train_examples,
+            DEFAULTS.confidence,
+            monotonic() - self._begun,
+        )
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """The trace so far as plain values."""
+        found = self.trace()
+        return found.to_dict() if found else None
+
+    def write(self) -> None:
+        """Write trace.json and trace.png into the folder, and the table to stderr."""
+        from json import dumps
+
+        from meltpoint.files.atomic import atomic_write
+        from meltpoint.report.figures import save_figure
+
+        found = self.trace()
+        if found is None:
+            return
+        with atomic_write(self.folder / "trace.json") as file:
+            file.write(dumps(found.to_dict(), indent=2, allow_nan=False).encode() + b"\n")
+        save_figure(found.plot(), self.folder / "trace.png")
+        echo_err(str(found))
+        echo_err(f"models, trace.json and trace.png: {self.folder}")
+
+
+def _bits(examples: "NDArray[np.generic]", seed: int, stream: int) -> "NDArray[Any]":
+    """Zeros and ones: as they are, or one draw from grey values."""
+    from meltpoint.datasets.binarize import stochastic
+
+    if ((examples == 0) | (examples == 1)).all():
+        return examples
+    return stochastic(examples, 1.0, seed, (9, 2 + stream))

@@ -1,0 +1,240 @@
+"""Is a model read with the right convention? The pseudo-likelihood of data under the few plausible readings tells.
+
+The pseudo-likelihood is the probability of each unit given all others. It needs no normaliser, so readings can be
+compared in a fraction of a second. A wrong orientation, sign or kind of unit costs a trained model several per cent of
+it. Nothing is changed: the check names what it suspects.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from meltpoint.importers.objects import ModelLike, from_object
+from meltpoint.models.bipartite import Bipartite
+from meltpoint.models.model import Model
+from meltpoint.models.readings import Reading
+from meltpoint.statistics.estimate import finite_or_none
+from meltpoint.units.bernoulli import sum_softplus
+from meltpoint.units.unit import Bits, Floats
+
+_SIGNIFICANT = 4.0  # standard errors, of differences between readings on the same examples and units
+_AS_GOOD = 3.0  # standard errors within which the more usual mistake is named
+_COLDER = 2.0  # how many times the gain of half the temperature a sharper reading must have
+_MOST = 0.6  # share of the largest gain that the least unusual mistake must explain
+_UNITS = 64  # whose conditional probabilities are taken
+_FEWEST, _EXAMPLES = 10, 1000
+_WORK = 4_000_000  # terms to add up for one reading: some hundredths of a second
+
+
+@dataclass(frozen=True)
+class ConventionCheck:
+    """Log pseudo-likelihoods, in nats per example, of a model as it is and under other readings of its parameters.
+
+    `suspected` is the reading that is better by far, None if there is none; `gains` are the others' distances from
+    `own`, by name.
+    """
+
+    own: float
+    gains: dict[str, float]
+    suspected: str | None = None
+    meaning: str = ""
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        if self.suspected is None:
+            return "no other reading of the parameters fits the data better by far"
+        return (
+            f"the data fit better if {self.meaning} (pseudo-likelihood {self.own + self.gains[self.suspected]:.2f} "
+            f"in place of {self.own:.2f} nats per example): if so, {self.remedy}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings: JSON."""
+        return {
+            "suspected": self.suspected,
+            "meaning": self.meaning,
+            "remedy": self.remedy,
+            "log_pseudo_likelihood": finite_or_none(self.own),
+            "gains": {name: finite_or_none(gain) for name, gain in self.gains.items()},
+        }
+
+
+def conventions_from_dict(found: Mapping[str, Any]) -> ConventionCheck:
+    """What `ConventionCheck.to_dict` was made of."""
+    gains = {str(name): math.nan if gain is None else float(gain) for name, gain in found["gains"].items()}
+    own, suspected = found["log_pseudo_likelihood"], found["suspected"]
+    return ConventionCheck(
+        math.nan if own is None else float(own),
+        gains,
+        suspected if suspected in gains else None,
+        str(found["meaning"]),
+        str(found["remedy"]),
+    )
+
+
+def check_conventions(model: ModelLike, data: ArrayLike, *, seed: int = 0) -> ConventionCheck | None:
+    """Compare a model on data with other readings of its parameters; None if it has no other readings.
+
+    Parameters
+    ----------
+    model
+        A model, or an object of another library.
+    data
+        Training or test examples (example, visible unit), as the model takes them.
+    seed
+        Of the choice of examples and units.
+
+    >>> from meltpoint.models.rbm import RBM
+    >>> examples = [[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 0, 1, 0]] * 20
+    >>> print(check_conventions(RBM([[0.0]] * 4, [-3, -2, -1, 3], [0.0]), examples).meaning)
+    all parameters have the other sign
+    """
+    model = from_object(model)
+    readings = model.other_readings()
+    if not readings:
+        return None
+    states = model.encode(data, "data")
+    rng = np.random.default_rng(seed)
+    n_states = _n_states(model)
+    units = np.sort(rng.permutation(model.n_visible)[: _UNITS if n_states == 2 else _UNITS // 4])
+    size = int(np.clip(_WORK // _terms(model, len(units)), _FEWEST, _EXAMPLES))
+    chosen = states[np.sort(rng.permutation(len(states))[:size])]
+    own = conditional_log_probs(model, chosen, units).sum(axis=1)
+    gains = [_under(reading, model, chosen, units).sum(axis=1) - own for reading in readings]
+    # Per example, as if all units had been taken.
+    scale = model.n_visible / (model.n_visible if _is_visible(model) else len(units))
+    own, gains = scale * own, [scale * gain for gain in gains]
+    found = _suspect(readings, gains, _independent(states, n_states))
+    by_name = {
+        reading.name: float(gain.mean())
+        for reading, gain in zip(readings, gains, strict=True)
+        if reading.effect != "colder"
+    }
+    if found is None:
+        return ConventionCheck(float(own.mean()), by_name)
+    return ConventionCheck(float(own.mean()), by_name, found.name, found.meaning, found.remedy)
+
+
+def _under(reading: Reading, model: Model, states: Bits, units: NDArray[np.integer]) -> Floats:
+    """Log probabilities of units given the others under another reading."""
+    other = model if reading.model is None else reading.model()
+    renumbered = states if reading.states is None else reading.states[states]
+    return conditional_log_probs(other, renumbered, units, reading.scale)
+
+
+def conditional_log_probs(
+    model: Model, states: Bits, units: NDArray[np.integer], scale: float = 1.0
+) -> Floats:
+    """Log probability (example, unit) of the states of visible units, each given all other visible units.
+
+    Of a model without hidden units those of all units, in the order of its Markov random field; `scale` multiplies
+    their inputs. Of others those of `units`.
+    """
+    if _is_visible(model):
+        return _given_all(model, states, scale)
+    two = model.mrf.bipartite
+    if two is not None and len(two.blocks) == 1 and two.n_even == model.n_visible:
+        return _two_sided(two, states, units)
+    n_states = _n_states(model)
+    log_f = model.log_f(model.decode(states))[:, np.newaxis]
+    result = np.empty((len(states), len(units)))
+    steps = np.arange(1, n_states)
+    for k, unit in enumerate(units):
+        changed = np.repeat(states, len(steps), axis=0)
+        changed[:, unit] = ((states[:, [unit]] + steps) % n_states).ravel()
+        ratios = model.log_f(model.decode(changed)).reshape(len(states), -1) - log_f
+        result[:, k] = -np.logaddexp(0.0, np.logaddexp.reduce(ratios, axis=1))
+    return result
+
+
+def _n_states(model: Model) -> int:
+    """Number of states of a visible unit; models of real numbers have no other readings."""
+    n_states = model.units[0].n_states
+    assert n_states is not None, "only models of states have other readings"
+    return n_states
+
+
+def _is_visible(model: Model) -> bool:
+    """Whether all units are visible, so that the inputs of a block are what is needed."""
+    return model.undirected is model and model.mrf.n_units == model.n_visible
+
+
+def _given_all(model: Model, states: Bits, scale: float) -> Floats:
+    """Log probability (example, unit) of all units, block by block."""
+    mrf = model.mrf
+    layout = getattr(mrf, "layout", None)
+    ordered = states if layout is None else states[:, layout.order]
+    parts = []
+    for block in mrf.unit_blocks:
+        inputs = scale * mrf.inputs(block, ordered)
+        own = block.unit.log_weight(ordered[:, block.columns], inputs)
+        parts.append(own - block.unit.log_partition(inputs))
+    return np.concatenate(parts, axis=1)
+
+
+def _two_sided(two: Bipartite, states: Bits, units: NDArray[np.integer]) -> Floats:
+    """The same with one change of the other side's inputs for each flip."""
+    inputs = two.odd_field(states) + two.odd_bias
+    log_f = sum_softplus(inputs)
+    result = np.empty((len(states), len(units)))
+    for k, unit in enumerate(units):
+        change = 1.0 - 2.0 * states[:, unit]
+        flipped = sum_softplus(inputs + change[:, np.newaxis] * two.blocks[0].weights[unit])
+        result[:, k] = -np.logaddexp(0.0, change * two.even_bias[unit] + flipped - log_f)
+    return result
+
+
+def _terms(model: Model, n_units: int) -> int:
+    """Terms that the conditional probabilities of an example add up, roughly."""
+    n_states = _n_states(model)
+    if _is_visible(model):
+        return model.n_visible * n_states * min(model.n_visible, _UNITS)
+    hidden = max(1, model.mrf.n_units - model.n_visible)
+    # With two states only what changes is added up.
+    return n_units * hidden * (n_states if n_states == 2 else n_states * model.n_visible)
+
+
+def _suspect(readings: Sequence[Reading], gains: Sequence[Floats], independent: float) -> Reading | None:
+    """The reading that is better by far, None if there is none.
+
+    Gains are counted in shares of what independent units with the data's rates have. The least unusual mistake is named
+    that explains most of what can be gained.
+    """
+    colder = [gain for reading, gain in zip(readings, gains, strict=True) if reading.effect == "colder"]
+    means = {
+        reading: float(gain.mean())
+        for reading, gain in zip(readings, gains, strict=True)
+        if reading.effect != "colder"
+        and not (reading.effect == "sharper" and any(gain.mean() < _COLDER * cold.mean() for cold in colder))
+    }
+    by_reading = dict(zip(readings, gains, strict=True))
+    for rank in sorted({reading.rank for reading in means}):
+        group = [reading for reading in means if reading.rank == rank]
+        best = max(group, key=lambda reading: means[reading])
+        if means[best] < _MOST * max(means.values()):
+            continue
+        for reading in group:
+            if _errors_above(by_reading[best] - by_reading[reading]) > _AS_GOOD:
+                continue
+            enough = means[reading] > reading.least_gain * abs(independent)
+            if enough and _errors_above(by_reading[reading]) > _SIGNIFICANT:
+                return reading
+    return None
+
+
+def _independent(states: Bits, n_states: int) -> float:
+    """Mean log probability of the states under independent units with their own rates."""
+    rates = np.stack([(states == state).mean(axis=0) for state in range(n_states)])
+    return float(np.sum(rates * np.log(np.maximum(rates, 1e-300))))
+
+
+def _errors_above(differences: Floats) -> float:
+    """The mean in standard errors; 0 where it is 0."""
+    mean = float(differences.mean())
+    if mean == 0.0 or len(differences) < 2:
+        return 0.0
+    return mean / max(float(differences.std(ddof=1)) / len(differences) ** 0.5, 1e-12 * abs(mean))

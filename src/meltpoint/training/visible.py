@@ -1,0 +1,336 @@
+"""Visible units in training: what their layer holds, how it is drawn, and the RBM that has learned them.
+
+The layer is what the products see: bits of Bernoulli units and of spins, one-hot states of Potts units, Gaussian values
+divided by the units' scales. In these terms log f is linear in the layer with the same weights and biases for all kinds
+(but for the square of Gaussian units), so gradients and the optimiser are shared.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from meltpoint.errors import InputError
+from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.numerics import LIMIT, exp
+from meltpoint.kernels.xoshiro import LANES, fill_uniforms
+from meltpoint.models.rbm import RBM
+from meltpoint.training.sparse import State
+from meltpoint.units import BERNOULLI, GAUSSIAN, SPIN, Potts, Unit, unit_named
+
+Rows: TypeAlias = NDArray[np.uint8] | NDArray[np.float32]
+"""Examples (example, unit) as they are kept."""
+
+_MOST_STATES = 256  # that a byte holds
+_RIDGE = 0.01  # share of the mean variance that is added to every unit's
+
+
+class VisibleUnits(ABC):
+    """One kind of visible unit."""
+
+    @property
+    def largest(self) -> float:
+        """The largest number that its layer may hold."""
+        return 1.0
+
+    def width(self, n_units: int) -> int:
+        """Numbers in the layer of so many units."""
+        return n_units
+
+    @abstractmethod
+    def encode(self, data: NDArray[Any], name: str) -> Rows:
+        """Examples (example, unit) as they are kept, or an error."""
+
+    @abstractmethod
+    def initial_bias(self, rows: Rows) -> NDArray[np.float64]:
+        """Biases (number of the layer,) that give every unit its own distribution in the data."""
+
+    @abstractmethod
+    def layer(self, rows: Rows, stream: NDArray[np.uint32]) -> State:
+        """The layer (example, number) of examples."""
+
+    def values(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[Any]:
+        """Examples (example, unit) as the model takes them."""
+        return self.layer(rows, stream)
+
+    @abstractmethod
+    def activate_(self, inputs: NDArray[np.floating], bias: NDArray[np.floating]) -> None:
+        """Replace inputs (example, number) by the means of the layer."""
+
+    @abstractmethod
+    def draw(self, means: NDArray[np.floating], stream: NDArray[np.uint32]) -> State:
+        """A layer (example, number) drawn with these means."""
+
+    def log_weight(self, layer: State, bias: NDArray[np.floating]) -> NDArray[np.floating]:
+        """The part (example,) of log f that the biases make."""
+        return np.matmul(layer, bias)
+
+    def rbm(self, parameters: Sequence[NDArray[np.floating]]) -> RBM:
+        """The RBM with weights, visible and hidden biases of the layer."""
+        return RBM(*parameters)
+
+
+@dataclass(frozen=True)
+class BernoulliVisible(VisibleUnits):
+    """Zeros and ones, or float32 probabilities from which they are drawn when asked for."""
+
+    def encode(self, data: NDArray[Any], name: str) -> Rows:
+        """uint8 zeros and ones, or grey values in [0, 1]."""
+        if np.issubdtype(data.dtype, np.floating) and data.min() >= 0 and data.max() <= 1:
+            grey = ((data != 0) & (data != 1)).any()
+            return data.astype(np.float32, copy=False) if grey else data.astype(np.uint8)
+        return BERNOULLI.encode(data, name)
+
+    def initial_bias(self, rows: Rows) -> NDArray[np.float64]:
+        """Log odds of the rates, smoothed by one example on and one off."""
+        rates = (rows.sum(axis=0, dtype=np.float64) + 1.0) / (len(rows) + 2.0)
+        return np.log(rates / (1.0 - rates))
+
+    def layer(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """The bits."""
+        bits = rows.astype(np.uint8)
+        if rows.dtype != np.uint8:
+            draw_bits(rows, stream, bits)
+        return bits
+
+    def activate_(self, inputs: NDArray[np.floating], bias: NDArray[np.floating]) -> None:
+        """Probabilities of being on."""
+        sigmoid_(inputs, bias)
+
+    def draw(self, means: NDArray[np.floating], stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """The bits."""
+        state = np.empty(means.shape, np.uint8)
+        draw_bits(means, stream, state)
+        return state
+
+
+@dataclass(frozen=True)
+class SpinVisible(BernoulliVisible):
+    """Spins as the bits (spin + 1) / 2, which are what rows hold."""
+
+    def encode(self, data: NDArray[Any], name: str) -> Rows:
+        """The bits."""
+        return SPIN.encode(data, name)
+
+    def values(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[Any]:
+        """The spins."""
+        return SPIN.decode(self.layer(rows, stream))
+
+    def rbm(self, parameters: Sequence[NDArray[np.floating]]) -> RBM:
+        """The same distribution written for spins."""
+        weights, visible_bias, hidden_bias = (np.asarray(each, np.float64) for each in parameters)
+        return RBM(
+            weights / 2,
+            visible_bias / 2,
+            hidden_bias + weights.sum(axis=0) / 2,
+            visible="spin",
+        )
+
+
+@dataclass(frozen=True)
+class PottsVisible(VisibleUnits):
+    """States 0 … q - 1; the layer is one-hot, site after site."""
+
+    q: int
+
+    def encode(self, data: NDArray[Any], name: str) -> Rows:
+        """The states."""
+        return Potts(self.q).encode(data, name)
+
+    def width(self, n_units: int) -> int:
+        """One number for each state of each site."""
+        return n_units * self.q
+
+    def initial_bias(self, rows: Rows) -> NDArray[np.float64]:
+        """Log rates of the states, each smoothed by one example."""
+        return Potts(self.q).bias_from_sample(rows, 1.0).ravel()
+
+    def layer(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """One-hot states."""
+        del stream
+        one_hot = rows[:, :, np.newaxis] == np.arange(self.q, dtype=np.uint8)
+        return one_hot.reshape(len(rows), -1).astype(np.uint8)
+
+    def values(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[Any]:
+        """The states."""
+        del stream
+        return rows
+
+    def activate_(self, inputs: NDArray[np.floating], bias: NDArray[np.floating]) -> None:
+        """Probabilities of the states."""
+        softmax_(inputs, bias, self.q)
+
+    def draw(self, means: NDArray[np.floating], stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """One-hot states."""
+        layer = np.zeros(means.shape, np.uint8)
+        draw_states(means, stream, layer, self.q)
+        return layer
+
+    def rbm(self, parameters: Sequence[NDArray[np.floating]]) -> RBM:
+        """With weights (site, state, hidden) and biases (site, state)."""
+        weights, visible_bias, hidden_bias = parameters
+        return RBM(
+            weights.reshape(-1, self.q, weights.shape[1]),
+            visible_bias.reshape(-1, self.q),
+            hidden_bias,
+            visible="potts",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianVisible(VisibleUnits):
+    """Real numbers; the layer holds them divided by the units' scales: variance 1 given the hidden units."""
+
+    scale: NDArray[np.float64] = field(repr=False)
+
+    def encode(self, data: NDArray[Any], name: str) -> Rows:
+        """The values."""
+        return GAUSSIAN.encode(data, name).astype(np.float32)
+
+    @property
+    def largest(self) -> float:
+        """Any number."""
+        return np.inf
+
+    def initial_bias(self, rows: Rows) -> NDArray[np.float64]:
+        """The means."""
+        return rows.mean(axis=0, dtype=np.float64) / self.scale
+
+    def layer(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[np.float32]:
+        """The values in units of their scales."""
+        del stream
+        return (rows / self.scale).astype(np.float32)
+
+    def values(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[Any]:
+        """The values."""
+        del stream
+        return rows
+
+    def activate_(self, inputs: NDArray[np.floating], bias: NDArray[np.floating]) -> None:
+        """The means."""
+        inputs += bias
+
+    def draw(self, means: NDArray[np.floating], stream: NDArray[np.uint32]) -> NDArray[np.floating]:
+        """Means plus normal noise."""
+        uniforms = np.empty(-(-means.size // LANES) * LANES)
+        fill_uniforms(stream, 0, uniforms, uniforms.size)
+        return means + ndtri(uniforms[: means.size]).reshape(means.shape).astype(means.dtype)
+
+    def log_weight(self, layer: State, bias: NDArray[np.floating]) -> NDArray[np.floating]:
+        """-½ Σ (value - bias)²."""
+        return -np.square(layer - bias).sum(axis=1) / 2
+
+    def rbm(self, parameters: Sequence[NDArray[np.floating]]) -> RBM:
+        """With the scales."""
+        weights, visible_bias, hidden_bias = parameters
+        return RBM(
+            weights, visible_bias * self.scale, hidden_bias, visible="gaussian", visible_scale=self.scale
+        )
+
+
+BERNOULLI_VISIBLE = BernoulliVisible()
+
+
+def visible_units(kind: str | Unit, data: NDArray[Any], name: str) -> VisibleUnits:
+    """Visible units of a kind, for training data (example, unit).
+
+    Potts units have as many states as the data shows, unless `kind` is a unit that says how many.
+    """
+    if kind == "gaussian" or kind == GAUSSIAN:
+        return GaussianVisible(_scales(GAUSSIAN.encode(data, name)))
+    if kind == "potts" or isinstance(kind, Potts):
+        shown = int(data.max()) if data.dtype.kind in "iufb" and np.isfinite(data).all() else 0
+        q = kind.q if isinstance(kind, Potts) else max(1, shown) + 1
+        if q > _MOST_STATES:
+            raise InputError(
+                found=f"states up to {q - 1} in {name}",
+                expected=f"at most {_MOST_STATES} states",
+                remedy="Potts units have no order: for numbers say visible='gaussian'",
+            )
+        return PottsVisible(q)
+    return SpinVisible() if unit_named(kind) == SPIN else BERNOULLI_VISIBLE
+
+
+def _scales(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviations (unit,) that are left of each unit when it is predicted linearly from all others.
+
+    Hidden units explain what units have in common; this is what they leave.
+    """
+    covariance = np.atleast_2d(np.cov(rows, rowvar=False, bias=True))
+    typical = float(np.trace(covariance)) / len(covariance) or 1.0
+    precision = np.linalg.inv(covariance + _RIDGE * typical * np.eye(len(covariance)))
+    return np.sqrt(1 / np.diag(precision))
+
+
+@compiled
+def sigmoid_(field: np.ndarray, bias: np.ndarray) -> None:
+    """Replace inputs (example, unit) by the probabilities sigmoid(field + bias) of being on."""
+    t = np.empty(field.shape[1], field.dtype)  # a loop that reads and writes one array is not vectorised
+    for row in range(field.shape[0]):
+        t[:] = field[row]
+        _sigmoid(t, bias, field[row])
+
+
+@compiled
+def _sigmoid(field: np.ndarray, bias: np.ndarray, out: np.ndarray) -> None:
+    one, limit = out.dtype.type(1), out.dtype.type(LIMIT)
+    for j in range(field.size):
+        t = field[j] + bias[j]
+        t = t if t < limit else limit
+        t = t if t > -limit else -limit
+        out[j] = one / (one + exp(-t))
+
+
+@compiled
+def softmax_(field: np.ndarray, bias: np.ndarray, q: int) -> None:
+    """Replace inputs (example, site and state) by the probabilities of the q states of each site."""
+    t = np.empty(q, field.dtype)
+    limit = field.dtype.type(LIMIT)
+    for row in range(field.shape[0]):
+        inputs = field[row]
+        for first in range(0, inputs.size, q):
+            largest = inputs[first] + bias[first]
+            for s in range(q):
+                t[s] = inputs[first + s] + bias[first + s]
+                largest = max(largest, t[s])
+            total = field.dtype.type(0)
+            for s in range(q):
+                lag = t[s] - largest
+                t[s] = exp(lag if lag > -limit else -limit)
+                total += t[s]
+            for s in range(q):
+                inputs[first + s] = t[s] / total
+
+
+@compiled
+def draw_bits(probabilities: np.ndarray, state: np.ndarray, out: np.ndarray) -> None:
+    """Fill out (example, unit) with zeros and ones; state advances."""
+    width = probabilities.shape[1]
+    uniforms = np.empty((width + LANES - 1) // LANES * LANES, dtype=np.float32)
+    one, zero = out.dtype.type(1), out.dtype.type(0)
+    for row in range(probabilities.shape[0]):
+        fill_uniforms(state, 0, uniforms, uniforms.size)
+        p, units = probabilities[row], out[row]
+        for j in range(width):
+            units[j] = one if uniforms[j] <= p[j] else zero
+
+
+@compiled
+def draw_states(probabilities: np.ndarray, state: np.ndarray, out: np.ndarray, q: int) -> None:
+    """Set one of the q numbers of each site to one in out (example, site and state), which is zero; state advances."""
+    n_sites = probabilities.shape[1] // q
+    uniforms = np.empty((n_sites + LANES - 1) // LANES * LANES, dtype=np.float32)
+    for row in range(probabilities.shape[0]):
+        fill_uniforms(state, 0, uniforms, uniforms.size)
+        p, units = probabilities[row], out[row]
+        for site in range(n_sites):
+            first, rest = site * q, uniforms[site]
+            s = 0
+            while s < q - 1 and rest > p[first + s]:
+                rest -= p[first + s]
+                s += 1
+            units[first + s] = 1
