@@ -139,8 +139,8 @@ def inverse_log_z(forward: Floats, reverse: Floats) -> Floats:
 
     Forward log weights (chain,) are dealt out in equal numbers; what is left over is not used.
 
-    >>> inverse_log_z(np.zeros(4), np.zeros(2))
-    array([0., 0.])
+    >>> inverse_log_z(np.log([2.0, 2.0, 3.0, 3.0]), np.log([2.0, 3.0])).round(2)
+    array([-0.69, -1.1 ])
     """
     own = len(forward) // len(reverse)
     groups = forward[: own * len(reverse)].reshape(len(reverse), own)
