@@ -114,9 +114,10 @@ class Report:
 
     @property
     def per_example_differences(self) -> Floats:
-        """By how many nats (example,) AIS's log-probability of an example lies above RAISE's."""
+        """By how many nats (example,) AIS's log-probability lies above RAISE's; NaN if both are infinite."""
         per = self.per_example
-        return per.log_f - self.log_z.value - per.log_prob
+        with np.errstate(invalid="ignore", over="ignore"):
+            return per.log_f - self.log_z.value - per.log_prob
 
     def plot(self, kind: PlotKind = "overview", *, sweep: Sequence[Report] = ()) -> Figure:
         """A figure, which a notebook shows by itself; save it with savefig.

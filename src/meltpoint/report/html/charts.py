@@ -19,7 +19,7 @@ def number(value: float, digits: int = 2) -> str:
     """A number with a proper minus sign; what is not known is a dash."""
     if not math.isfinite(value):
         return "–"
-    return decimals(round(value, digits) + 0.0, digits).replace("-", "\N{MINUS SIGN}")
+    return decimals(round(float(value), digits) + 0.0, digits).replace("-", "\N{MINUS SIGN}")
 
 
 def _margin(stderr: float) -> float:

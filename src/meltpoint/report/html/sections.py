@@ -10,6 +10,7 @@ from meltpoint.report.duration import duration
 from meltpoint.report.html import charts, pictures
 from meltpoint.report.html.charts import number
 from meltpoint.report.html.elements import Html, element, table
+from meltpoint.report.html.svg import drawable
 from meltpoint.report.html.words import count, estimate_text, with_error
 from meltpoint.report.report import Report
 from meltpoint.report.shown import worst
@@ -72,7 +73,7 @@ def answer_section(report: Report) -> Section:
         claims.append(
             f"The interval holds the model's mean log-probability with {sure} confidence, {condition}."
         )
-    if report.upper_bound is not None and math.isfinite(report.upper_bound):
+    if report.upper_bound is not None and drawable(report.upper_bound):
         bound = math.ceil(100 * report.upper_bound) / 100
         claims.append(
             f"At most {number(bound)} with {sure} confidence, whatever was missed: a certificate without conditions."
@@ -146,9 +147,7 @@ def evidence_section(report: Report) -> Section:
         return _section("evidence", "Evidence of every start", element("p", text))
     rows: list[Row] = [[f"{report.settings.base} (chosen)", estimate_text(report.log_z), "", ""]]
     for finding in evidence.findings:
-        name = (
-            f"{count(evidence.modes, 'mean-field mode')}" if finding.name == MODES else f"base {finding.name}"
-        )
+        name = f"{count(evidence.modes, 'mode')}" if finding.name == MODES else f"base {finding.name}"
         rows.append(
             [
                 name,
