@@ -29,7 +29,10 @@ LOOPS = [
     ),
     *((loop, f"{_LOOP}/{stem}.py") for loop, stems in _OWN.items() for stem in stems),
     *((loop, f"kernels/{stem}.py") for loop in _OWN for stem in ("compiling", "polynomials", "xoshiro")),
-    *(("tile.py", f"kernels/{stem}.py") for stem in ("compiling", "polynomials", "rows", "streams", "xoshiro")),
+    *(
+        ("tile.py", f"kernels/{stem}.py")
+        for stem in ("compiling", "polynomials", "rows", "streams", "xoshiro")
+    ),
 ]
 
 # The smallest compiled function that has a callee in another file, which has one in a third.
