@@ -1,5 +1,7 @@
 """compare(): several models on one test set, paired, with an order as far as it is known."""
 
+from __future__ import annotations
+
 import itertools
 import os
 import time
@@ -24,6 +26,7 @@ from meltpoint.evaluation.several import (
     progress_named,
 )
 from meltpoint.models import Model
+from meltpoint.progress import reports_progress
 from meltpoint.report.comparison import Comparison
 from meltpoint.report.pair import About, Pair, Side, compose_pair
 from meltpoint.report.settings import DEFAULTS
@@ -31,6 +34,7 @@ from meltpoint.report.stages import alpha_of
 from meltpoint.statistics.certificate import check_confidence
 
 
+@reports_progress
 def compare(
     models: Mapping[str, Source] | Iterable[Source],
     test: ArrayLike,
@@ -45,7 +49,7 @@ def compare(
     confidence: float = DEFAULTS.confidence,
     evidence: bool = DEFAULTS.evidence,
     run: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     watch: Watch | None = None,
     **options: Unpack[EvaluationOptions],
 ) -> Comparison:
@@ -93,6 +97,7 @@ def compare(
     >>> print(found.verdict)
     Order known: biased > fair.
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     begun = time.perf_counter()
     sources = named_sources(models, names)
     _check(sources, baseline, about)

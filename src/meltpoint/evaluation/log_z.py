@@ -1,5 +1,7 @@
 """log_z(): the normaliser of a model alone, from both sides. Orchestration, no mathematics."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from numpy.typing import ArrayLike
@@ -12,6 +14,7 @@ from meltpoint.evaluation.log_z_settings import resolve_log_z_settings
 from meltpoint.evaluation.settings import BaseName
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models import Model
+from meltpoint.progress import reports_progress
 from meltpoint.report.duration import Clock
 from meltpoint.report.log_z import (
     LOG_Z_DEFAULTS,
@@ -19,6 +22,7 @@ from meltpoint.report.log_z import (
 )
 
 
+@reports_progress
 def log_z(
     model: Model,
     *,
@@ -35,7 +39,7 @@ def log_z(
     tolerance: float | None = None,
     confidence: float = LOG_Z_DEFAULTS.confidence,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     watch: Watch | None = None,
 ) -> LogZBracket:
     """Bracket the log normaliser of a model (for a DBN, of its top RBM) between AIS and states melted back.
@@ -76,6 +80,7 @@ def log_z(
     >>> found.verdict.reason, found.between[0] < 3.4506 < found.between[1], round(found.exact, 4)
     ('agree', True, 3.4506)
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     clock = Clock()
     if not isinstance(model, Model):
         raise InputError(
