@@ -1,6 +1,6 @@
 """Install the wheel and the sdist of a folder, each in an environment of its own, and use them; say how large they are.
 
-    python benchmarks/installation.py dist
+python benchmarks/installation.py dist
 """
 
 import argparse
@@ -45,7 +45,9 @@ def main() -> None:
             empty = _megabytes(Path(place))
             pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
             subprocess.run([*pip, file.resolve()], check=True)
-            print(f"{file.name}: {file.stat().st_size / 1e6:.1f} MB, installed {_megabytes(Path(place)) - empty:.0f} MB")
+            print(
+                f"{file.name}: {file.stat().st_size / 1e6:.1f} MB, installed {_megabytes(Path(place)) - empty:.0f} MB"
+            )
             subprocess.run([python, "-c", USE], check=True, cwd=place)
             subprocess.run([python, "-m", "meltpoint", "--version"], check=True, cwd=place)
 

@@ -13,7 +13,9 @@ from meltpoint.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-HERE = r"https://(?:github\.com/meltpoint/meltpoint/blob|raw\.githubusercontent\.com/meltpoint/meltpoint)/main/"
+HERE = (
+    r"https://(?:github\.com/meltpoint/meltpoint/blob|raw\.githubusercontent\.com/meltpoint/meltpoint)/main/"
+)
 COMMANDS = re.findall(r"^    meltpoint (.*)$", README, re.MULTILINE)
 
 
@@ -59,7 +61,7 @@ def test_links_lead_somewhere(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     links = [re.sub(HERE, "", link) for link in re.findall(r"\]\(([^)]+)\)", text)]
     links = [link for link in links if not link.startswith("https://")]
-    assert links
+    assert links or name != "README.md"
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
