@@ -10,7 +10,16 @@ import typer
 
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.evaluate import to_continue
-from meltpoint.cli.inputs import BINARIZE_HELP, DATA_HELP, SEED_HELP, check_output, read_test_and_train
+from meltpoint.cli.inputs import (
+    ALPHABET_HELP,
+    BINARIZE_HELP,
+    DATA_HELP,
+    OUTSIDE_HELP,
+    SEED_HELP,
+    Sequences,
+    check_output,
+    read_test_and_train,
+)
 from meltpoint.cli.screen import echo, echo_err, progress_bar
 from meltpoint.errors import InputError, Progress, printable
 from meltpoint.report.settings import DEFAULTS
@@ -68,6 +77,10 @@ def trace(
     ais_chains: Annotated[int, typer.Option(help="AIS chains.")] = TRACE_AIS_CHAINS,
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = DEFAULTS.seed,
     binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
+    alphabet: Annotated[
+        str | None, typer.Option(help=ALPHABET_HELP, show_default="protein, or rna or dna by the letters")
+    ] = None,
+    outside: Annotated[str, typer.Option(help=OUTSIDE_HELP)] = "refuse",
     confidence: Annotated[float, typer.Option(help="Of each interval by itself.")] = DEFAULTS.confidence,
     evidence: Annotated[
         str,
@@ -102,12 +115,22 @@ def trace(
                 remedy="for example: meltpoint trace 'run/*.npz' test.npy",
             )
         import meltpoint as mp
+        from meltpoint.evaluation.trace import load_checkpoint
         from meltpoint.report.figures import save_figure
 
         *patterns, data = arguments
         files = _files(patterns)
+        first = load_checkpoint(files[0])
         with trace_screen() as screen:
-            test_examples, train_examples = read_test_and_train(data, train, binarize, seed, screen.progress)
+            test_examples, train_examples = read_test_and_train(
+                data,
+                train,
+                binarize,
+                seed,
+                screen.progress,
+                model=first,
+                sequences=Sequences(alphabet, outside),
+            )
             found = mp.trace(
                 files,
                 test_examples,
