@@ -304,7 +304,7 @@ def test_the_only_model_of_a_tar_archive(tmp_path):
     ):
         load(tmp_path / "a.tar.gz", both)
     agrees(load(tmp_path / "a.tar.gz", both, member="folder/second.txt"), STATES, LOG_F)
-    with pytest.raises(mp.InputError, match="but no 'third'"):
+    with pytest.raises(mp.InputError, match="but not one 'third'"):
         load(tmp_path / "a.tar.gz", both, member="third")
 
 
