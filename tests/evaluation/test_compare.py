@@ -251,3 +251,10 @@ def test_objects_of_other_libraries_are_compared():
     found = mp.compare({"one": one, "state dict": weights}, test, train, **options)
     ours = mp.compare({"one": one, "state dict": other}, test, train, **options)
     assert found.pairs[0].to_dict() == ours.pairs[0].to_dict()
+
+
+def test_a_display_is_shown_for_all_models_together():
+    one, other, test, train = two_models(0)
+    options = {"steps": 10, "chains": 1, "ais_chains": 10, "examples": 2, "evidence": False}
+    shown = mp.compare([one, other], test, train, progress=True, **options)
+    assert shown.pairs[0].to_dict() == mp.compare([one, other], test, train, **options).pairs[0].to_dict()

@@ -24,6 +24,7 @@ from meltpoint.evaluation.several import (
     progress_named,
 )
 from meltpoint.models import Model
+from meltpoint.progress import reports_progress
 from meltpoint.report.comparison import Comparison
 from meltpoint.report.pair import About, Pair, Side, compose_pair
 from meltpoint.report.settings import DEFAULTS
@@ -31,6 +32,7 @@ from meltpoint.report.stages import alpha_of
 from meltpoint.statistics.certificate import check_confidence
 
 
+@reports_progress
 def compare(
     models: Mapping[str, Source | Any] | Iterable[Source | Any],
     test: ArrayLike,
@@ -45,7 +47,7 @@ def compare(
     confidence: float = DEFAULTS.confidence,
     evidence: bool = DEFAULTS.evidence,
     run: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     watch: Watch | None = None,
     **options: Unpack[EvaluationOptions],
 ) -> Comparison:
@@ -93,6 +95,7 @@ def compare(
     >>> print(found.verdict)
     Order known: biased > fair.
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     begun = time.perf_counter()
     sources = named_sources(models, names)
     _check(sources, baseline, about)

@@ -12,6 +12,7 @@ from meltpoint.evaluation.log_z_settings import resolve_log_z_settings
 from meltpoint.evaluation.settings import BaseName
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.threads import check_threads
+from meltpoint.progress import reports_progress
 from meltpoint.report.duration import Clock
 from meltpoint.report.log_z import (
     LOG_Z_DEFAULTS,
@@ -19,6 +20,7 @@ from meltpoint.report.log_z import (
 )
 
 
+@reports_progress
 def log_z(
     model: ModelLike,
     *,
@@ -35,7 +37,7 @@ def log_z(
     tolerance: float | None = None,
     confidence: float = LOG_Z_DEFAULTS.confidence,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     watch: Watch | None = None,
 ) -> LogZBracket:
     """Bracket the log normaliser of a model (for a DBN, of its top RBM) between AIS and states melted back.
@@ -76,6 +78,7 @@ def log_z(
     >>> found.verdict.reason, found.between[0] < 3.4506 < found.between[1], round(found.exact, 4)
     ('agree', True, 3.4506)
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     clock = Clock()
     model = from_object(model)
     settings = resolve_log_z_settings(

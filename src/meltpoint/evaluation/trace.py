@@ -33,6 +33,7 @@ from meltpoint.evaluation.several import (
 from meltpoint.importers.load import load
 from meltpoint.models import Model
 from meltpoint.models.log_f import LogF
+from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, check_seed, generator, sequence
 from meltpoint.report.report import Report
 from meltpoint.report.settings import DEFAULTS
@@ -59,6 +60,7 @@ _LEAST_STEPS = TRACE_STEPS // 4
 _RENEW_SHARE = 0.5  # of the effective share that a schedule had when it was new
 
 
+@reports_progress
 def trace(
     checkpoints: str | os.PathLike[str] | Mapping[str, Source] | Iterable[Source],
     test: ArrayLike,
@@ -68,7 +70,7 @@ def trace(
     seed: int = DEFAULTS.seed,
     confidence: float = DEFAULTS.confidence,
     run: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     watch: WatchPoint | None = None,
     **options: Unpack[EvaluationOptions],
 ) -> Trace:
@@ -112,6 +114,7 @@ def trace(
     >>> print(found.best.name, len(found.points))
     checkpoint 3 3
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     begun = time.perf_counter()
     sources = find_checkpoints(checkpoints)
     names = list(sources)

@@ -100,7 +100,7 @@ def load(path: str | os.PathLike[str], **options: Any) -> Model:  # noqa: ANN401
     ...     file = Path(folder) / "chain.uai"
     ...     _ = file.write_text("MARKOV 2  2 2  1  2 0 1  4  1 2 2 1")
     ...     load(file)
-    FactorGraph 2, 1 factors
+    FactorGraph 2, 1 factor
     """
     told = parse_options(options)
     source = open_source(Path(path))

@@ -50,12 +50,13 @@ def render_log_z(bracket: LogZBracket, width: int = WIDTH) -> str:
         *_wrapped(str(bracket.verdict), "", width, label),
         "",
     ]
-    for name, text in _details(bracket).items():
+    for name, text in log_z_details(bracket).items():
         lines += _wrapped(text, name, width, label)
     return "\n".join(lines)
 
 
-def _details(bracket: LogZBracket) -> dict[str, str]:
+def log_z_details(bracket: LogZBracket) -> dict[str, str]:
+    """What is said besides the two sides and the verdict, by name."""
     s = bracket.settings
     sure = f"with {100 * s.confidence:.12g}% confidence"
     details = {
