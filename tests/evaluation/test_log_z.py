@@ -280,6 +280,12 @@ def test_it_takes_what_from_object_reads_and_a_display(capsys):
 def test_a_notebook_shows_both_sides_and_the_verdict():
     found = mp.log_z(mp.RBM(np.ones((2, 2)), np.zeros(2), np.zeros(2)), steps=20, chains=20)
     shown = found._repr_html_()
-    for text in ("RBM 2-2", str(found.lower), f"{found.exact:.4f}", "upper (melted back)", "with 99% confidence"):
+    for text in (
+        "RBM 2-2",
+        str(found.lower),
+        f"{found.exact:.4f}",
+        "upper (melted back)",
+        "with 99% confidence",
+    ):
         assert text in shown
     assert "log_weights" not in shown

@@ -16,7 +16,7 @@ from meltpoint.cli.inputs import (
     load_model,
     read_train,
 )
-from meltpoint.cli.screen import echo, echo_err, progress_bar
+from meltpoint.cli.screen import echo, echo_err, echo_parts, progress_bar
 from meltpoint.report.settings import BUDGET_OF_GAP
 
 if TYPE_CHECKING:
@@ -124,7 +124,11 @@ def log_z(
 
 def _show(stage: "LogZStage") -> None:
     """A line for every stage: the two sides closing in."""
-    echo_err(
-        f"{stage.steps:>9,} steps   {stage.lower:.2f} to {stage.upper:.2f}   within ± {stage.half_width:.2f}   "
-        f"effective {stage.ess:,.0f} of {stage.chains:,} chains from base {stage.base}"
+    echo_parts(
+        (
+            f"{stage.steps:>9,} steps",
+            f"{stage.lower:.2f} to {stage.upper:.2f}",
+            f"within ± {stage.half_width:.2f}",
+            f"effective {stage.ess:,.0f} of {stage.chains:,} chains from base {stage.base}",
+        )
     )

@@ -20,7 +20,7 @@ from meltpoint.cli.inputs import (
     check_output,
     read_test_and_train,
 )
-from meltpoint.cli.screen import echo, echo_err, progress_bar
+from meltpoint.cli.screen import echo, echo_err, echo_parts, progress_bar
 from meltpoint.errors import InputError, Progress, printable
 from meltpoint.report.settings import DEFAULTS
 from meltpoint.report.trace import (
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from meltpoint.training.monitor import Epoch
+
+
+_TABLE_WIDTH = 78  # of the live table with names of a dozen letters
 
 
 def trace(
@@ -187,16 +190,16 @@ class TraceScreen:
         if self.on_point is not None:
             self.on_point(point)
         else:
-            echo_err(_line(point))
+            echo_parts(_parts(point))
 
 
 @contextmanager
 def trace_screen() -> Iterator[TraceScreen]:
-    """A live table with a bar below it on a terminal, and lines elsewhere; both on stderr."""
+    """A live table with a bar below it on a terminal wide enough, and lines elsewhere; both on stderr."""
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if not console.is_terminal or console.width < _TABLE_WIDTH:
         with progress_bar() as lines:
             yield TraceScreen(lines)
         return
@@ -227,28 +230,32 @@ def trace_screen() -> Iterator[TraceScreen]:
         yield TraceScreen(progress, add)
 
 
-def _line(point: TracePoint) -> str:
+def _parts(point: TracePoint) -> list[str]:
     low, high = point.between
-    train = ""
+    parts = [f"{point.name}: test {low:.2f} to {high:.2f}"]
     if point.train_between is not None:
-        train = f"   train {point.train_between[0]:.2f} to {point.train_between[1]:.2f}"
-    marks = "" if point.sound else f"   not to be trusted: {point.reason}"
-    return f"{point.name}: test {low:.2f} to {high:.2f}{train}   {point.seconds:.0f} s{marks}"
+        parts.append(f"train {point.train_between[0]:.2f} to {point.train_between[1]:.2f}")
+    parts.append(f"{point.seconds:.0f} s")
+    return parts if point.sound else [*parts, f"not to be trusted: {point.reason}"]
 
 
 @dataclass
 class TrainingTrace:
-    """The trace of a training while it runs: its models and evaluations are kept in OUT.trace beside OUT.npz."""
+    """The trace of a training while it runs: its models and evaluations are kept in OUT.trace beside OUT.npz.
+
+    Examples of Bernoulli units may be `grey`; those of other units are taken as they are.
+    """
 
     out: Path
     train: "NDArray[np.generic]"
     validation: "NDArray[np.generic]"
     seed: int
     screen: TraceScreen
+    grey: bool = True
     points: list[TracePoint] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Draw zeros and ones from grey values, and take in what an interrupted training has left."""
+        """Draw zeros and ones from grey values (`grey`), and take in what an interrupted training has left."""
         from time import monotonic
 
         from meltpoint.evaluation.trace import Tracer, in_natural_order, load_checkpoint
@@ -265,8 +272,8 @@ class TrainingTrace:
         make_folder(self.folder)
         self._begun = monotonic()
         self._tracer = Tracer(
-            _bits(self.validation, self.seed, 0),
-            _bits(self.train, self.seed, 1),
+            _bits(self.validation, self.seed, 0) if self.grey else self.validation,
+            _bits(self.train, self.seed, 1) if self.grey else self.train,
             self.folder / "runs",
             seed=self.seed,
             progress=self.screen.progress,
