@@ -1,5 +1,7 @@
 """compare(): several models on one test set, paired, with an order as far as it is known."""
 
+from __future__ import annotations
+
 import itertools
 import os
 import time

@@ -1,5 +1,7 @@
 """log_z(): the normaliser of a model alone, from both sides. Orchestration, no mathematics."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from numpy.typing import ArrayLike

@@ -5,6 +5,8 @@ checkpoint has random numbers of its own, so AIS and RAISE are as unbiased as wi
 (docs/decisions/trace.md). Whether a new pilot is due is decided by earlier checkpoints alone.
 """
 
+from __future__ import annotations
+
 import glob
 import math
 import os
