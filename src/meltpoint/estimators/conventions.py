@@ -5,6 +5,8 @@ compared in a fraction of a second. A wrong orientation, sign or kind of unit co
 it. Nothing is changed: the check names what it suspects.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
