@@ -22,6 +22,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def silent(_task: str, _done: float, _total: float) -> None:
+    """Progress that nobody asked for."""
+
+
 def reports_progress(function: Callable[P, R]) -> Callable[P, R]:
     """Let a function that calls `progress(task, done, total)` take True or a tqdm class as well."""
 

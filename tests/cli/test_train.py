@@ -152,3 +152,18 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, ctrl_c_interrupts):
         subprocess.run([*command, "--out", str(path)], check=True, capture_output=True, env=os.environ)
     assert out.read_bytes() == (tmp_path / "undisturbed.npz").read_bytes()
     assert not saved.exists()
+
+
+def test_sequences_are_read_and_numbered_states_are_no_grey_values(run, tmp_path):
+    (tmp_path / "family.fasta").write_text(
+        "".join(f">{k}\n{s}\n" for k, s in enumerate(["ACGU", "AC-U"] * 10))
+    )
+    potts = ("rbm", "--data", "family.fasta", "--visible", "potts", "--hidden", 2, "--epochs", 2)
+    trained = run(*potts, "--out", "potts.npz")
+    assert trained.exit_code == 0, trained.stderr
+    assert mp.load(tmp_path / "potts.npz").n_visible == 4
+    np.save(tmp_path / "states.npy", np.arange(40, dtype=np.uint8).reshape(10, 4) % 21)
+    refused = run("rbm", "--data", "states.npy", "--hidden", 2, "--epochs", 2, "--out", "bits.npz")
+    assert refused.exit_code == 2
+    assert "whole numbers up to 20" in refused.stderr
+    assert "--visible potts" in refused.stderr

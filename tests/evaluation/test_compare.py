@@ -179,7 +179,7 @@ def test_files_give_their_names(tmp_path):
         ({"confidence": 1.5}, "confidence 1.5"),
         ({"wide": True}, "model 2 with 11 visible units, expected 10, as model 1 has"),
         ({"spin": True}, "visible units of kind spin, expected bernoulli"),
-        ({"object": True}, "a model of type dict"),
+        ({"object": True}, "a model of type int"),
     ],
 )
 def test_wrong_input_is_named_before_any_chain_is_run(change, words):
@@ -188,7 +188,7 @@ def test_wrong_input_is_named_before_any_chain_is_run(change, words):
         other = mp.RBM(np.zeros((11, 2)), np.zeros(11), np.zeros(2))
     if change.pop("spin", False):
         other = mp.RBM(np.zeros((10, 2)), np.zeros(10), np.zeros(2), visible="spin")
-    models = [one, {} if change.pop("object", False) else other][: change.pop("models", 2)]
+    models = [one, 5 if change.pop("object", False) else other][: change.pop("models", 2)]
     with pytest.raises(InputError, match=words.replace("(", r"\(")):
         mp.compare(models, test, train, **QUICK, **change)
 
@@ -242,3 +242,19 @@ def _without_times(found):
         model.pop("seconds")
         model["evidence"].pop("seconds", None)
     return content
+
+
+def test_objects_of_other_libraries_are_compared():
+    one, other, test, train = two_models(0)
+    weights = {"W": other.weights, "vbias": other.visible_bias, "hbias": other.hidden_bias}
+    options = {"steps": 20, "chains": 1, "ais_chains": 20, "evidence": False}
+    found = mp.compare({"one": one, "state dict": weights}, test, train, **options)
+    ours = mp.compare({"one": one, "state dict": other}, test, train, **options)
+    assert found.pairs[0].to_dict() == ours.pairs[0].to_dict()
+
+
+def test_a_display_is_shown_for_all_models_together():
+    one, other, test, train = two_models(0)
+    options = {"steps": 10, "chains": 1, "ais_chains": 10, "examples": 2, "evidence": False}
+    shown = mp.compare([one, other], test, train, progress=True, **options)
+    assert shown.pairs[0].to_dict() == mp.compare([one, other], test, train, **options).pairs[0].to_dict()

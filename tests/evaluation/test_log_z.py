@@ -266,3 +266,26 @@ def test_a_state_out_of_reach_raises_the_upper_side() -> None:
     exact = Sides(forward, Starts(), np.repeat([0.0, 30.0], 10))
     assert exact.upper().value == pytest.approx(math.log(2), abs=0.02)
     assert exact.between(0.01)[1] > math.log(2)
+
+
+def test_it_takes_what_from_object_reads_and_a_display(capsys):
+    rng = np.random.default_rng(4)
+    weights = {"W": rng.normal(size=(4, 3)), "vbias": rng.normal(size=4), "hbias": rng.normal(size=3)}
+    found = mp.log_z(weights, steps=20, chains=20, progress=True)
+    model = mp.RBM(weights["W"], weights["vbias"], weights["hbias"])
+    assert found.exact == pytest.approx(mp.exact_log_z(model), abs=1e-12)
+    assert found.between == mp.log_z(model, steps=20, chains=20).between
+
+
+def test_a_notebook_shows_both_sides_and_the_verdict():
+    found = mp.log_z(mp.RBM(np.ones((2, 2)), np.zeros(2), np.zeros(2)), steps=20, chains=20)
+    shown = found._repr_html_()
+    for text in (
+        "RBM 2-2",
+        str(found.lower),
+        f"{found.exact:.4f}",
+        "upper (melted back)",
+        "with 99% confidence",
+    ):
+        assert text in shown
+    assert "log_weights" not in shown

@@ -64,7 +64,7 @@ def test_arrays_with_other_names_can_be_named(tmp_path):
     np.savez(tmp_path / "rbm.npz", P=np.zeros((5, 3)), q=np.zeros(5), r=np.zeros(3))
     with pytest.raises(
         mp.InputError,
-        match=r"with the arrays P, q, r.*mp\.load\(path, weights=…, visible_bias=…, hidden_bias=…\)",
+        match=r"with the arrays P, q, r.*name the arrays: weights=…, visible_bias=…, hidden_bias=…",
     ):
         mp.load(tmp_path / "rbm.npz")
     assert repr(mp.load(tmp_path / "rbm.npz", weights="P", visible_bias="q", hidden_bias="r")) == "RBM 5-3"

@@ -21,6 +21,7 @@ from meltpoint.errors import Progress
 from meltpoint.kernels.streams import Streams
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models.blocks import Segment
+from meltpoint.progress import silent
 from meltpoint.records import short_repr
 from meltpoint.units.unit import Bits, Floats
 
@@ -79,7 +80,7 @@ def anneal(
     order in which chains are run.
     """
     threads = check_threads(threads)
-    progress = progress or _silent
+    progress = progress or silent
     n_chains = len(state)
     compile_kernels(prepared, progress)
     steps = sum(segment.steps for segment in segments)
@@ -110,7 +111,7 @@ def anneal(
 
 def compile_kernels(prepared: PreparedPath, progress: Progress | None = None) -> None:
     """Compile (or load from the cache) the kernels a prepared path needs, and say so: it can take some seconds."""
-    progress = progress or _silent
+    progress = progress or silent
     progress("preparing the kernels (compiled once per machine)", 0.0, 1.0)
     prepared.compile()
     progress("preparing the kernels (compiled once per machine)", 1.0, 1.0)
@@ -143,7 +144,3 @@ def _work(waiting: _Waiting, stop: Event) -> None:
         for _ in rest:
             waiting.put((group, pauses + 1, number, rest))
             break
-
-
-def _silent(_task: str, _done: float, _total: float) -> None:
-    """Say nothing."""

@@ -7,7 +7,18 @@ import typer
 
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.evaluate import show_stage, to_continue
-from meltpoint.cli.inputs import BINARIZE_HELP, DATA_HELP, SEED_HELP, check_output, read_test_and_train
+from meltpoint.cli.inputs import (
+    ALPHABET_HELP,
+    BINARIZE_HELP,
+    DATA_HELP,
+    OUTSIDE_HELP,
+    SEED_HELP,
+    ModelOptions,
+    Sequences,
+    check_output,
+    load_several,
+    read_test_and_train,
+)
 from meltpoint.cli.screen import echo, echo_err, progress_bar
 from meltpoint.errors import InputError
 from meltpoint.report.settings import BUDGET_OF_GAP, DEFAULTS
@@ -17,6 +28,7 @@ def compare(
     arguments: Annotated[
         list[str], typer.Argument(metavar="MODEL MODEL... DATA", help=f"Model files, and last: {DATA_HELP}")
     ],
+    option: ModelOptions = None,
     train: Annotated[
         str | None,
         typer.Option(
@@ -78,6 +90,10 @@ def compare(
     ] = None,
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = DEFAULTS.seed,
     binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
+    alphabet: Annotated[
+        str | None, typer.Option(help=ALPHABET_HELP, show_default="protein, or rna or dna by the letters")
+    ] = None,
+    outside: Annotated[str, typer.Option(help=OUTSIDE_HELP)] = "refuse",
     confidence: Annotated[float, typer.Option(help="Of all differences together.")] = DEFAULTS.confidence,
     tolerance: Annotated[
         float | None,
@@ -121,14 +137,22 @@ def compare(
         import meltpoint as mp
         from meltpoint.report.figures import save_figure
 
-        *models, data = arguments
+        *files, data = arguments
+        models = load_several(files, option, name)
         with progress_bar() as progress:
-            test_examples, train_examples = read_test_and_train(data, train, binarize, seed, progress)
+            test_examples, train_examples = read_test_and_train(
+                data,
+                train,
+                binarize,
+                seed,
+                progress,
+                model=next(iter(models.values())),
+                sequences=Sequences(alphabet, outside),
+            )
             found = mp.compare(
                 models,
                 test_examples,
                 train_examples,
-                names=name or None,
                 baseline=baseline,
                 about=about.replace("-", " "),  # pyright: ignore[reportArgumentType]
                 base=base,  # pyright: ignore[reportArgumentType]

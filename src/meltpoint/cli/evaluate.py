@@ -17,8 +17,10 @@ from meltpoint.cli.inputs import (
     MODEL_HELP,
     OUTSIDE_HELP,
     SEED_HELP,
+    ModelOptions,
     Sequences,
     check_output,
+    load_model,
     read_test_and_train,
 )
 from meltpoint.cli.screen import echo, echo_err, echo_parts, echo_report, progress_bar
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 def evaluate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)],
     data: Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP)],
+    option: ModelOptions = None,
     train: Annotated[
         str | None,
         typer.Option(
@@ -152,7 +155,7 @@ def evaluate(
         import meltpoint as mp
         from meltpoint.report.figures import save_figure
 
-        loaded = mp.load(model)
+        loaded = load_model(model, option)
         tls = _tls(tls_ca_file, tls_cert, tls_key)
         with _executor(workers, cluster, patience, tls) as executor, progress_bar() as progress:
             test_examples, train_examples = read_test_and_train(

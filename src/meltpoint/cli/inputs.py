@@ -3,7 +3,9 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+import typer
 
 from meltpoint.errors import InputError, Progress
 
@@ -18,15 +20,34 @@ if TYPE_CHECKING:
 
 Split: TypeAlias = Literal["train", "test"]
 
-MODEL_HELP = "The model: .npz of this library, or a file of another format (docs/formats.md; see convert)."
+MODEL_HELP = "The model: .npz of this library, or a file of another format (docs/formats.md)."
 DATA_HELP = (
-    "Test examples: a .csv, .npy, .npz, .mat, FASTA, a2m, parquet or idx file (FILE:NAME for one array of several), or "
-    "the name of a data set, such as digits."
+    "Test examples: a .csv, .npy, .npz, .mat, FASTA, a2m, parquet or idx file (FILE:NAME for one array of several, or "
+    "one file of a .tar.gz), or the name of a data set, such as digits."
 )
 ALPHABET_HELP = "Of sequences: protein, rna, dna, or the letters in the order of the model's states."
 OUTSIDE_HELP = "Sequences with letters outside the alphabet: refuse or drop."
 BINARIZE_HELP = "For grey values in a file: stochastic or threshold."
 SEED_HELP = "The same seed gives the same answer."
+
+ModelOptions: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="What the model's format leaves open, such as temperature=1 or update=last; once for each "
+        "(docs/formats.md).",
+        show_default=False,
+    ),
+]
+"""The option of every command that reads a model: what `load` is told besides the path."""
+
+_NUMBERS: dict[str, type[int] | type[float]] = {
+    "temperature": float,
+    "beta": float,
+    "states": int,
+    "base": int,
+}
 
 _STREAMS: dict[Split, tuple[int, int]] = {"test": (9, 0), "train": (9, 1)}
 """Streams of the stochastic binarisation, apart from those of the named data sets."""
@@ -38,6 +59,55 @@ class Sequences:
 
     alphabet: str | None = None
     outside: str = "refuse"
+
+
+def load_model(path: Path, options: list[str] | None) -> "Model":
+    """The model in a file, read as the `--option NAME=VALUE`s say."""
+    from meltpoint.importers.load import load
+    from meltpoint.importers.options import MissingOptionError
+
+    told = _named_values(options)
+    try:
+        return load(path, **told)
+    except MissingOptionError as problem:
+        raise InputError(
+            found=problem.found,
+            expected=f"--option {problem.expected}",
+            remedy=problem.remedy,
+        ) from None
+
+
+def load_several(paths: list[str], options: list[str] | None, names: list[str] | None) -> "dict[str, Model]":
+    """Models by name; the options are for the files of foreign formats among them."""
+    from meltpoint.evaluation.several import named_sources
+    from meltpoint.importers.load import is_own
+    from meltpoint.importers.source import open_source
+
+    files = {name: Path(str(path)) for name, path in named_sources(paths, names).items()}
+    return {
+        name: load_model(path, None if options and is_own(open_source(path)) else options)
+        for name, path in files.items()
+    }
+
+
+def _named_values(options: list[str] | None) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for text in options or ():
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not value.strip() or name in told:
+            raise InputError(
+                found=f"--option {text}{', the second of its name' if name in told else ''}",
+                expected="NAME=VALUE, once for each name",
+                remedy="for example --option temperature=1",
+            )
+        try:
+            told[name] = _NUMBERS.get(name, str)(value.strip())
+        except ValueError:
+            raise InputError(
+                found=f"--option {text}", expected=f"a number as {name}", remedy="correct it"
+            ) from None
+    return told
 
 
 def read_test_and_train(

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
-from meltpoint.cli.inputs import BINARIZE_HELP, MODEL_HELP, SEED_HELP, check_output, read_train
-from meltpoint.cli.screen import echo, echo_err, progress_bar
+from meltpoint.cli.inputs import (
+    BINARIZE_HELP,
+    MODEL_HELP,
+    SEED_HELP,
+    ModelOptions,
+    check_output,
+    load_model,
+    read_train,
+)
+from meltpoint.cli.screen import echo, echo_err, echo_parts, progress_bar
 from meltpoint.report.settings import BUDGET_OF_GAP
 
 if TYPE_CHECKING:
@@ -17,6 +25,7 @@ if TYPE_CHECKING:
 
 def log_z(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)],
+    option: ModelOptions = None,
     evidence: Annotated[
         Path | None,
         typer.Option(
@@ -79,13 +88,13 @@ def log_z(
         from meltpoint.report.figures import save_figure
         from meltpoint.report.log_z_text import render_log_z
 
-        loaded = mp.load(model)
+        loaded = load_model(model, option)
         clamped = None if evidence is None else read_evidence(evidence)
         with progress_bar() as progress:
             bracket = mp.log_z(
                 loaded,
                 clamped=clamped,
-                train=None if train is None else read_train(train, binarize, seed, progress),
+                train=None if train is None else read_train(train, binarize, seed, progress, model=loaded),
                 base=base,  # pyright: ignore[reportArgumentType]
                 gap=gap,
                 budget=budget,
@@ -115,7 +124,11 @@ def log_z(
 
 def _show(stage: "LogZStage") -> None:
     """A line for every stage: the two sides closing in."""
-    echo_err(
-        f"{stage.steps:>9,} steps   {stage.lower:.2f} to {stage.upper:.2f}   within ± {stage.half_width:.2f}   "
-        f"effective {stage.ess:,.0f} of {stage.chains:,} chains from base {stage.base}"
+    echo_parts(
+        (
+            f"{stage.steps:>9,} steps",
+            f"{stage.lower:.2f} to {stage.upper:.2f}",
+            f"within ± {stage.half_width:.2f}",
+            f"effective {stage.ess:,.0f} of {stage.chains:,} chains from base {stage.base}",
+        )
     )

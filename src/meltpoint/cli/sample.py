@@ -7,13 +7,22 @@ from typing import Annotated
 import typer
 
 from meltpoint.cli.ending import report_errors
-from meltpoint.cli.inputs import BINARIZE_HELP, MODEL_HELP, SEED_HELP, check_output, read_train
+from meltpoint.cli.inputs import (
+    BINARIZE_HELP,
+    MODEL_HELP,
+    SEED_HELP,
+    ModelOptions,
+    check_output,
+    load_model,
+    read_train,
+)
 from meltpoint.cli.screen import echo, progress_bar
 from meltpoint.errors import InputError
 
 
 def sample(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)],
+    option: ModelOptions = None,
     out: Annotated[Path, typer.Option(help="A .png picture, or .npy zeros and ones.")] = Path("samples.png"),
     n: Annotated[int, typer.Option("-n", "--count", help="How many samples.")] = 100,
     steps: Annotated[int, typer.Option(help="Annealing steps.")] = 1000,
@@ -46,7 +55,7 @@ def sample(
         from meltpoint.datasets.picture import mosaic, write_png
         from meltpoint.files.atomic import atomic_write
 
-        loaded = mp.load(model)
+        loaded = load_model(model, option)
         shape = (
             _image_shape(loaded.n_visible, width) if out.suffix.lower() == ".png" else (1, loaded.n_visible)
         )

@@ -10,8 +10,17 @@ import typer
 
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.evaluate import to_continue
-from meltpoint.cli.inputs import BINARIZE_HELP, DATA_HELP, SEED_HELP, check_output, read_test_and_train
-from meltpoint.cli.screen import echo, echo_err, progress_bar
+from meltpoint.cli.inputs import (
+    ALPHABET_HELP,
+    BINARIZE_HELP,
+    DATA_HELP,
+    OUTSIDE_HELP,
+    SEED_HELP,
+    Sequences,
+    check_output,
+    read_test_and_train,
+)
+from meltpoint.cli.screen import echo, echo_err, echo_parts, progress_bar
 from meltpoint.errors import InputError, Progress, printable
 from meltpoint.report.settings import DEFAULTS
 from meltpoint.report.trace import (
@@ -28,6 +37,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from meltpoint.training.monitor import Epoch
+
+
+_TABLE_WIDTH = 78  # of the live table with names of a dozen letters
 
 
 def trace(
@@ -68,6 +80,10 @@ def trace(
     ais_chains: Annotated[int, typer.Option(help="AIS chains.")] = TRACE_AIS_CHAINS,
     seed: Annotated[int, typer.Option(help=SEED_HELP)] = DEFAULTS.seed,
     binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
+    alphabet: Annotated[
+        str | None, typer.Option(help=ALPHABET_HELP, show_default="protein, or rna or dna by the letters")
+    ] = None,
+    outside: Annotated[str, typer.Option(help=OUTSIDE_HELP)] = "refuse",
     confidence: Annotated[float, typer.Option(help="Of each interval by itself.")] = DEFAULTS.confidence,
     evidence: Annotated[
         str,
@@ -102,12 +118,22 @@ def trace(
                 remedy="for example: meltpoint trace 'run/*.npz' test.npy",
             )
         import meltpoint as mp
+        from meltpoint.evaluation.trace import load_checkpoint
         from meltpoint.report.figures import save_figure
 
         *patterns, data = arguments
         files = _files(patterns)
+        first = load_checkpoint(files[0])
         with trace_screen() as screen:
-            test_examples, train_examples = read_test_and_train(data, train, binarize, seed, screen.progress)
+            test_examples, train_examples = read_test_and_train(
+                data,
+                train,
+                binarize,
+                seed,
+                screen.progress,
+                model=first,
+                sequences=Sequences(alphabet, outside),
+            )
             found = mp.trace(
                 files,
                 test_examples,
@@ -164,16 +190,16 @@ class TraceScreen:
         if self.on_point is not None:
             self.on_point(point)
         else:
-            echo_err(_line(point))
+            echo_parts(_parts(point))
 
 
 @contextmanager
 def trace_screen() -> Iterator[TraceScreen]:
-    """A live table with a bar below it on a terminal, and lines elsewhere; both on stderr."""
+    """A live table with a bar below it on a terminal wide enough, and lines elsewhere; both on stderr."""
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if not console.is_terminal or console.width < _TABLE_WIDTH:
         with progress_bar() as lines:
             yield TraceScreen(lines)
         return
@@ -204,28 +230,32 @@ def trace_screen() -> Iterator[TraceScreen]:
         yield TraceScreen(progress, add)
 
 
-def _line(point: TracePoint) -> str:
+def _parts(point: TracePoint) -> list[str]:
     low, high = point.between
-    train = ""
+    parts = [f"{point.name}: test {low:.2f} to {high:.2f}"]
     if point.train_between is not None:
-        train = f"   train {point.train_between[0]:.2f} to {point.train_between[1]:.2f}"
-    marks = "" if point.sound else f"   not to be trusted: {point.reason}"
-    return f"{point.name}: test {low:.2f} to {high:.2f}{train}   {point.seconds:.0f} s{marks}"
+        parts.append(f"train {point.train_between[0]:.2f} to {point.train_between[1]:.2f}")
+    parts.append(f"{point.seconds:.0f} s")
+    return parts if point.sound else [*parts, f"not to be trusted: {point.reason}"]
 
 
 @dataclass
 class TrainingTrace:
-    """The trace of a training while it runs: its models and evaluations are kept in OUT.trace beside OUT.npz."""
+    """The trace of a training while it runs: its models and evaluations are kept in OUT.trace beside OUT.npz.
+
+    Examples of Bernoulli units may be `grey`; those of other units are taken as they are.
+    """
 
     out: Path
     train: "NDArray[np.generic]"
     validation: "NDArray[np.generic]"
     seed: int
     screen: TraceScreen
+    grey: bool = True
     points: list[TracePoint] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Draw zeros and ones from grey values, and take in what an interrupted training has left."""
+        """Draw zeros and ones from grey values (`grey`), and take in what an interrupted training has left."""
         from time import monotonic
 
         from meltpoint.evaluation.trace import Tracer, in_natural_order, load_checkpoint
@@ -242,8 +272,8 @@ class TrainingTrace:
         make_folder(self.folder)
         self._begun = monotonic()
         self._tracer = Tracer(
-            _bits(self.validation, self.seed, 0),
-            _bits(self.train, self.seed, 1),
+            _bits(self.validation, self.seed, 0) if self.grey else self.validation,
+            _bits(self.train, self.seed, 1) if self.grey else self.train,
             self.folder / "runs",
             seed=self.seed,
             progress=self.screen.progress,

@@ -36,7 +36,9 @@ def train(
     recipe: Annotated[Path | None, typer.Option(help="Take everything from this TOML file instead.")] = None,
     data: Annotated[
         str | None,
-        typer.Option(help="Training examples: .npy, .npz, .mat, .csv or idx file, or a data set's name."),
+        typer.Option(
+            help="Training examples: .csv, .npy, .npz, .mat, FASTA, parquet or idx file, or a data set's name."
+        ),
     ] = None,
     hidden: Annotated[str | None, typer.Option(help="Hidden units; for a deep model 500,1000.")] = None,
     out: Annotated[
@@ -161,7 +163,7 @@ def _run(
                 expected="examples that are held out of the training",
                 remedy="leave out --validation 0",
             )
-        traced = TrainingTrace(path, train, validation, recipe.options.get("seed", SEED), screen)
+        traced = TrainingTrace(path, train, validation, recipe.options.get("seed", SEED), screen, grey)
     trainers = {"rbm": mp.train_rbm, "dbn": mp.train_dbn, "dbm": mp.train_dbm}
     last: list[Epoch] = []
     begun = monotonic()
@@ -204,14 +206,22 @@ def _read(data: str, progress: Progress, grey: bool) -> "NDArray[np.generic]":
     import numpy as np
 
     from meltpoint.datasets.catalogue import load, names
-    from meltpoint.files.arrays import read_array
+    from meltpoint.datasets.read import read
 
     if data in names() and not Path(data).exists():
         dataset = load(data, progress=progress)
         return dataset.train if dataset.images.binary else dataset.grey_train
-    array = read_array(data)
-    bytes_of_grey = grey and np.issubdtype(array.dtype, np.integer) and 1 < array.max(initial=0) <= 255
-    return array.astype(np.float32) / np.float32(255) if bytes_of_grey else array
+    array = read(data)
+    high = array.max(initial=0)
+    if not (grey and np.issubdtype(array.dtype, np.integer) and high > 1):
+        return array
+    if not 128 <= high <= 255:
+        raise InputError(
+            found=f"{data} with whole numbers up to {high}",
+            expected="zeros and ones, or grey values up to 255",
+            remedy="for numbered states add --visible potts; grey values of another scale divide by that of white",
+        )
+    return array.astype(np.float32) / np.float32(255)
 
 
 def _tell(epoch: "Epoch") -> None:

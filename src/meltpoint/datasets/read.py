@@ -12,13 +12,14 @@ from meltpoint.errors import DataWarning, InputError
 from meltpoint.files.arrays import read_array, split_name
 from meltpoint.files.fasta import Outside, read_fasta
 from meltpoint.files.formats import Format, detect, is_fasta, is_idx, is_text
-from meltpoint.files.packed import first_unpacked, unpack
+from meltpoint.files.packed import first_unpacked, read_tar, tar_content, unpack
 from meltpoint.files.parquet import read_parquet
 from meltpoint.files.text import Table, read_table
 from meltpoint.models.checks import counts_rows
 
 _INDEX = {"", "unnamed: 0", "index", "id", "row", "no", "nr", "__index_level_0__"}
 _LABELS = {"label", "labels", "class", "classes", "target", "targets", "y", "digit", "category", "species"}
+_HEAD = 4096
 _ROWS = 10  # from which on a column without a name that counts the rows is an index
 
 
@@ -38,7 +39,7 @@ def read(
     Parameters
     ----------
     path
-        The file; FILE:NAME for one array of several.
+        The file; FILE:NAME for one array of several, or for one file of a tar archive (.tar.gz).
     name
         The array's name, in place of a colon.
     alphabet
@@ -60,12 +61,16 @@ def read(
             found=f"outside={outside!r}", expected="'refuse' or 'drop'", remedy="choose one of them"
         )
     file, found_name = (Path(path), name) if name is not None else split_name(path)
-    format = detect(file)
-    content = None
+    archive, content = read_tar(file), None
+    if archive is not None:
+        content = tar_content(file, archive, found_name)
+        found_name, format = None, _text_format_in(file, content)
+    else:
+        format = detect(file)
     if format is Format.GZIP:
         head = first_unpacked(file)
         if is_text(head) and head and not is_idx(head):
-            format, content = Format.FASTA if is_fasta(head) else Format.TEXT, unpack(file)
+            format, content = _text_format(head), unpack(file)
     if found_name is None and format is Format.FASTA:
         return _sequences(file, alphabet, outside, content)
     _refuse_alphabet(alphabet, outside, file, format)
@@ -74,6 +79,21 @@ def read(
     if found_name is None and format is Format.PARQUET:
         return _examples(read_parquet(file), file)
     return read_array(file, found_name)
+
+
+def _text_format(head: bytes) -> Format:
+    return Format.FASTA if is_fasta(head) else Format.TEXT
+
+
+def _text_format_in(archive: Path, content: bytes) -> Format:
+    head = content[:_HEAD]
+    if not head or not is_text(head):
+        raise InputError(
+            found=f"a file in {archive}, a tar archive, that is {'no text' if head else 'empty'}",
+            expected="a text table or FASTA",
+            remedy="unpack the archive first",
+        )
+    return _text_format(head)
 
 
 def _refuse_alphabet(alphabet: str | None, outside: str, file: Path, format: Format) -> None:

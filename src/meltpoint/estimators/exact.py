@@ -19,7 +19,7 @@ from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.factors import Factors
 from meltpoint.models.model import Model
 from meltpoint.models.mrf import MarkovRandomField
-from meltpoint.progress import reports_progress
+from meltpoint.progress import reports_progress, silent
 
 LARGEST = 30
 """Units on the smaller side. Each one more doubles the time; 784 x 25 takes six seconds of one core."""
@@ -66,7 +66,7 @@ def exact_log_z(
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     threads = check_threads(threads)
-    progress = progress or _silent
+    progress = progress or silent
     if isinstance(model, tuple):
         return _log_z_of_factors(model, threads, progress)
     model = from_object(model)
@@ -196,7 +196,3 @@ def _sum_two_sided(two: Bipartite, threads: int, progress: Progress) -> float:
             raise
     log_z: Any = logsumexp(log_sums)
     return float(log_z) + two.log_constant
-
-
-def _silent(_task: str, _done: float, _total: float) -> None:
-    """Say nothing."""

@@ -25,7 +25,7 @@ from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
-from meltpoint.progress import reports_progress
+from meltpoint.progress import reports_progress, silent
 from meltpoint.randomness import Purpose, generator
 from meltpoint.records import short_repr
 from meltpoint.statistics.estimate import finite_or_none
@@ -131,7 +131,7 @@ def friction_schedule(
     examples = None if train is None else _some(model.encode(train, "train"), seed)
     own_base = resolve_base(base, model, train=train, seed=seed, threads=threads, progress=progress)
     prepared = prepare_path(annealing_path(model, own_base))
-    rounds = _Rounds(model, prepared, seed, threads, progress or _silent)
+    rounds = _Rounds(model, prepared, seed, threads, progress or silent)
     first = rounds.run(0, as_betas(_STEPS), examples)
     again = spend_equally(first.edges, first.friction, _STEPS)
     second = rounds.run(1, again, first.examples)
@@ -245,7 +245,3 @@ def _by_segment(run: Annealed) -> Floats:
 
 def _error(values: Floats) -> float:
     return float(np.std(values, ddof=1) / np.sqrt(len(values)))
-
-
-def _silent(_task: str, _done: float, _total: float) -> None:
-    """Say nothing."""

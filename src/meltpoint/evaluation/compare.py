@@ -36,7 +36,7 @@ from meltpoint.statistics.certificate import check_confidence
 
 @reports_progress
 def compare(
-    models: Mapping[str, Source] | Iterable[Source],
+    models: Mapping[str, Source | Any] | Iterable[Source | Any],
     test: ArrayLike,
     train: ArrayLike | None = None,
     *,
@@ -61,8 +61,8 @@ def compare(
     Parameters
     ----------
     models
-        Two models or more, or the files that they are in; a dictionary gives them names. They must have visible units
-        of the same number and kind.
+        Two models or more, objects that `from_object` reads, or the files that they are in; a dictionary gives them
+        names. They must have visible units of the same number and kind.
     test
         Test examples (example, visible unit).
     train

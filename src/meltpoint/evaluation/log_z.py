@@ -12,8 +12,8 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.evaluation.log_z_run import LogZRun, Watch
 from meltpoint.evaluation.log_z_settings import resolve_log_z_settings
 from meltpoint.evaluation.settings import BaseName
+from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.threads import check_threads
-from meltpoint.models import Model
 from meltpoint.progress import reports_progress
 from meltpoint.report.duration import Clock
 from meltpoint.report.log_z import (
@@ -24,7 +24,7 @@ from meltpoint.report.log_z import (
 
 @reports_progress
 def log_z(
-    model: Model,
+    model: ModelLike,
     *,
     clamped: Mapping[int, int] | None = None,
     train: ArrayLike | None = None,
@@ -51,7 +51,7 @@ def log_z(
     Parameters
     ----------
     model
-        Any model.
+        Any model, or an object that `from_object` reads.
     clamped
         Units (by their numbers, visible ones first) and the states they are fixed at: evidence. Z is then the sum over
         all states that agree with it.
@@ -82,12 +82,7 @@ def log_z(
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     clock = Clock()
-    if not isinstance(model, Model):
-        raise InputError(
-            found=f"a model of type {type(model).__name__}",
-            expected="a model of this library",
-            remedy="load it with meltpoint.load(path), or make one from its parameters",
-        )
+    model = from_object(model)
     settings = resolve_log_z_settings(
         base, gap, budget, steps, chains, seed, precision, tolerance, confidence, train
     )

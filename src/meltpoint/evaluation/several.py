@@ -20,8 +20,9 @@ from meltpoint.evaluation.evaluate import evaluate
 from meltpoint.evaluation.prerequisites import Origin
 from meltpoint.evaluation.settings import BaseName
 from meltpoint.evaluation.stored import read_run
-from meltpoint.files.models import load
 from meltpoint.files.temporary import temporary_folder
+from meltpoint.importers.load import load
+from meltpoint.importers.objects import from_object
 from meltpoint.models import Model
 from meltpoint.models.log_f import LogF
 from meltpoint.report.report import Report
@@ -99,18 +100,20 @@ def folder_name(number: int, name: str) -> str:
 
 
 def named_sources(
-    models: "Mapping[str, Source] | Iterable[Source]", names: Sequence[str] | None = None, noun: str = "model"
+    models: "Mapping[str, Source | Any] | Iterable[Source | Any]",
+    names: Sequence[str] | None = None,
+    noun: str = "model",
 ) -> dict[str, Source]:
     """Models or files by name: the names that are given, those of the files, or "model 1", "model 2", ….
 
     Files of one name in different folders are told apart by their folders.
     """
     if isinstance(models, Mapping):
-        named = {str(name): _checked_source(source) for name, source in models.items()}
+        named = {str(name): _as_source(source) for name, source in models.items()}
         return dict(zip(_checked_names(names, len(named)), named.values(), strict=True)) if names else named
     if isinstance(models, str | os.PathLike | Model):
         models = [models]
-    sources = [_checked_source(source) for source in models]
+    sources = [_as_source(source) for source in models]
     if names is not None:
         return dict(zip(_checked_names(names, len(sources)), sources, strict=True))
     own = [
@@ -126,14 +129,9 @@ def named_sources(
     return dict(zip(own, sources, strict=True))
 
 
-def _checked_source(source: Source) -> Source:
-    if not isinstance(source, Model | str | os.PathLike):
-        raise InputError(
-            found=f"a model of type {type(source).__name__}",
-            expected="a model of this library, or the path of a model's file",
-            remedy="make one from its parameters, meltpoint.RBM(weights, visible_bias, hidden_bias)",
-        )
-    return source
+def _as_source(source: Any) -> Source:  # noqa: ANN401
+    """A model or a path as it is, an object of another library as a model."""
+    return source if isinstance(source, str | os.PathLike) else from_object(source)
 
 
 def _checked_names(names: Sequence[str], count: int) -> list[str]:

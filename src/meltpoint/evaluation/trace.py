@@ -32,7 +32,7 @@ from meltpoint.evaluation.several import (
     named_sources,
     progress_named,
 )
-from meltpoint.files.models import load
+from meltpoint.importers.load import load
 from meltpoint.models import Model
 from meltpoint.models.log_f import LogF
 from meltpoint.progress import reports_progress

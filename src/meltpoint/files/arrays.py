@@ -75,7 +75,8 @@ def split_name(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
     whole = os.fspath(path)
     head, _, tail = whole.rpartition(":")
     is_drive = len(head) == 1 and head.isalpha() and not Path(head).is_file()
-    if not head or not tail or is_drive or "/" in tail or "\\" in tail or Path(whole).exists():
+    in_folders = ("/" in tail or "\\" in tail) and not Path(head).is_file()
+    if not head or not tail or is_drive or in_folders or Path(whole).exists():
         return Path(whole), None
     return Path(head), tail
 

@@ -19,9 +19,11 @@ _FIRST = set(b"0123456789.+-eE \t\r\n")
 
 def recognises(source: Source) -> bool:
     """Whether it is a table of numbers with one row more than columns."""
-    line = source.data.partition(b"\n")[0] if source.text and set(source.head) <= _FIRST else b""
-    columns = len(line.split())
-    return columns > 1 and source.data.rstrip().count(b"\n") == columns
+    lines = source.data.split(b"\n", 2)[:2] if source.text and set(source.head) <= _FIRST else [b""]
+    columns = len(lines[0].split())
+    # The first line of an alignment in numbers, sequences, columns and states, may chance upon the right number.
+    same = columns > 1 and len(lines[-1].split()) == columns
+    return same and source.data.rstrip().count(b"\n") == columns
 
 
 def read(source: Source, options: Options) -> Model:

@@ -9,6 +9,7 @@ from meltpoint.errors import InputError
 from meltpoint.files import mat, models, npz, zoo
 from meltpoint.files.bounded import reading
 from meltpoint.files.formats import detect
+from meltpoint.files.packed import is_tar, members_named, tar_members
 from meltpoint.importers import (
     archives,
     bqm,
@@ -26,7 +27,7 @@ from meltpoint.importers import (
     torch_file,
     uai,
 )
-from meltpoint.importers.options import Options, parse_options, refuse_unused
+from meltpoint.importers.options import MissingOptionError, Options, parse_options, refuse_unused
 from meltpoint.importers.source import Source, open_source
 from meltpoint.models import Model
 
@@ -74,7 +75,6 @@ FORMATS: tuple[Importer, ...] = (
 
 _MODELS = "a model in one of the formats of docs/formats.md"
 _OWN_MAT = {"vishid", "visbiases", "hidbiases"}
-_MOST_MEMBERS = 1000
 
 
 def load(path: str | os.PathLike[str], **options: Any) -> Model:  # noqa: ANN401
@@ -99,15 +99,15 @@ def load(path: str | os.PathLike[str], **options: Any) -> Model:  # noqa: ANN401
     ...     file = Path(folder) / "chain.uai"
     ...     _ = file.write_text("MARKOV 2  2 2  1  2 0 1  4  1 2 2 1")
     ...     load(file)
-    FactorGraph 2, 1 factors
+    FactorGraph 2, 1 factor
     """
     told = parse_options(options)
     source = open_source(zoo.path_of(path))
     with reading(source.path, "model file"):
-        if _is_own(source):
+        if is_own(source):
             refuse_unused(told, (), f"{source.name}, a model file of meltpoint or of Salakhutdinov's code")
             return models.load(source.path)
-        if source.head[257:262] == b"ustar":
+        if is_tar(source.head):
             source = _member(source, told)
         elif told.member is not None:
             refuse_unused(told, set(vars(told)) - {"member"}, f"{source.name}, which is no archive")
@@ -125,7 +125,8 @@ def recognised(source: Source) -> Importer | None:
     return next((importer for importer in FORMATS if importer.recognises(source)), None)
 
 
-def _is_own(source: Source) -> bool:
+def is_own(source: Source) -> bool:
+    """Whether a file leaves nothing open: one of meltpoint's own, or of Salakhutdinov's code."""
     if source.content is not None:
         return False
     if source.head.startswith(b"PK\x03\x04"):
@@ -137,26 +138,21 @@ def _is_own(source: Source) -> bool:
 def _member(source: Source, options: Options) -> Source:
     """The file of a tar archive that was named, or the only one that is a model."""
     with source.open() as file, tarfile.open(fileobj=file, mode="r:") as archive:
-        members: list[tarfile.TarInfo] = []
-        for member in archive:
-            if member.isreg() and not member.issparse():
-                members.append(member)
-            if len(members) > _MOST_MEMBERS:
-                raise ValueError(f"more than {_MOST_MEMBERS} files")
+        members = tar_members(archive)
         names = [member.name for member in members]
         if options.member is not None:
-            chosen = [member for member in members if member.name == options.member]
+            chosen = members_named(members, options.member)
         else:
             chosen = [
                 member for member in members if recognised(_opened(source, archive, member)) is not None
             ]
         if len(chosen) != 1:
-            models_in_it = ", ".join(member.name for member in chosen) or ", ".join(names) or "no files"
-            raise InputError(
-                found=f"{source.name} with {models_in_it}"
-                + (f" but no {options.member!r}" if options.member else ""),
-                expected="one model, or its name: member=…",
-                remedy="name the file of the archive that is the model",
+            several = ", ".join(member.name for member in chosen) or ", ".join(names) or "no files"
+            raise MissingOptionError(
+                found=f"{source.name} with {several}"
+                + (f" but not one {options.member!r}" if options.member else ""),
+                expected="member=NAME, the file that is the model",
+                remedy="name one of them" if names else "check how the archive was made",
             )
         return _opened(source, archive, chosen[0])
 

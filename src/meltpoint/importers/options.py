@@ -98,19 +98,22 @@ def refuse_unused(options: Options, used: Collection[str], what: str) -> None:
         )
 
 
-def ask(name: str, found: str, choices: str, remedy: str) -> InputError:
+class MissingOptionError(InputError):
+    """What a format leaves open was not said: the message asks for an option by its name."""
+
+
+def ask(name: str, found: str, choices: str, remedy: str) -> MissingOptionError:
     """The error that asks for an option: what is open, its possible values, how to tell."""
-    return InputError(found=f"{found}, and no {name}", expected=f"{name}={choices}", remedy=remedy)
+    return MissingOptionError(found=f"{found}, and no {name}", expected=f"{name}={choices}", remedy=remedy)
 
 
 def inverse_temperature(options: Options, where: str) -> float:
     """Beta of p ~ exp(-beta E), which files of energies do not hold."""
     beta, temperature = options.beta, options.temperature
     if (beta is None) == (temperature is None):
-        raise InputError(
-            found=f"{where}, a file of energies, and {'both' if beta else 'neither'} temperature and beta"
-            if beta is not None
-            else f"{where}, a file of energies, without a temperature",
+        raise MissingOptionError(
+            found=f"{where}, a file of energies, "
+            + ("without a temperature" if beta is None else "and both temperature and beta"),
             expected="temperature=T (or beta=1/T): the model is exp(-E / T)",
             remedy="give the temperature that was sampled at or trained for; 1 if E is -log p",
         )

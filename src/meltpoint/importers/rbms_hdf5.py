@@ -7,6 +7,7 @@ site, hidden), vbias (state, site). Hidden units are Bernoulli; log f has the si
 
 import re
 
+from meltpoint.errors import InputError
 from meltpoint.importers import build
 from meltpoint.importers.hdf5 import File, is_hdf5, open_file
 from meltpoint.importers.options import Options, ask
@@ -58,10 +59,15 @@ def _chosen(source: Source, file: File, options: Options) -> int:
         wanted = int(wanted)
     if wanted not in stored:
         shown = ", ".join(map(str, stored if len(stored) < 12 else [*stored[:5], "…", *stored[-5:]]))
-        asked = "" if wanted is None else f" but not update={wanted!r}"
+        if wanted is not None:
+            raise InputError(
+                found=f"update={wanted} for {source.name}, which has the updates {shown}",
+                expected="one of them, first or last",
+                remedy="correct the number",
+            )
         raise ask(
             "update",
-            f"{source.name} with the updates {shown}{asked}",
+            f"{source.name} with the updates {shown}",
             'one of them, "first" or "last"',
             "say after which update of training",
         )

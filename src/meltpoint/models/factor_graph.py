@@ -65,7 +65,8 @@ class FactorGraph(GraphModel):
 
     def __repr__(self) -> str:
         sizes = "-".join(map(str, self.layer_sizes))
-        return f"{self.kind} {sizes}, {len(self.factors)} factors"
+        count = len(self.factors)
+        return f"{self.kind} {sizes}, {count} factor{'' if count == 1 else 's'}"
 
     @property
     def cardinalities(self) -> Indices:

@@ -16,6 +16,7 @@ from meltpoint.report.duration import duration
 from meltpoint.report.figures import CONSERVATIVE, OPTIMISTIC, styled_figure
 from meltpoint.report.pair import Pair
 from meltpoint.report.report import Report
+from meltpoint.report.text import count
 from meltpoint.statistics.estimate import Estimate, decimals
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ def render_comparison(comparison: Comparison) -> str:
     """The comparison as lines of text: the models, the differences, the order, and what it is about."""
     letters = _letters(comparison)
     title = (
-        f"{_count(len(comparison.reports), 'model')} on "
-        f"{_count(comparison.test_examples, 'test example')}, nats per example"
+        f"{count(len(comparison.reports), 'model')} on "
+        f"{count(comparison.test_examples, 'test example')}, nats per example"
     )
     models = _table(_MODEL_HEAD, _model_rows(comparison, letters, _NAME))
     excess = max(map(len, models)) - _WIDTH
@@ -253,7 +254,3 @@ def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     body = "".join(line(row, "td") for row in rows)
     return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from meltpoint.estimators.ais import LogZ, log_z_of
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.log_z_sides import Sides
+from meltpoint.records import fields_html
 from meltpoint.report.log_z_verdict import judge_log_z
 from meltpoint.report.stages import alpha_of
 from meltpoint.report.verdict import Verdict
@@ -104,6 +105,18 @@ class LogZBracket:
         from meltpoint.report.log_z_text import render_log_z
 
         return render_log_z(self)
+
+    def _repr_html_(self) -> str:
+        from meltpoint.report.log_z_text import log_z_details
+
+        details = log_z_details(self)
+        rows = {"log Z of": self.model, "lower (AIS)": str(self.lower)}
+        if self.exact is not None:
+            rows["exact"] = f"{self.exact:.4f}"
+        rows |= {"upper (melted back)": str(self.upper), "verdict": str(self.verdict)}
+        return fields_html(
+            rows | {name: details[name] for name in ("between", "rests on") if name in details}
+        )
 
     def plot(self) -> Figure:
         """A figure of the two sides over steps and of the weights of both directions; save it with savefig."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ from meltpoint.estimators.log_z_sides import EXACT_SAMPLES
 from meltpoint.report.duration import duration
 from meltpoint.report.figures import CONSERVATIVE, EXACT, OPTIMISTIC, styled_figure
 from meltpoint.report.log_z import LogZBracket, LogZStage, stage_of
+from meltpoint.report.text import GLUE, count, wrapped
 from meltpoint.statistics.estimate import decimals
 
 if TYPE_CHECKING:
@@ -25,14 +25,13 @@ WIDTH = 79
 _LEAST_WIDTH = 40
 _WORTH_A_WORD = 0.05  # seconds
 _HEADROOM = 0.35  # of the height of the axes, for the legend
-_GLUE = "\N{NO-BREAK SPACE}"  # where a line must not end; printed as a space
 
 
 def render_log_z(bracket: LogZBracket, width: int = WIDTH) -> str:
     """The bracket as lines of text of at most so many columns."""
     width = max(_LEAST_WIDTH, min(WIDTH, width))
     label = 22 if width >= 70 else 13
-    clamped = f", {_count(bracket.clamped, 'unit')} clamped" if bracket.clamped else ""
+    clamped = f", {count(bracket.clamped, 'unit')} clamped" if bracket.clamped else ""
     digits = bracket.gap.digits
     rows = [
         ("lower (AIS)", bracket.lower.value_text(digits), bracket.lower.error_text(digits)),
@@ -43,19 +42,20 @@ def render_log_z(bracket: LogZBracket, width: int = WIDTH) -> str:
         rows.insert(1, ("exact", decimals(bracket.exact, max(4, digits)), ""))
     places = max(len(value.partition(".")[0]) for _, value, _ in rows)
     lines = [
-        *_wrapped(f"log Z of {bracket.model}{clamped}, in nats", "", width, label),
+        *wrapped(f"log Z of {bracket.model}{clamped}, in nats", width),
         "─" * width,
         *(f"{name:<24}{_aligned(value, places)} {error}".rstrip() for name, value, error in rows),
         "",
-        *_wrapped(str(bracket.verdict), "", width, label),
+        *wrapped(str(bracket.verdict), width),
         "",
     ]
-    for name, text in _details(bracket).items():
-        lines += _wrapped(text, name, width, label)
+    for name, text in log_z_details(bracket).items():
+        lines += wrapped(text, width, name, label)
     return "\n".join(lines)
 
 
-def _details(bracket: LogZBracket) -> dict[str, str]:
+def log_z_details(bracket: LogZBracket) -> dict[str, str]:
+    """What is said besides the two sides and the verdict, by name."""
     s = bracket.settings
     sure = f"with {100 * s.confidence:.12g}% confidence"
     details = {
@@ -64,9 +64,9 @@ def _details(bracket: LogZBracket) -> dict[str, str]:
         "certified": _certified(bracket, sure),
         "other starts": _others(bracket),
         "weights": f"effective sample size {bracket.lower.ess:,.0f} of "
-        f"{_count(len(bracket.lower.log_weights), 'chain')}"
+        f"{count(len(bracket.lower.log_weights), 'chain')}"
         + (f", Pareto k {bracket.pareto_k:.2f}" if math.isfinite(bracket.pareto_k) else ""),
-        "path": f"base {s.base}, {_count(s.steps, 'step')}, {s.precision} precision",
+        "path": f"base {s.base}, {count(s.steps, 'step')}, {s.precision} precision",
     }
     if s.budget is not None:
         details["asked"] = f"within {duration(s.budget)}" + (
@@ -81,9 +81,7 @@ def _details(bracket: LogZBracket) -> dict[str, str]:
     details["run"] = f"seed {s.seed}, {duration(bracket.seconds['total'])}" + (f" ({parts})" if parts else "")
     details["with"] = ", ".join(f"{name} {version}" for name, version in bracket.versions.items())
     for name in ("run", "with"):
-        details[name] = (
-            details[name].replace(" ", _GLUE).replace(f",{_GLUE}", ", ").replace(f"{_GLUE}(", " (")
-        )
+        details[name] = details[name].replace(" ", GLUE).replace(f",{GLUE}", ", ").replace(f"{GLUE}(", " (")
     return {name: text for name, text in details.items() if text}
 
 
@@ -116,13 +114,13 @@ def _others(bracket: LogZBracket) -> str:
         for finding in named
         if finding.name != bracket.settings.base and math.isfinite(finding.log_z_stderr)
     ]
-    told += [_count(evidence.modes, "mode")] if evidence.modes else []
+    told += [count(evidence.modes, "mode")] if evidence.modes else []
     return ", ".join(told)
 
 
 def _stage(stage: LogZStage) -> str:
     width = f"within ± {stage.half_width:.2f}" if math.isfinite(stage.half_width) else "no upper end"
-    return f"{_count(stage.steps, 'step')} of {stage.chains:,} chains from base {stage.base}: {width}"
+    return f"{count(stage.steps, 'step')} of {stage.chains:,} chains from base {stage.base}: {width}"
 
 
 def _value(value: float, digits: int) -> str:
@@ -132,16 +130,6 @@ def _value(value: float, digits: int) -> str:
 def _aligned(value: str, places: int) -> str:
     whole = value.partition(".")[0]
     return " " * (places - len(whole)) + value
-
-
-def _wrapped(text: str, name: str, width: int, label: int) -> list[str]:
-    begin = f"{name:<{label}}" if name else ""
-    lines = textwrap.wrap(text, width, initial_indent=begin, subsequent_indent=" " * len(begin))
-    return [line.replace(_GLUE, " ") for line in lines]
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def plot_log_z(bracket: LogZBracket) -> Figure:

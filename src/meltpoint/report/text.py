@@ -13,7 +13,7 @@ _WIDTH = 79
 _LABEL = 22
 _WIDE_LABEL = 32  # of the bracket
 _WORTH_A_WORD = 0.05  # seconds
-_GLUE = "\N{NO-BREAK SPACE}"  # where a line must not end; printed as a space
+GLUE = "\N{NO-BREAK SPACE}"  # where a line must not end; printed as a space
 
 
 def render(report: Report, width: int = _WIDTH) -> str:
@@ -27,16 +27,16 @@ def render(report: Report, width: int = _WIDTH) -> str:
         bracket.insert(1, ("exact" if report.log_f_error == 0 else "exact log Z", report.exact))
     digits = report.gap.digits
     lines = [
-        *_wrapped(f"{report.model} on {_count(report.test_examples, 'test example')}, {report.unit}", width),
+        *wrapped(f"{report.model} on {count(report.test_examples, 'test example')}, {report.unit}", width),
         "─" * width,
         *(_estimate(label, estimate, digits) for label, estimate in [*bracket, ("gap", report.gap)]),
         "",
-        *_wrapped(str(report.verdict), width),
+        *wrapped(str(report.verdict), width),
         *_convention(report, width),
         "",
     ]
     for label, text in _details(report).items():
-        lines += _wrapped(text, width, label)
+        lines += wrapped(text, width, label)
     return "\n".join(lines)
 
 
@@ -53,10 +53,10 @@ def _details(report: Report) -> dict[str, str]:
         f"chains; {_annealing_model(report)}",
         "log Z": f"{report.log_z} ({str(report.log_z_certificate).removeprefix('log Z ')}); "
         f"effective sample size {report.ess:,.0f} of "
-        f"{_count(ais_chains, 'chain')}{_tail(report)}",
-        "path": f"base {s.base}, {_count(s.steps, f'{_schedule(report)} step')}, {s.precision} precision"
+        f"{count(ais_chains, 'chain')}{_tail(report)}",
+        "path": f"base {s.base}, {count(s.steps, f'{_schedule(report)} step')}, {s.precision} precision"
         f"{_pilot(report)}",
-        "RAISE": f"{_count(len(per.log_prob), 'example')} × {_count(s.chains, 'chain')}{_gain(report)}",
+        "RAISE": f"{count(len(per.log_prob), 'example')} × {count(s.chains, 'chain')}{_gain(report)}",
     }
     if report.stages:
         asked = "" if s.gap is None else f", to ± {s.gap:g} nats"
@@ -65,9 +65,9 @@ def _details(report: Report) -> dict[str, str]:
     if report.log_f_error > 0:
         details["log f"] = f"estimated too, ± {report.log_f_error:.3f}: AIS rests on two estimates"
     if report.interrupted:
-        done = f"{len(per.log_prob):,} of {_count(s.examples, 'example')}"
+        done = f"{len(per.log_prob):,} of {count(s.examples, 'example')}"
         if ais_chains < s.ais_chains:
-            done = f"{ais_chains:,} of {_count(s.ais_chains, 'AIS chain')} and {done}"
+            done = f"{ais_chains:,} of {count(s.ais_chains, 'AIS chain')} and {done}"
         details["interrupted"] = f"after {done}"
     stages = {name: t for name, t in report.seconds.items() if name != "total" and t >= _WORTH_A_WORD}
     spent = ", ".join(f"{name} {duration(t)}" for name, t in stages.items())
@@ -75,9 +75,7 @@ def _details(report: Report) -> dict[str, str]:
     details["with"] = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     # "15 s" and "Python 3.11" stay together at the end of a line.
     for label in ("run", "with"):
-        details[label] = (
-            details[label].replace(" ", _GLUE).replace(f",{_GLUE}", ", ").replace(f"{_GLUE}(", " (")
-        )
+        details[label] = details[label].replace(" ", GLUE).replace(f",{GLUE}", ", ").replace(f"{GLUE}(", " (")
     return details
 
 
@@ -87,13 +85,13 @@ def _convention(report: Report, width: int) -> list[str]:
     if check is None or check.suspected is None:
         return []
     warning = f"Is the model read as it was meant? {str(check)[0].upper()}{str(check)[1:]}."
-    return ["", *_wrapped(warning, width)]
+    return ["", *wrapped(warning, width)]
 
 
 def _between(report: Report) -> str:
     low, high = report.between
     condition = (
-        f"if no start missed a mode: {_count(report.evidence.starts, 'start')} were tried"
+        f"if no start missed a mode: {count(report.evidence.starts, 'start')} were tried"
         if report.evidence
         else "provided that the chains missed no mode"
     )
@@ -123,7 +121,7 @@ def _evidence(report: Report) -> dict[str, str]:
     if evidence is None:
         return {}
     tried = [f"base {finding.name}" for finding in evidence.findings if finding.name != MODES]
-    tried += [_count(evidence.modes, "mode")] if evidence.modes else []
+    tried += [count(evidence.modes, "mode")] if evidence.modes else []
     most = evidence.strongest
     missed = evidence.missed(report.ais_log_weights)
     if missed is not None:
@@ -140,10 +138,11 @@ def _annealing_model(report: Report) -> str:
     return "p_ann is the annealing model"
 
 
-def _wrapped(text: str, width: int, label: str = "") -> list[str]:
-    begin = f"{label:<{_LABEL}}" if label else ""
+def wrapped(text: str, width: int, label: str = "", label_width: int = _LABEL) -> list[str]:
+    """Text in lines of at most `width` characters, with a label before the first and blanks before the others."""
+    begin = f"{label:<{label_width}}" if label else ""
     lines = textwrap.wrap(text, width, initial_indent=begin, subsequent_indent=" " * len(begin))
-    return [line.replace(_GLUE, " ") for line in lines]
+    return [line.replace(GLUE, " ") for line in lines]
 
 
 def _estimate(label: str, estimate: Estimate, digits: int) -> str:
@@ -160,7 +159,7 @@ def _gain(report: Report) -> str:
 
 def _stage(stage: StageSummary) -> str:
     return (
-        f"{_count(stage.steps, 'step')} of {stage.examples:,} × {stage.chains:,} and {stage.ais_chains:,} chains: "
+        f"{count(stage.steps, 'step')} of {stage.examples:,} × {stage.chains:,} and {stage.ais_chains:,} chains: "
         f"gap {stage.optimistic - stage.conservative:.2f}, within ± {stage.half_width:.2f}"
     )
 
@@ -181,5 +180,10 @@ def _schedule(report: Report) -> str:
     return "linear" if report.pilot and not report.pilot.helps else report.settings.schedule
 
 
-def _count(n: int, what: str) -> str:
+def count(n: int, what: str) -> str:
+    """A number of things.
+
+    >>> count(1, "model"), count(2000, "chain")
+    ('1 model', '2,000 chains')
+    """
     return f"{n:,} {what}{'' if n == 1 else 's'}"
