@@ -7,19 +7,20 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from attack import faults, files, folders, kills, others
+from attack import cluster, faults, files, folders, kills, others
 from attack.campaign import Campaign
 from attack.command import warm_up
 
 CAMPAIGNS: dict[str, tuple[Callable[[Campaign], None], float]] = {
     "kill": (kills.attack, 4),
-    "fault": (faults.attack, 3),
-    "fuzz": (files.attack, 1),
-    "hostile-folder": (folders.attack, 2),
+    "fault": (faults.attack, 4),
+    "fuzz": (files.attack, 2),
+    "hostile-folder": (folders.attack, 3),
     "hostile-checkpoint": (folders.attack_checkpoints, 1),
     "concurrency": (others.attack_concurrency, 0.5),
     "soak": (others.attack_soak, 0.5),
-    "dask": (others.attack_dask, 1),
+    "dask": (cluster.attack, 1.5),
+    "dask-soak": (cluster.attack_soak, 0.5),
 }
 """Campaigns, and their shares of the time."""
 

@@ -90,7 +90,8 @@ def conventions_from_arrays(arrays: Arrays) -> ConventionCheck | None:
     try:
         said = json.loads(bytes(arrays["json"]))
         return None if said is None else conventions_from_dict(said)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    # RecursionError: a thousand brackets
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
 
 

@@ -25,6 +25,8 @@ from meltpoint.files.temporary import temporary_folder
 from meltpoint.models import Model
 from meltpoint.models.log_f import LogF
 from meltpoint.report.report import Report
+from meltpoint.runs.specification import FILE
+from meltpoint.runs.store import refuse_links
 
 Source: TypeAlias = Model | str | os.PathLike[str]
 """A model, or the file that it is in."""
@@ -65,6 +67,7 @@ def evaluate_in_folder(
     **options: Any,  # noqa: ANN401
 ) -> Evaluated:
     """Evaluate a model in a folder, or continue there, and read what the report was made from."""
+    refuse_links(folder / FILE, folder.parent)
     report = evaluate(model, test, train, run=folder, **options)
     stored = read_run(folder)
     assert stored.log_f is not None, "there is a report"
