@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -34,7 +35,10 @@ class Campaign:
     def check(self, complaint: str, what: str) -> bool:
         """Count a failure if there is something to complain about; gives whether all was well."""
         if complaint:
-            self.failures[f"{what}: {complaint}"] += 1
+            failure = f"{what}: {complaint}"
+            if failure not in self.failures:  # told at once: a campaign may take an hour
+                print(f"{self.name}: {failure}", file=sys.stderr, flush=True)
+            self.failures[failure] += 1
         return not complaint
 
     @contextmanager
