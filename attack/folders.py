@@ -167,7 +167,9 @@ def _damage(run_folder: Path, outside: Path, empty: Path, rng: random.Random) ->
             path.mkdir()
         else:
             with socket.socket(socket.AF_UNIX) as made:
-                made.bind(os.path.relpath(path))
+                short = run_folder.parent / "s"  # an address has at most 107 characters
+                made.bind(str(short))
+                short.rename(path)
     return f"{kind} {path.relative_to(run_folder)}"
 
 
