@@ -25,15 +25,15 @@ CAMPAIGNS: dict[str, tuple[Callable[[Campaign], None], float]] = {
 """Campaigns, and their shares of the time."""
 
 
-def attack(names: list[str], seconds: float, seed: int) -> list[Campaign]:
-    """Run campaigns one after the other, each for its share of the seconds."""
+def attack(names: list[str], seconds: float, seed: int, stop: bool = False) -> list[Campaign]:
+    """Run campaigns one after the other, each for its share of the seconds, or to its first failure."""
     done = []
     with tempfile.TemporaryDirectory(prefix="attack-files-") as folder:
         warm_up(Path(folder))
         for name in names:
             begin, share = CAMPAIGNS[name]
             own = seconds * share / sum(CAMPAIGNS[other][1] for other in names)
-            campaign = Campaign(name, seed, own, Path(folder))
+            campaign = Campaign(name, seed, own, Path(folder), stop)
             begin(campaign)
             done.append(campaign)
     return done
@@ -55,9 +55,10 @@ def main() -> int:
     parser.add_argument("campaigns", nargs="*", choices=[[], *CAMPAIGNS], help="all without any")
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--stop", action="store_true", help="end a campaign at its first failure")
     chosen = parser.parse_args()
     begun = time.monotonic()
-    done = attack(chosen.campaigns or list(CAMPAIGNS), chosen.seconds, chosen.seed)
+    done = attack(chosen.campaigns or list(CAMPAIGNS), chosen.seconds, chosen.seed, chosen.stop)
     print(table(done))
     print(f"seed {chosen.seed}, {time.monotonic() - begun:.0f} s")
     return int(any(campaign.failures for campaign in done))

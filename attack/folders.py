@@ -50,6 +50,9 @@ _TARGETS = (
 """Commands, the folders they keep, and other commands that read these."""
 
 
+_TRACE_CHECKPOINT = ("trace", "trained.checkpoint.npz", "data.npy", "--steps", "10", "--ais-chains", "5")
+
+
 def attack(campaign: Campaign) -> None:
     """Damage folders of runs and of results, and show, merge and continue them, until the time is over."""
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
@@ -107,8 +110,9 @@ def attack_checkpoints(campaign: Campaign) -> None:
             with campaign.folder() as folder:
                 content, what = _changed_arrays(made[scenario.name], campaign.random)
                 (folder / "trained.checkpoint.npz").write_bytes(content)
-                ended = run(scenario.arguments, folder, _without_seals)
-                campaign.check(_complaint(ended, baseline), f"{scenario.name}, {what}")
+                for arguments in (_TRACE_CHECKPOINT, scenario.arguments):
+                    ended = run(arguments, folder, _without_seals)
+                    campaign.check(_complaint(ended, baseline), f"{scenario.name}, {arguments[0]}, {what}")
             campaign.counts["checkpoints"] += 1
 
 
