@@ -44,6 +44,11 @@ def _model(folder: Path, _ended: Ended) -> Any:
     return hashlib.sha256((folder / "trained.npz").read_bytes()).hexdigest()
 
 
+def _traced(folder: Path, ended: Ended) -> Any:
+    found = _without_times(json.loads((folder / "trained.trace" / "trace.json").read_text()))
+    return _model(folder, ended), found, sorted(path.name for path in (folder / "trained.trace").iterdir())
+
+
 def _cells(folder: Path, _ended: Ended) -> Any:
     found = {
         path.name: _without_times(json.loads(path.read_text())) for path in folder.glob("results/cells/*")
@@ -127,4 +132,5 @@ PAPER = (
         _cells,
     ),
 )
-FAST = EVALUATIONS + GAPS + TRAININGS + SEVERAL + PAPER
+TRACED = (Scenario("train --trace", (*_train("rbm", "6", "10"), "--trace", "--batch", "10"), _traced),)
+FAST = EVALUATIONS + GAPS + TRAININGS + SEVERAL + PAPER + TRACED

@@ -1,5 +1,6 @@
 """Folders of results made by somebody else: cells that are none are computed again, and nothing outside is touched."""
 
+import errno
 import json
 import os
 
@@ -78,3 +79,12 @@ def test_a_sealed_record_without_a_fingerprint_is_not_that_of_a_cell(results):
     results.path(CELL).write_text(json.dumps(sealed))
     assert results.read(CELL) == {}
     assert not results.has(CELL, Loaded)
+
+
+def test_a_disk_that_fails_makes_no_table_with_holes(results, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("meltpoint.paper.results.open_regular", fail)
+    with pytest.raises(OSError, match="Input/output"):
+        results.read(CELL)

@@ -1,5 +1,6 @@
 """Results on disk: a sealed JSON file for each finished cell, and the log f of deep models as in a run's folder."""
 
+import errno
 import json
 import math
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ VERSIONS: dict[Method, int] = dict.fromkeys(get_args(Method), 1)
 """Versions of the computations: raised when a change of the source changes numbers beyond their errors."""
 
 _SEAL = "seal"
+_NO_FILE = (errno.ENOENT, errno.ELOOP, errno.EINVAL, errno.ENXIO)  # none, a link, a pipe or folder, a socket
 _LARGEST = 1 << 24  # bytes; a cell with 100 examples has 10 kB
 
 
@@ -68,7 +70,11 @@ class Results:
             with open_regular(path, follow_links=False) as file:
                 record = json.loads(file.read(_LARGEST))
             whole = isinstance(record, dict) and record.pop(_SEAL, None) == _seal_of(record)
-        except (OSError, ValueError, RecursionError):  # RecursionError: a thousand brackets
+        except OSError as problem:  # a disk that fails must not make a table with holes
+            if problem.errno not in _NO_FILE:
+                raise
+            return None
+        except (ValueError, RecursionError):  # RecursionError: a thousand brackets
             return None
         return record if whole else None
 
