@@ -7,32 +7,33 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from attack import faults, files, folders, kills, others
+from attack import cluster, faults, files, folders, kills, others
 from attack.campaign import Campaign
 from attack.command import warm_up
 
 CAMPAIGNS: dict[str, tuple[Callable[[Campaign], None], float]] = {
     "kill": (kills.attack, 4),
-    "fault": (faults.attack, 3),
-    "fuzz": (files.attack, 1),
-    "hostile-folder": (folders.attack, 2),
+    "fault": (faults.attack, 4),
+    "fuzz": (files.attack, 2),
+    "hostile-folder": (folders.attack, 3),
     "hostile-checkpoint": (folders.attack_checkpoints, 1),
     "concurrency": (others.attack_concurrency, 0.5),
     "soak": (others.attack_soak, 0.5),
-    "dask": (others.attack_dask, 1),
+    "dask": (cluster.attack, 1.5),
+    "dask-soak": (cluster.attack_soak, 0.5),
 }
 """Campaigns, and their shares of the time."""
 
 
-def attack(names: list[str], seconds: float, seed: int) -> list[Campaign]:
-    """Run campaigns one after the other, each for its share of the seconds."""
+def attack(names: list[str], seconds: float, seed: int, stop: bool = False) -> list[Campaign]:
+    """Run campaigns one after the other, each for its share of the seconds, or to its first failure."""
     done = []
     with tempfile.TemporaryDirectory(prefix="attack-files-") as folder:
         warm_up(Path(folder))
         for name in names:
             begin, share = CAMPAIGNS[name]
             own = seconds * share / sum(CAMPAIGNS[other][1] for other in names)
-            campaign = Campaign(name, seed, own, Path(folder))
+            campaign = Campaign(name, seed, own, Path(folder), stop)
             begin(campaign)
             done.append(campaign)
     return done
@@ -54,9 +55,10 @@ def main() -> int:
     parser.add_argument("campaigns", nargs="*", choices=[[], *CAMPAIGNS], help="all without any")
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--stop", action="store_true", help="end a campaign at its first failure")
     chosen = parser.parse_args()
     begun = time.monotonic()
-    done = attack(chosen.campaigns or list(CAMPAIGNS), chosen.seconds, chosen.seed)
+    done = attack(chosen.campaigns or list(CAMPAIGNS), chosen.seconds, chosen.seed, chosen.stop)
     print(table(done))
     print(f"seed {chosen.seed}, {time.monotonic() - begun:.0f} s")
     return int(any(campaign.failures for campaign in done))

@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -13,12 +14,16 @@ from pathlib import Path
 
 @dataclass
 class Campaign:
-    """Counts and failures of one campaign. `random` is its own generator, `files` the models and data to use."""
+    """Counts and failures of one campaign. `random` is its own generator, `files` the models and data to use.
+
+    With `stop` it ends at the first failure.
+    """
 
     name: str
     seed: int
     seconds: float
     files: Path
+    stop: bool = False
     counts: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
 
@@ -28,13 +33,18 @@ class Campaign:
 
     @property
     def going_on(self) -> bool:
-        """Whether there is time for another try."""
-        return time.monotonic() < self._until
+        """Whether there is time for another try; there always is for the first."""
+        if self.stop and self.failures:
+            return False
+        return time.monotonic() < self._until or not self.counts
 
     def check(self, complaint: str, what: str) -> bool:
         """Count a failure if there is something to complain about; gives whether all was well."""
         if complaint:
-            self.failures[f"{what}: {complaint}"] += 1
+            failure = f"{what}: {complaint}"
+            if failure not in self.failures:  # told at once: a campaign may take an hour
+                print(f"{self.name}: {failure}", file=sys.stderr, flush=True)
+            self.failures[failure] += 1
         return not complaint
 
     @contextmanager

@@ -1,20 +1,25 @@
-"""A disk that fails at the n-th call: a sentence and an exit code, and the next call gives the same numbers."""
+"""A disk that fails at the n-th call: a sentence and an exit code, and the next call gives the same numbers.
+
+What a command does with files is counted first; then each of these calls fails once, in an order drawn at random.
+"""
 
 import builtins
 import errno
 import io
+import mmap
 import os
 import resource
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from attack.campaign import Campaign
 from attack.command import run
 from attack.kills import compare, reference
-from attack.scenarios import EVALUATIONS, TRAININGS, Scenario
+from attack.scenarios import FAST, WORKERS, Scenario
 
-OPERATIONS = ("open", "rename", "fsync", "unlink", "mkdir", "close of a lock", "write")
 _CODES = (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES)
 _PATCHED = {
     "open": [(os, "open"), (io, "open"), (builtins, "open")],
@@ -22,35 +27,89 @@ _PATCHED = {
     "fsync": [(os, "fsync")],
     "unlink": [(os, "unlink"), (os, "remove")],
     "mkdir": [(os, "mkdir")],
-    "close of a lock": [(os, "close")],
+    "close": [(os, "close")],
 }
+OPERATIONS = (*_PATCHED, "write")
+_SIZES = (1, 97, 300, 1000, 3000)
+"""Bytes beyond which no file can grow."""
 
 
-def failing(operation: str, nth: int, code: int, forever: bool, folder: str) -> Callable[[], None]:
-    """Makes the n-th operation on a file in `folder` fail in this process, and all after it if `forever`."""
+@dataclass(frozen=True)
+class Fault:
+    """The n-th operation fails with an error code, and all after it if `forever`; n = 0: none."""
 
-    def begin() -> None:
-        if operation == "write":
+    operation: str
+    nth: int
+    code: int
+    forever: bool
+
+
+NONE = Fault("open", 0, 0, False)
+
+
+class Disk:
+    """Counts the operations on files in a folder, in a forked process, and lets one fail.
+
+    `limit` is the size beyond which files cannot grow, None for no limit.
+    """
+
+    def __init__(self, folder: Path, fault: Fault = NONE, limit: int | None = None) -> None:
+        self._shared = mmap.mmap(-1, 8 * len(OPERATIONS))  # the counts of the child are seen here
+        self._counts = memoryview(self._shared).cast("Q")
+        self._folder = str(folder)
+        self._fault = fault
+        self._limit = limit
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many operations of each kind there were."""
+        return dict(zip(OPERATIONS, self._counts, strict=True))
+
+    def __call__(self) -> None:
+        """Begin, in the process whose operations are meant."""
+        if self._limit is not None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (nth * 97, resource.RLIM_INFINITY))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (self._limit, resource.RLIM_INFINITY))
             return
-        left = nth
+        for operation, places in _PATCHED.items():
+            for module, name in places:
+                setattr(module, name, self._wrapped(operation, getattr(module, name)))
 
-        def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
-            def wrapped(*arguments: Any, **options: Any) -> Any:
-                nonlocal left
-                if _concerns(arguments, folder):
-                    left -= 1
-                    if left == 0 or (forever and left < 0):
-                        raise OSError(code, os.strerror(code))
+    def _wrapped(self, operation: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            if not _concerns(arguments, self._folder):
                 return function(*arguments, **options)
+            self.count(operation)
+            mode = arguments[1] if len(arguments) > 1 else options.get("mode", "r")
+            if operation == "open" and isinstance(mode, str) and "b" in mode and set(mode) & set("wxa"):
+                return io.BufferedWriter(_CountedFile(self, arguments[0], mode))
+            return function(*arguments, **options)
 
-            return wrapped
+        return wrapped
 
-        for module, name in _PATCHED[operation]:
-            setattr(module, name, wrap(getattr(module, name)))
+    def count(self, operation: str) -> None:
+        """Count an operation; OSError if it is the one that fails."""
+        at = OPERATIONS.index(operation)
+        self._counts[at] += 1
+        fault, n = self._fault, self._counts[at]
+        if (
+            operation == fault.operation
+            and fault.nth
+            and (n == fault.nth or (fault.forever and n > fault.nth))
+        ):
+            raise OSError(fault.code, os.strerror(fault.code))
 
-    return begin
+
+class _CountedFile(io.FileIO):
+    """A file whose writes are counted."""
+
+    def __init__(self, disk: Disk, path: Any, mode: str) -> None:
+        super().__init__(path, mode.replace("b", ""))
+        self._disk = disk
+
+    def write(self, data: Any) -> int:
+        self._disk.count("write")
+        return super().write(data)
 
 
 def _concerns(arguments: tuple[Any, ...], folder: str) -> bool:
@@ -67,25 +126,48 @@ def _concerns(arguments: tuple[Any, ...], folder: str) -> bool:
     return path.startswith(folder) and not path.endswith((".py", ".pyc"))
 
 
-def attack(campaign: Campaign, scenarios: tuple[Scenario, ...] = EVALUATIONS + TRAININGS) -> None:
-    """Let operation after operation fail until the time is over."""
-    known: dict[str, Any] = {}
-    while campaign.going_on:
+def attack(campaign: Campaign, scenarios: tuple[Scenario, ...] = FAST + WORKERS) -> None:
+    """Let operation after operation fail until the time is over, or each has failed."""
+    plans: dict[str, list[tuple[str, int]]] = {}
+    expected: dict[str, Any] = {}
+    tried = 0
+    while campaign.going_on and (tried == 0 or any(plans.values())):
         for scenario in scenarios:
-            if scenario.name not in known:
-                known[scenario.name] = reference(campaign, scenario)
-            if known[scenario.name] is None or not campaign.going_on:
+            if scenario.name not in plans and campaign.going_on:
+                plans[scenario.name], expected[scenario.name] = _plan(campaign, scenario)
+            if not plans.get(scenario.name) or not campaign.going_on:
                 continue
-            expected = known[scenario.name][0]
-            operation = campaign.random.choice(OPERATIONS)
-            nth = int(campaign.random.choice((1, 2, 3, campaign.random.randint(1, 60))))
+            operation, nth = plans[scenario.name].pop()
+            _try(campaign, scenario, operation, nth, expected[scenario.name])
+            tried += 1
+    campaign.counts["calls not reached"] = sum(map(len, plans.values())) if plans else 0
+
+
+def _plan(campaign: Campaign, scenario: Scenario) -> tuple[list[tuple[str, int]], Any]:
+    """All that can fail, in an order at random, and what the command gives when nothing does."""
+    found = reference(campaign, scenario)
+    if found is None:
+        return [], None
+    with campaign.folder() as folder:
+        disk = Disk(folder)
+        campaign.check(run(scenario.arguments, folder, disk).complaint(0, 1), f"{scenario.name}, counted")
+    plan = [(operation, n + 1) for operation, count in disk.counts.items() for n in range(count)]
+    plan += [("size limit", limit) for limit in _SIZES]
+    campaign.random.shuffle(plan)
+    return plan, found[0]
+
+
+def _try(campaign: Campaign, scenario: Scenario, operation: str, nth: int, expected: Any) -> None:
+    with campaign.folder() as folder:
+        if operation == "size limit":
+            disk = Disk(folder, limit=nth)
+        else:
             code, forever = campaign.random.choice(_CODES), campaign.random.random() < 0.3
-            what = f"{scenario.name}, failing {operation}"
-            with campaign.folder() as folder:
-                fault = failing(operation, nth, code, forever, str(folder))
-                ended = run(scenario.arguments, folder, fault)
-                campaign.counts["faults"] += 1
-                if campaign.check(ended.complaint(0, 1, 2, 3), what) and ended.code in (0, 1):
-                    same = scenario.result(folder, ended) == expected
-                    campaign.check("" if same else "other numbers", what)
-                compare(campaign, scenario, folder, expected, f"{what}, next call")
+            disk = Disk(folder, Fault(operation, nth, code, forever))
+        what = f"{scenario.name}, failing {operation}"
+        ended = run(scenario.arguments, folder, disk)
+        campaign.counts["faults"] += 1
+        if campaign.check(ended.complaint(0, 1, 2, 3), what) and ended.code in (0, 1):
+            same = scenario.result(folder, ended) == expected
+            campaign.check("" if same else "other numbers", what)
+        compare(campaign, scenario, folder, expected, f"{what}, next call")

@@ -7,11 +7,13 @@ import random
 import resource
 import struct
 import tarfile
+import tempfile
 import time
 import warnings
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +24,16 @@ import meltpoint as mp
 from attack.campaign import Campaign
 from attack.command import LARGEST, run
 from meltpoint.datasets import read as read_data
+from meltpoint.datasets.mnist import read as read_mnist
+from meltpoint.datasets.omniglot import read as read_omniglot
 from meltpoint.errors import SystemFailure
+from meltpoint.evaluation.trace import load_checkpoint
 from meltpoint.files.arrays import read_array
 from meltpoint.files.models import read_note
 from meltpoint.importers.evidence import read_evidence
 from meltpoint.importers.load import recognised
 from meltpoint.importers.source import open_source
+from meltpoint.models import Model
 from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.training.settings import read_recipe
 
@@ -42,9 +48,12 @@ READERS: tuple[Callable[[Path], object], ...] = (
     read_note,
     lambda path: read_sealed(path, "run", "name", layout={"a": ((None, None), "f")}),
     read_recipe,
+    load_checkpoint,
+    read_omniglot,
+    lambda path: read_mnist(path, path),
 )
 _BATCH = 40
-_SLOWEST = 5.0
+_SLOWEST = 5.0  # seconds of processor time
 _LONGEST_MESSAGE = 600
 _FOREIGN = Path(__file__).resolve().parents[1] / "tests" / "importers" / "files"
 _TOLD = {"temperature": 1.0, "gap": "state", "states": 2, "units": "spin", "update": "last"}
@@ -92,13 +101,62 @@ def seeds(folder: Path) -> dict[str, bytes]:
         "sparse coordinates": written(scipy.sparse.save_npz, scipy.sparse.coo_array(array), compressed=False),
         "recipe": b'model = "rbm"\ndata = "digits"\nhidden = 20\nepochs = 3\n',
     }
-    found |= _foreign()
+    found |= _foreign() | _hdf5() | _parquet()
+    with tempfile.TemporaryDirectory() as own:
+        for name, model in _models().items():
+            mp.save(model, Path(own) / "model.npz")
+            found[name] = (Path(own) / "model.npz").read_bytes()
+        write_sealed(f"{own}/sealed.npz", {"a": array}, "run", "name")
+        found["sealed"] = Path(f"{own}/sealed.npz").read_bytes()
+        bits = np.zeros((4, 6), np.uint8)
+        run(lambda: mp.train_rbm(bits, hidden=2, epochs=1, checkpoint=f"{own}/training.npz"), Path(own))
+        found["training checkpoint"] = Path(f"{own}/training.npz").read_bytes()
     for kind in ("rbm", "dbm", "dbn"):
         found[kind] = (folder / f"{kind}.npz").read_bytes()
-    write_sealed(folder / "sealed.npz", {"a": array}, "run", "name")
-    found["sealed"] = (folder / "sealed.npz").read_bytes()
-    (folder / "sealed.npz").unlink()
     return found
+
+
+def _models() -> dict[str, Model]:
+    """A model of every kind that has no layers of two-state units alone."""
+    table = np.arange(6.0).reshape(2, 3)
+    return {
+        "Ising": mp.Ising([[0, 0.5], [0.5, 0]], [0.1, 0.2]),
+        "Potts": mp.Potts({(0, 1): table}, [np.zeros(2), np.zeros(3)]),
+        "factor graph": mp.FactorGraph((2, 3), [((0, 1), table)]),
+        "Gaussian RBM": mp.RBM(table, np.zeros(2), np.zeros(3), visible="gaussian"),
+        "Potts RBM": mp.RBM(table[None], np.zeros((1, 2)), np.zeros(3), visible="potts"),
+    }
+
+
+def _hdf5() -> dict[str, bytes]:
+    """Files of named arrays and of RestrictedBoltzmannMachines.jl, where h5py can write them."""
+    if find_spec("h5py") is None:
+        return {}
+    import h5py
+
+    named = {"W": np.ones((3, 2)), "b": np.zeros(3), "c": np.zeros(2)}
+    julia = {"visible_type": "Binary", "hidden_type": "Binary", "visible_par": np.zeros((3, 1))}
+    julia |= {"hidden_par": np.zeros((2, 1)), "weights": np.ones((2, 3))}
+    found = {}
+    for name, entries in (("named.h5", named), ("julia.h5", julia)):
+        file = io.BytesIO()
+        with h5py.File(file, "w") as written:
+            for key, value in entries.items():
+                written[key] = value
+        found[name] = file.getvalue()
+    return found
+
+
+def _parquet() -> dict[str, bytes]:
+    """A table, where pyarrow can write it."""
+    if find_spec("pyarrow") is None:
+        return {}
+    import pyarrow
+    import pyarrow.parquet
+
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"a": [0, 1, 1], "b": [1, 0, 1], "c": ["x", "y", "z"]}), file)
+    return {"parquet": file.getvalue()}
 
 
 def _foreign() -> dict[str, bytes]:
@@ -134,7 +192,9 @@ def _foreign() -> dict[str, bytes]:
         "evidence": b"2 0 1 7 0",
         "braw": _packed_ccm(),
     }
-    return found | {path.name: path.read_bytes() for path in _FOREIGN.iterdir() if path.suffix != ".json"}
+    return found | {
+        path.name: path.read_bytes() for path in _FOREIGN.iterdir() if path.name != "expected.json"
+    }
 
 
 def _packed_ccm() -> bytes:
@@ -243,7 +303,7 @@ def _read_batch(seed: int, number: int, valid: dict[str, bytes]) -> None:
         name = rng.choice(sorted(valid))
         path.write_bytes(mutated(valid[name], rng, list(valid.values())))
         for position, reader in enumerate(READERS):
-            begun = time.monotonic()
+            begun = time.process_time()
             complaint = ""
             try:
                 with warnings.catch_warnings(action="ignore"):  # of columns that are left out
@@ -253,7 +313,7 @@ def _read_batch(seed: int, number: int, valid: dict[str, bytes]) -> None:
                     complaint = f"message {str(problem)[:80]!r}"
             except Exception as problem:
                 complaint = f"{type(problem).__name__}: {str(problem)[:80]!r}"
-            if time.monotonic() - begun > _SLOWEST:
+            if time.process_time() - begun > _SLOWEST:
                 complaint = "too slow"
             if complaint:
                 os.write(1, f"{name}, reader {position}, file {k} of batch {number}: {complaint}\n".encode())

@@ -9,6 +9,7 @@ import shutil
 import socket
 import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,15 @@ import numpy as np
 
 from attack.campaign import Campaign
 from attack.command import LARGEST, Ended, Process, run
-from attack.scenarios import EVALUATIONS, TRAININGS
+from attack.scenarios import EVALUATIONS, PAPER, SEVERAL, TRAININGS
+from meltpoint.runs.chunks import read_sealed, write_sealed
+from meltpoint.runs.fingerprint import fingerprint
+from meltpoint.runs.specification import FILE as _SPECIFICATION
+from meltpoint.runs.specification import read_specification
 
 _PRECIOUS = b"precious"
 _CODES = (0, 1, 2, 3)
-_SLOWEST = 20.0
+_SLOWEST = 5.0  # seconds of processor time
 _KINDS = (
     "link",
     "pipe",
@@ -35,32 +40,50 @@ _KINDS = (
 )
 
 
+_TARGETS = (
+    (EVALUATIONS[0], "kept", (("runs", "show", "kept"), ("runs", "merge", "kept", "--out", "joint"))),
+    (EVALUATIONS[3], "kept", (("runs", "show", "kept", "--json"),)),
+    (SEVERAL[0], "kept", ()),
+    (SEVERAL[1], "kept", ()),
+    (PAPER[0], "results", (("paper", "page", "--profile", "quick", "--models", ".", "--docs", "pages"),)),
+)
+"""Commands, the folders they keep, and other commands that read these."""
+
+
+_TRACE_CHECKPOINT = ("trace", "trained.checkpoint.npz", "data.npy", "--steps", "10", "--ais-chains", "5")
+
+
 def attack(campaign: Campaign) -> None:
-    """Damage a run's folder, and show, merge and continue it, until the time is over."""
+    """Damage folders of runs and of results, and show, merge and continue them, until the time is over."""
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     with campaign.folder() as origin:
-        scenario = EVALUATIONS[0]
-        if not campaign.check(run(scenario.arguments, origin).complaint(0, 1), "undisturbed"):
-            return
-        while campaign.going_on:
+        for number, (scenario, name, _) in enumerate(_TARGETS):
             with campaign.folder() as folder:
-                shutil.copytree(origin / "kept", folder / "kept")
-                outside = folder / "outside"
-                outside.mkdir()
-                (outside / "precious").write_bytes(_PRECIOUS)
-                what = _damage(folder / "kept", outside, campaign.random)
-                for arguments in (
-                    ("runs", "show", "kept"),
-                    ("runs", "merge", "kept", "--out", "joint"),
-                    scenario.arguments,
-                ):
-                    ended = run(arguments, folder)
-                    campaign.counts["calls"] += 1
-                    campaign.check(_complaint(ended, baseline), f"{' '.join(arguments[:2])}, {what}")
-                changed = [path.name for path in outside.iterdir()] != ["precious"]
-                changed = changed or (outside / "precious").read_bytes() != _PRECIOUS
-                campaign.check("a file outside was touched" if changed else "", what)
+                if not campaign.check(run(scenario.arguments, folder).complaint(0, 1), "undisturbed"):
+                    return
+                shutil.copytree(folder / name, origin / str(number))
+        while campaign.going_on:
+            number = campaign.random.randrange(len(_TARGETS))
+            _attack_one(campaign, origin / str(number), number, baseline)
             campaign.counts["folders"] += 1
+
+
+def _attack_one(campaign: Campaign, source: Path, number: int, baseline: int) -> None:
+    scenario, name, readers = _TARGETS[number]
+    with campaign.folder() as folder:
+        shutil.copytree(source, folder / name)
+        outside, empty = folder / "outside", folder / "empty"
+        outside.mkdir()
+        empty.mkdir()
+        (outside / "precious").write_bytes(_PRECIOUS)
+        what = _damage(folder / name, outside, empty, campaign.random)
+        for arguments in (*readers, scenario.arguments):
+            ended = run(arguments, folder)
+            campaign.counts["calls"] += 1
+            campaign.check(_complaint(ended, baseline), f"{' '.join(arguments[:2])}, {what}")
+        changed = [path.name for path in outside.iterdir()] != ["precious"] or any(empty.iterdir())
+        changed = changed or (outside / "precious").read_bytes() != _PRECIOUS
+        campaign.check("a file outside was touched" if changed else "", f"{scenario.name}, {what}")
 
 
 def attack_checkpoints(campaign: Campaign) -> None:
@@ -87,41 +110,47 @@ def attack_checkpoints(campaign: Campaign) -> None:
             with campaign.folder() as folder:
                 content, what = _changed_arrays(made[scenario.name], campaign.random)
                 (folder / "trained.checkpoint.npz").write_bytes(content)
-                ended = run(scenario.arguments, folder, _without_seals)
-                campaign.check(_complaint(ended, baseline), f"{scenario.name}, {what}")
+                for arguments in (_TRACE_CHECKPOINT, scenario.arguments):
+                    ended = run(arguments, folder, _without_seals)
+                    campaign.check(_complaint(ended, baseline), f"{scenario.name}, {arguments[0]}, {what}")
             campaign.counts["checkpoints"] += 1
 
 
 def _complaint(ended: Ended, baseline: int) -> str:
     if ended.memory > baseline + LARGEST:
         return f"took {ended.memory >> 20} MB"
-    if ended.seconds > _SLOWEST:
+    if ended.processor > _SLOWEST:
         return "too slow"
     if any(len(line) > 700 for line in ended.err.splitlines()):
         return "a message of more than 700 characters"
     return ended.complaint(*_CODES)
 
 
-def _damage(run_folder: Path, outside: Path, rng: random.Random) -> str:
-    """Replace, change or add something in a run's folder; gives what."""
+def _damage(run_folder: Path, outside: Path, empty: Path, rng: random.Random) -> str:
+    """Replace, change or add something in a folder; gives what."""
     files = sorted(path for path in run_folder.rglob("*") if path.is_file())
     folders = sorted(path for path in run_folder.rglob("*") if path.is_dir())
     path = rng.choice(files)
     kind = rng.choice(_KINDS)
     if kind == "json":
-        path = run_folder / "specification.json"
-        path.write_text(_changed_json(path.read_text(), rng))
+        path = rng.choice(
+            [file for file in files if file.name == _SPECIFICATION or file.parent.name == "cells"]
+        )
+        change = _changed_specification if path.name == _SPECIFICATION else _changed_cell
+        path.write_text(change(path.read_text(), rng))
     elif kind == "sealed":
         path = rng.choice([file for file in files if file.suffix == ".npz"])
-        _reseal(run_folder, path, rng)
+        _reseal(path, rng)
     elif kind == "folder link":
         path = rng.choice(folders)
         shutil.rmtree(path)
-        path.symlink_to(outside)
+        path.symlink_to(rng.choice((outside, empty)))
     elif kind == "extra":
-        path = run_folder / rng.choice(
-            (".meltpoint-x.tmp", "part-0/.meltpoint-y.tmp", "part-0/stage-1/stage.npz")
+        below = rng.choice([run_folder, *folders])
+        path = below / rng.choice(
+            (".meltpoint-x.tmp", "stage-1/stage.npz", "stage.npz", "lock", "report.json")
         )
+        path.unlink(missing_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         rng.choice((path.mkdir, lambda: os.mkfifo(path), lambda: path.symlink_to(outside / "precious")))()
     elif kind in ("cut", "flip"):
@@ -142,17 +171,39 @@ def _damage(run_folder: Path, outside: Path, rng: random.Random) -> str:
             path.mkdir()
         else:
             with socket.socket(socket.AF_UNIX) as made:
-                made.bind(os.path.relpath(path))
+                short = run_folder.parent / "s"  # an address has at most 107 characters
+                made.bind(str(short))
+                short.rename(path)
     return f"{kind} {path.relative_to(run_folder)}"
 
 
-def _changed_json(text: str, rng: random.Random) -> str:
+def _changed_specification(text: str, rng: random.Random) -> str:
     content = json.loads(text)
+    inner = rng.choice((content, content["settings"], content["judgement"], content["fingerprints"]))
+    return _changed_json(text, content, inner, rng)
+
+
+def _changed_cell(text: str, rng: random.Random) -> str:
+    """A cell of the paper, sealed again, as anybody with the library can."""
+    content = json.loads(text)
+    inner = rng.choice((content, content["cell"], *[content["result"]] * 3))
+    while dicts := [value for value in inner.values() if isinstance(value, dict) and value]:
+        if rng.random() < 0.5:
+            break
+        inner = rng.choice(dicts)
+    changed = _changed_json(text, content, inner, rng)
+    with suppress(ValueError, AttributeError, RecursionError):
+        record = json.loads(changed)
+        record.pop("seal", None)
+        return json.dumps(record | {"seal": fingerprint({}, json.dumps(record, sort_keys=True))})
+    return changed
+
+
+def _changed_json(text: str, content: dict[str, Any], inner: dict[str, Any], rng: random.Random) -> str:
     if rng.random() < 0.2:
         return rng.choice(
             ("[" * 100_000, "{}", "null", text[: len(text) // 2], '{"format": ' + "9" * 5000 + "}")
         )
-    inner = rng.choice((content, content["settings"], content["judgement"], content["fingerprints"]))
     key = rng.choice(sorted(inner))
     if rng.random() < 0.3:
         del inner[key]
@@ -161,15 +212,15 @@ def _changed_json(text: str, rng: random.Random) -> str:
     return json.dumps(content)
 
 
-def _reseal(run_folder: Path, path: Path, rng: random.Random) -> None:
+def _reseal(path: Path, rng: random.Random) -> None:
     """Change arrays of a chunk and seal it again, as anybody with the library can."""
-    from meltpoint.runs.chunks import read_sealed, write_sealed
-    from meltpoint.runs.specification import read_specification
-
+    run_folder = next((parent for parent in path.parents if (parent / _SPECIFICATION).is_file()), None)
+    if run_folder is None:  # log f of the paper's models: what seals it is not in its folder
+        path.write_bytes(_changed_arrays(path.read_bytes(), rng)[0])
+        return
     context = read_specification(run_folder).fingerprint, str(path.relative_to(run_folder).with_suffix(""))
     arrays = read_sealed(path, *context) or {"surplus": np.zeros(3)}  # a uniform base has no arrays
-    name = rng.choice(sorted(arrays))
-    write_sealed(path, _changed(arrays, name, rng), *context)
+    write_sealed(path, _changed(arrays, rng.choice(sorted(arrays)), rng), *context)
 
 
 def _changed(arrays: dict[str, Any], name: str, rng: random.Random) -> dict[str, Any]:

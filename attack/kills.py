@@ -31,9 +31,8 @@ def attack(campaign: Campaign) -> None:
     """Kill commands until the time is over."""
     known: dict[str, tuple[Any, float] | None] = {}
     while campaign.going_on:
-        campaign.counts["rounds"] += 1
         # Worker processes take seconds to start.
-        slow = WORKERS if campaign.counts["rounds"] % _SLOW_ROUND == 0 else ()
+        slow = WORKERS if campaign.counts["rounds"] % _SLOW_ROUND == _SLOW_ROUND - 1 else ()
         for scenario in (*FAST, *slow):
             if scenario.name not in known:
                 known[scenario.name] = reference(campaign, scenario)
@@ -55,3 +54,4 @@ def attack(campaign: Campaign) -> None:
                         break
                 compare(campaign, scenario, folder, expected, f"{scenario.name}, after kills")
             campaign.counts["runs"] += 1
+        campaign.counts["rounds"] += 1

@@ -1,4 +1,7 @@
-"""What is interrupted and resumed: a command, and all the numbers it must give however often it was stopped."""
+"""What is interrupted and resumed: a command, and all the numbers it must give however often it was stopped.
+
+The models and data are those that `command.warm_up` makes.
+"""
 
 import hashlib
 import json
@@ -23,16 +26,34 @@ class Scenario:
 
 def _report(_folder: Path, ended: Ended) -> Any:
     try:
-        report = json.loads(ended.out)
+        return _without_times(json.loads(ended.out))
     except ValueError:
         return f"not a report: {ended.out[:100]!r}"
-    for timed in ("seconds", "versions"):
-        report.pop(timed, None)
-    return report
+
+
+def _without_times(value: Any) -> Any:
+    """All of a report but what differs from one undisturbed run to the next."""
+    if isinstance(value, dict):
+        return {
+            key: _without_times(value[key]) for key in value if key not in ("seconds", "versions", "seal")
+        }
+    return [_without_times(item) for item in value] if isinstance(value, list) else value
 
 
 def _model(folder: Path, _ended: Ended) -> Any:
     return hashlib.sha256((folder / "trained.npz").read_bytes()).hexdigest()
+
+
+def _traced(folder: Path, ended: Ended) -> Any:
+    found = _without_times(json.loads((folder / "trained.trace" / "trace.json").read_text()))
+    return _model(folder, ended), found, sorted(path.name for path in (folder / "trained.trace").iterdir())
+
+
+def _cells(folder: Path, _ended: Ended) -> Any:
+    found = {
+        path.name: _without_times(json.loads(path.read_text())) for path in folder.glob("results/cells/*")
+    }
+    return found | {path.name: path.read_text() for path in folder.glob("results/*/*.csv")}
 
 
 def _evaluate(model: str, *options: str) -> tuple[str, ...]:
@@ -59,6 +80,7 @@ EVALUATIONS = (
     Scenario("evaluate rbm", _evaluate("rbm", *_SMALL, "--threads", "2"), _report),
     Scenario("evaluate dbm", _evaluate("dbm", *_SMALL, "--threads", "1"), _report),
     Scenario("evaluate dbn", _evaluate("dbn", *_SMALL, "--threads", "2"), _report),
+    Scenario("evaluate ising", _evaluate("ising", *_SMALL, "--threads", "2"), _report),
 )
 WORKERS = (Scenario("evaluate --workers", _evaluate("rbm", *_SMALL, "--workers", "2"), _report),)
 GAPS = (
@@ -69,4 +91,46 @@ TRAININGS = (
     Scenario("train dbn", _train("dbn", "6,4", "20"), _model),
     Scenario("train dbm", _train("dbm", "6,4", "20"), _model),
 )
-FAST = EVALUATIONS + GAPS + TRAININGS
+SEVERAL = (
+    Scenario(
+        "compare",
+        (
+            "compare",
+            "rbm.npz",
+            "dbm.npz",
+            "data.npy",
+            "--train",
+            "data.npy",
+            "--run",
+            "kept",
+            "--json",
+            *_SMALL,
+        ),
+        _report,
+    ),
+    Scenario(
+        "trace",
+        (
+            "trace",
+            "dbm.npz",
+            "rbm.npz",
+            "data.npy",
+            "--train",
+            "data.npy",
+            "--run",
+            "kept",
+            "--json",
+            *_SMALL[:-4],
+        ),
+        _report,
+    ),
+)
+PAPER = (
+    Scenario(
+        "paper",
+        ("paper", "table2", "--profile", "quick", "--models", ".", "--out", "results", "--threads", "2"),
+        _cells,
+    ),
+)
+TRACED = (Scenario("train --trace", (*_train("rbm", "6", "10"), "--trace", "--batch", "10"), _traced),)
+FAST = EVALUATIONS + GAPS + TRAININGS + SEVERAL + PAPER + TRACED

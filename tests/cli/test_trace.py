@@ -82,14 +82,37 @@ def test_training_is_traced_on_held_out_examples(run, folder):
     assert content["trace"]["train_examples"] == 40
     assert "model" not in content["last_epoch"]
     names = sorted(path.name for path in (folder / "model.trace").iterdir())
-    assert names == ["runs", "trace.json", "trace.png", "training-5.npz", "training-7.npz"]
+    assert names == ["runs", "trace.json", "trace.png", "training-5.npz", "training-7.npz", "training.txt"]
     assert json.loads((folder / "model.trace" / "trace.json").read_text())["best"]
     assert "Best on the test examples: training-" in result.stderr
     last, saved = (mp.load(folder / name) for name in ("model.trace/training-7.npz", "model.npz"))
     np.testing.assert_array_equal(last.weights.astype(np.float32), saved.weights.astype(np.float32))
-    again = run(*command, "--trace", "--out", "model.npz")
-    assert again.exit_code == 2
-    assert "the trace of another training" in again.stderr
+    other = run(*command, "--seed", "1", "--trace", "--out", "model.npz")
+    assert other.exit_code == 2
+    assert "the trace of another training" in other.stderr
+    again = run(*command, "--trace", "--json", "--out", "model.npz")  # as after a kill at the very end
+    assert again.exit_code == 0, again.stderr
+    points = json.loads(again.stdout)["trace"]["points"]
+    assert [point["between"] for point in points] == [p["between"] for p in content["trace"]["points"]]
+
+
+def test_a_training_that_was_killed_before_its_first_checkpoint_goes_on(run, folder, monkeypatch):
+    command = ("train", "rbm", "--data", "train.npy", "--hidden", "4", "--epochs", "7", "--validation", "10")
+    shown = tracing.TrainingTrace.__call__
+
+    def die(self, epoch):
+        shown(self, epoch)
+        if epoch.number == 5:
+            raise SystemExit(137)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tracing.TrainingTrace, "__call__", die)
+        assert run(*command, "--trace", "--out", "model.npz").exit_code == 137
+    (folder / "model.checkpoint.npz").unlink(missing_ok=True)
+    (folder / "model.trace" / ".meltpoint-0.tmp").touch()
+    result = run(*command, "--trace", "--out", "model.npz")
+    assert result.exit_code == 0, result.stderr
+    assert not list((folder / "model.trace").glob(".meltpoint-*"))
 
 
 def test_a_trace_needs_held_out_examples(run, folder):

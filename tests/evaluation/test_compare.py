@@ -1,13 +1,14 @@
 """compare() against exact differences of small models, and what it does with names, folders and Ctrl-C."""
 
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import meltpoint as mp
-from meltpoint.errors import InputError
+from meltpoint.errors import InputError, RunWarning, SystemFailure
 from meltpoint.models.log_f import LogF
 from meltpoint.report import pair as pairs
 from meltpoint.report.pair import Side, compose_pair
@@ -258,3 +259,27 @@ def test_a_display_is_shown_for_all_models_together():
     options = {"steps": 10, "chains": 1, "ais_chains": 10, "examples": 2, "evidence": False}
     shown = mp.compare([one, other], test, train, progress=True, **options)
     assert shown.pairs[0].to_dict() == mp.compare([one, other], test, train, **options).pairs[0].to_dict()
+
+
+def test_a_disk_that_takes_no_chunk_costs_nothing_but_the_folders(tmp_path, monkeypatch):
+    one, other, test, train = two_models(5)
+    expected = mp.compare([one, other], test, train, **QUICK)
+
+    def full(path, *_):
+        raise SystemFailure(found=f"no space left for {path}", expected="some", remedy="free some")
+
+    monkeypatch.setattr("meltpoint.runs.store.write_sealed", full)
+    with pytest.warns(RunWarning, match="no space left"):
+        found = mp.compare([one, other], test, train, run=tmp_path / "run", **QUICK)
+    assert [pair.to_dict() for pair in found.pairs] == [pair.to_dict() for pair in expected.pairs]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links as POSIX has them")
+def test_a_link_in_place_of_a_models_folder_is_refused(tmp_path):
+    one, other, test, train = two_models(5)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "run" / "00-model-1").symlink_to("../outside")
+    with pytest.raises(InputError, match="a link out of"):
+        mp.compare([one, other], test, train, run=tmp_path / "run", **QUICK)
+    assert not list((tmp_path / "outside").iterdir())

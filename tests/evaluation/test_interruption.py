@@ -1,6 +1,7 @@
 """Ctrl-C in every stage: a KeyboardInterrupt raised by the progress callback takes the way of the signal."""
 
 import time
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import meltpoint as mp
 from meltpoint.annealing import fused
 from meltpoint.annealing.loop import TILE
+from meltpoint.evaluation.execute import _completed, _Workers
 
 CHAINS = 4
 EXAMPLES = 6 * TILE // CHAINS  # six tiles for each side
@@ -126,3 +128,20 @@ def test_an_error_of_the_callback_is_not_swallowed():
 
     with pytest.raises(RuntimeError, match="a bug of the caller's"):
         mp.evaluate(MODEL, TEST, base=BASE, steps=10, progress=progress)
+
+
+def test_what_was_finished_before_ctrl_c_was_noticed_is_kept():
+    first, second, third = Future(), Future(), Future()
+    workers = _Workers(dict(zip("abc", (first, second, third), strict=True)).__getitem__)
+    first.set_result("one")
+
+    def look(_pending):
+        second.set_result("two")
+        raise KeyboardInterrupt
+
+    results = _completed(workers, "abc", look)
+    kept = [next(results), next(results)]
+    with pytest.raises(KeyboardInterrupt):
+        next(results)
+    assert kept == [("a", "one"), ("b", "two")]
+    assert third.cancelled()

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain
 from meltpoint.errors import RunWarning
 from meltpoint.evaluation import evaluate as front
 from meltpoint.evaluation import execute, prerequisites
+from meltpoint.runs.chunks import read_sealed, write_sealed
+from meltpoint.runs.specification import read_specification
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +118,44 @@ def test_so_is_what_all_tasks_share(whole, tmp_path, computed, name):
     with pytest.warns(RunWarning, match=f"{name}.npz"):
         assert plain(evaluate(run=tmp_path)) == whole[MODEL]
     assert computed == []
+
+
+_WRONG = {
+    "a number": lambda arrays, name: {**arrays, name: np.array(1.0)},
+    "no such array": lambda arrays, name: {key: arrays[key] for key in arrays if key != name},
+    "longer": lambda arrays, name: {**arrays, name: np.repeat(arrays[name], 2, axis=0)},
+    "text": lambda arrays, name: {**arrays, name: np.array(["a", "b"])},
+}
+
+
+def reseal(folder, chunk, change):
+    """Write other arrays with a right seal, as anybody with the library can."""
+    seal = read_specification(folder).fingerprint, chunk
+    write_sealed(folder / f"{chunk}.npz", change(read_sealed(folder / f"{chunk}.npz", *seal)), *seal)
+
+
+@pytest.mark.parametrize("change", _WRONG.values(), ids=list(_WRONG))
+@pytest.mark.parametrize(("chunk", "name"), [("samples", "samples"), ("schedule-data", "edges")])
+def test_sealed_chunks_of_another_layout_are_computed_again(whole, tmp_path, chunk, name, change):
+    evaluate(run=tmp_path)
+    reseal(tmp_path, chunk, lambda arrays: change(arrays, name))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RunWarning)
+        assert plain(evaluate(run=tmp_path)) == whole[MODEL]
+
+
+@pytest.mark.parametrize("change", [_WRONG["a number"], _WRONG["longer"], _WRONG["text"]])
+def test_a_sealed_base_of_another_layout_is_refused(tmp_path, change):
+    evaluate(run=tmp_path)
+    reseal(tmp_path, "base-data", lambda arrays: change(arrays, "layer_0"))
+    with pytest.raises(mp.InputError, match="base"):
+        evaluate(run=tmp_path)
+
+
+def test_a_sealed_check_of_conventions_with_many_brackets_counts_as_none(tmp_path):
+    evaluate(run=tmp_path)
+    reseal(tmp_path, "conventions", lambda _: {"json": np.frombuffer(b"[" * 100_000, np.uint8)})
+    assert evaluate(run=tmp_path).conventions is None
 
 
 def test_a_piece_of_another_run_is_not_taken(whole, tmp_path, computed):

@@ -55,6 +55,7 @@ def paper(
         from meltpoint.paper.cells import Plan, profile_of
         from meltpoint.paper.models import PARAMETERS, Inputs
         from meltpoint.paper.results import Results
+        from meltpoint.runs.store import reading_run
 
         inputs, results = Inputs(models, parameters), Results(out)
         # The page needs no models: what was computed elsewhere belongs on it too.
@@ -66,7 +67,9 @@ def paper(
             return
         if what != "page":
             _compute(groups, inputs, results, threads)
-        for path in _write(plan, what, name, results, docs):
+        with reading_run(out):
+            written = _write(plan, what, name, results, docs)
+        for path in written:
             echo(path)
 
 

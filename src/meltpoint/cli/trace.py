@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 
     from meltpoint.training.monitor import Epoch
 
+_TRAINING = "training.txt"
+"""A file in the trace of a training: what training it is."""
+
+_LAST = "the last of its stage"
+
 
 _TABLE_WIDTH = 78  # of the live table with names of a dozen letters
 
@@ -244,9 +249,11 @@ class TrainingTrace:
     """The trace of a training while it runs: its models and evaluations are kept in OUT.trace beside OUT.npz.
 
     Examples of Bernoulli units may be `grey`; those of other units are taken as they are.
+    `training` is a text that no other training has. It is kept in the folder, and the same training may use this again.
     """
 
     out: Path
+    training: str
     train: "NDArray[np.generic]"
     validation: "NDArray[np.generic]"
     seed: int
@@ -259,10 +266,13 @@ class TrainingTrace:
         from time import monotonic
 
         from meltpoint.evaluation.trace import Tracer, in_natural_order, load_checkpoint
-        from meltpoint.files.atomic import make_folder
+        from meltpoint.files.atomic import atomic_write, make_folder
+        from meltpoint.files.models import read_note
+        from meltpoint.files.temporary import remove_abandoned
 
         self.folder = self.out.with_suffix(".trace")
-        continued = self.out.with_suffix(".checkpoint.npz").exists()
+        remove_abandoned(self.folder)
+        continued = self.out.with_suffix(".checkpoint.npz").exists() or self._is_own()
         if self.folder.exists() and not continued and any(self.folder.iterdir()):
             raise InputError(
                 found=f"{self.folder}, the trace of another training",
@@ -270,6 +280,8 @@ class TrainingTrace:
                 remedy="remove it, or choose another --out",
             )
         make_folder(self.folder)
+        with atomic_write(self.folder / _TRAINING, follow_links=False) as file:
+            file.write(self.training.encode())
         self._begun = monotonic()
         self._tracer = Tracer(
             _bits(self.validation, self.seed, 0) if self.grey else self.validation,
@@ -279,7 +291,18 @@ class TrainingTrace:
             progress=self.screen.progress,
         )
         for file in in_natural_order(map(str, self.folder.glob("*.npz"))):
-            self._add(Path(file).stem, load_checkpoint(file), last=False)
+            self._add(Path(file).stem, load_checkpoint(file), last=read_note(file) == _LAST)
+
+    def _is_own(self) -> bool:
+        """Whether the folder is that of this very training."""
+        from meltpoint.files.bounded import open_regular
+
+        wanted = self.training.encode()
+        try:
+            with open_regular(self.folder / _TRAINING, follow_links=False) as file:
+                return file.read(len(wanted) + 1) == wanted
+        except OSError:
+            return False
 
     def __call__(self, epoch: "Epoch") -> None:
         """Keep and evaluate the model of an epoch that has one."""
@@ -290,8 +313,10 @@ class TrainingTrace:
         name = f"{epoch.stage.replace(' ', '-')}-{epoch.number}"
         if any(point.name == name for point in self.points):
             return
-        save(epoch.model, self.folder / f"{name}.npz")
-        self._add(name, epoch.model, last=epoch.number == epoch.of)
+        last = epoch.number == epoch.of
+        # What is carried on from one model to the next ends there, also when it is read again.
+        save(epoch.model, self.folder / f"{name}.npz", note=_LAST if last else "")
+        self._add(name, epoch.model, last)
 
     def _add(self, name: str, model: Any, last: bool) -> None:  # noqa: ANN401
         self.points.append(self._tracer.evaluate(name, model, last))
@@ -326,7 +351,7 @@ class TrainingTrace:
         found = self.trace()
         if found is None:
             return
-        with atomic_write(self.folder / "trace.json") as file:
+        with atomic_write(self.folder / "trace.json", follow_links=False) as file:
             file.write(dumps(found.to_dict(), indent=2, allow_nan=False).encode() + b"\n")
         save_figure(found.plot(), self.folder / "trace.png")
         echo_err(str(found))

@@ -141,6 +141,7 @@ def _run(
     from time import monotonic
 
     import meltpoint as mp
+    from meltpoint.runs.fingerprint import fingerprint
 
     grey = recipe.options.get("visible", "bernoulli") == "bernoulli"
     examples = _read(recipe.data, progress, grey)
@@ -163,7 +164,9 @@ def _run(
                 expected="examples that are held out of the training",
                 remedy="leave out --validation 0",
             )
-        traced = TrainingTrace(path, train, validation, recipe.options.get("seed", SEED), screen, grey)
+        training = f"{recipe}{fingerprint({'examples': examples})}\n"
+        seed = recipe.options.get("seed", SEED)
+        traced = TrainingTrace(path, training, train, validation, seed, screen, grey)
     trainers = {"rbm": mp.train_rbm, "dbn": mp.train_dbn, "dbm": mp.train_dbm}
     last: list[Epoch] = []
     begun = monotonic()
@@ -183,10 +186,10 @@ def _run(
         echo_err(f"meltpoint: interrupted; {saved if checkpoint.exists() else 'nothing was saved'}")
         raise typer.Exit(INTERRUPTED) from None
     mp.save(model, path, dtype=precision, note=str(recipe))
+    if traced is not None:  # while there is a checkpoint to go on from
+        traced.write()
     checkpoint.unlink(missing_ok=True)
     seconds = monotonic() - begun
-    if traced is not None:
-        traced.write()
     if json:
         from json import dumps
 

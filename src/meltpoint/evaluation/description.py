@@ -20,6 +20,7 @@ NAMES, SAMPLES = "names", "samples"
 """Names of chunks in a run's folder."""
 
 _NAMES_LAYOUT: Layout = {"keys": (("name",), "U"), "names": (("name",), "U")}
+_SAMPLES_LAYOUT: Layout = {"samples": ((None, None), "uf")}
 _STEPS = 500  # whatever the evaluation had: those of a run do not change when it goes on
 
 
@@ -36,15 +37,16 @@ def samples_of(
 
     They are those of `sample(model, n, steps=500, seed=seed)`.
     """
+    count, unit = sample_count(model.n_visible), model.units[0]
+    if not count:
+        return np.zeros((0, 0), np.uint8)
 
     def compute() -> Arrays:
-        count = sample_count(model.n_visible)
-        if not count:
-            return {"samples": np.zeros((0, 0), np.uint8)}
         values = sample(model, count, steps=_STEPS, seed=seed, threads=threads, progress=progress)
         return {"samples": model.encode(values, "samples")}
 
-    return get_or_compute(store, SAMPLES, compute)["samples"]
+    layout: Layout = {"samples": ((count, model.n_visible), unit.dtype.kind)}
+    return get_or_compute(store, SAMPLES, compute, layout)["samples"]
 
 
 def names_to_arrays(names: Mapping[str, str]) -> Arrays:
@@ -60,5 +62,5 @@ def recall_names(store: Store) -> dict[str, str]:
 
 def recall_samples(store: Store) -> NDArray[Any] | None:
     """What a store has of samples of the model."""
-    kept = store.read(SAMPLES)
-    return kept.get("samples") if kept else None
+    kept = store.read(SAMPLES, _SAMPLES_LAYOUT)
+    return kept["samples"] if kept else None

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ from meltpoint.evaluation.description import NAMES, names_to_arrays, samples_of
 from meltpoint.evaluation.evidence import other_bases
 from meltpoint.evaluation.execute import Execution
 from meltpoint.evaluation.prerequisites import (
+    Origin,
     conventions_of,
     exact_log_z_of,
     find_origin,
@@ -36,6 +37,7 @@ from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
+from meltpoint.models.log_f import LogF
 from meltpoint.progress import reports_progress
 from meltpoint.report.compose import versions
 from meltpoint.report.duration import Clock
@@ -52,7 +54,15 @@ _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence
 """Settings that change what is made of the weights and how many there are, and not the weights."""
 
 
-@reports_progress
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A report, log f of every test example, and where annealing started."""
+
+    report: Report
+    log_f: LogF
+    origin: Origin
+
+
 def evaluate(
     model: ModelLike,
     test: ArrayLike,
@@ -143,6 +153,65 @@ def evaluate(
     >>> print(f"{report.conservative.value:.4f}")  # log 1/8
     -2.0794
     """
+    return evaluate_with_inputs(
+        model,
+        test,
+        train,
+        particles=particles,
+        base=base,
+        gap=gap,
+        budget=budget,
+        steps=steps,
+        schedule=schedule,
+        chains=chains,
+        examples=examples,
+        ais_chains=ais_chains,
+        seed=seed,
+        precision=precision,
+        tolerance=tolerance,
+        confidence=confidence,
+        exact=exact,
+        evidence=evidence,
+        run=run,
+        part=part,
+        executor=executor,
+        threads=threads,
+        progress=progress,
+        watch=watch,
+        names=names,
+    ).report
+
+
+@reports_progress
+def evaluate_with_inputs(
+    model: ModelLike,
+    test: ArrayLike,
+    train: ArrayLike | None = None,
+    *,
+    particles: int | None = None,
+    base: BaseName | Base | None = None,
+    gap: float | None = None,
+    budget: str | float | None = None,
+    steps: Steps | None = None,
+    schedule: ScheduleName = DEFAULTS.schedule,  # pyright: ignore[reportArgumentType]
+    chains: int | None = None,
+    examples: int | None = None,
+    ais_chains: int | None = None,
+    seed: int = DEFAULTS.seed,
+    precision: Precision = DEFAULTS.precision,  # pyright: ignore[reportArgumentType]
+    tolerance: float | None = None,
+    confidence: float = DEFAULTS.confidence,
+    exact: bool | None = None,
+    evidence: bool = DEFAULTS.evidence,
+    run: str | os.PathLike[str] | None = None,
+    part: int = 0,
+    executor: Executor | None = None,
+    threads: int | None = None,
+    progress: Progress | bool | None = None,
+    watch: Watch | None = None,
+    names: Mapping[str, str] | None = None,
+) -> Evaluation:
+    """As `evaluate`, with what its report was made from: a folder may not have taken it, on a full disk."""
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     clock = Clock()
     model = from_object(model)
@@ -218,7 +287,7 @@ def evaluate(
         if isinstance(store, RunFolder) and not report.interrupted:
             store.finish(report.to_dict())
         _log.info("%r in %.1f s: %s", report, report.seconds["total"], report.verdict)
-        return report
+        return Evaluation(report, log_f, origin)
 
 
 def _with_description(

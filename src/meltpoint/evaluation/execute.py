@@ -276,6 +276,7 @@ def _completed(
 ) -> Iterator[tuple[Task, Result]]:
     """Tasks and their results in the order of their completion; `look` is told several times a second what is left."""
     futures: dict[Future[Result], Task] = {}
+    told: set[Future[Result]] = set()
     try:
         for task in tasks:
             futures[workers.submit(task)] = task
@@ -284,7 +285,14 @@ def _completed(
             finished, pending = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
             for future in sorted(finished, key=_failed):  # what is good is kept before an error ends it all
                 yield futures[future], future.result()
+                told.add(future)
             look({futures[future] for future in pending})
+    except KeyboardInterrupt:
+        # On a busy machine much may have been finished since the last look.
+        for future in futures:
+            if future not in told and future.done() and not _failed(future):
+                yield futures[future], future.result()
+        raise
     except (BrokenExecutor, CancelledError) as problem:
         raise explain_dead_workers(problem) from problem
     finally:

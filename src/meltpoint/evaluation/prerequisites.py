@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
-from meltpoint.errors import Progress
+from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.conventions import ConventionCheck, check_conventions, conventions_from_dict
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.pilot import FrictionSchedule, Pilot
@@ -29,6 +29,11 @@ EXACT_LAYOUT: Layout = {"log_z": ((), "f")}
 CONVENTIONS_LAYOUT: Layout = {"json": ((None,), "u")}
 
 _PILOT = tuple(field.name for field in fields(Pilot))
+_SCHEDULE_LAYOUT: Layout = {
+    "edges": ((None,), "f"),
+    "friction": ((None,), "f"),
+    **{name: ((), "iu" if name.endswith("steps") else "f") for name in _PILOT},
+}
 EXACT_UNITS = 20
 """On the smaller side: enumeration then takes less than a second."""
 
@@ -90,7 +95,8 @@ def conventions_from_arrays(arrays: Arrays) -> ConventionCheck | None:
     try:
         said = json.loads(bytes(arrays["json"]))
         return None if said is None else conventions_from_dict(said)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    # RecursionError: a thousand brackets
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
 
 
@@ -122,8 +128,11 @@ def find_origin(
     tried = []
     for name in names:
         base = keep_base(name, make, store)
-        kept = get_or_compute(store, f"schedule-{name}", lambda base=base: schedule_to_arrays(pilot(base)))
-        tried.append(Origin(base, schedule_from_arrays(kept)))
+        friction = recall_schedule(store, name)
+        if friction is None:
+            friction = pilot(base)
+            store.write(f"schedule-{name}", _schedule_to_arrays(friction))
+        tried.append(Origin(base, friction))
     pilots = [origin.friction.pilot for origin in tried if origin.friction]
     best = int(np.argmax(np.nan_to_num([pilot.kept for pilot in pilots], nan=-np.inf)))
     friction = tried[best].friction
@@ -132,16 +141,20 @@ def find_origin(
     return Origin(tried[best].base, replace(friction, pilot=spent))
 
 
-def schedule_to_arrays(schedule: FrictionSchedule) -> Arrays:
-    """Arrays by name, from which `schedule_from_arrays` makes the same schedule."""
+def recall_schedule(store: Store, name: str) -> FrictionSchedule | None:
+    """The friction schedule from the base of this name, None if there is none as it was written."""
+    arrays = store.read(f"schedule-{name}", _SCHEDULE_LAYOUT)
+    if arrays is None:
+        return None
+    edges, friction = arrays["edges"], arrays["friction"]
+    if len(edges) != len(friction) + 1 or edges[0] != 0 or edges[-1] != 1 or not (np.diff(edges) >= 0).all():
+        return None
+    return FrictionSchedule(edges, friction, Pilot(**{name: arrays[name].item() for name in _PILOT}))
+
+
+def _schedule_to_arrays(schedule: FrictionSchedule) -> Arrays:
     pilot = {name: np.array(getattr(schedule.pilot, name)) for name in _PILOT}
     return {"edges": schedule.edges, "friction": schedule.friction, **pilot}
-
-
-def schedule_from_arrays(arrays: Arrays) -> FrictionSchedule:
-    """The friction schedule that was kept."""
-    pilot = {name: arrays[name].item() for name in _PILOT}
-    return FrictionSchedule(arrays["edges"], arrays["friction"], Pilot(**pilot))
 
 
 def keep_base(name: str, make: Callable[[str], Base], store: Store) -> Base:
@@ -150,4 +163,12 @@ def keep_base(name: str, make: Callable[[str], Base], store: Store) -> Base:
     def compute() -> Arrays:
         return {f"layer_{k}": bias for k, bias in enumerate(make(name).biases)}
 
-    return Base(name, tuple(get_or_compute(store, f"base-{name}", compute).values()))
+    chunk = f"base-{name}"
+    biases = tuple(get_or_compute(store, chunk, compute).values())
+    if any(bias.dtype.kind != "f" or bias.ndim == 0 or np.isnan(bias).any() for bias in biases):
+        raise InputError(
+            found=f"the chunk {chunk} of the run with other arrays than biases",
+            expected="the base as it was written",
+            remedy=f"remove {chunk}.npz from the run's folder, or begin the run anew in another one",
+        )
+    return Base(name, biases)

@@ -16,16 +16,14 @@ from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.pilot import ScheduleName
-from meltpoint.evaluation.evaluate import evaluate
-from meltpoint.evaluation.prerequisites import Origin
+from meltpoint.evaluation.evaluate import Evaluation, evaluate_with_inputs
 from meltpoint.evaluation.settings import BaseName
-from meltpoint.evaluation.stored import read_run
 from meltpoint.files.temporary import temporary_folder
 from meltpoint.importers.load import load
 from meltpoint.importers.objects import from_object
 from meltpoint.models import Model
-from meltpoint.models.log_f import LogF
-from meltpoint.report.report import Report
+from meltpoint.runs.specification import FILE
+from meltpoint.runs.store import refuse_links
 
 Source: TypeAlias = Model | str | os.PathLike[str]
 """A model, or the file that it is in."""
@@ -49,13 +47,10 @@ class EvaluationOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluated:
-    """A model's report with what it was made from: log f of every test example, the stage's number, the origin."""
+class Evaluated(Evaluation):
+    """An evaluation, and the number of the stage that its report is about."""
 
-    report: Report
-    log_f: LogF
     stage: int
-    origin: Origin
 
 
 def evaluate_in_folder(
@@ -65,19 +60,17 @@ def evaluate_in_folder(
     folder: Path,
     **options: Any,  # noqa: ANN401
 ) -> Evaluated:
-    """Evaluate a model in a folder, or continue there, and read what the report was made from."""
-    report = evaluate(model, test, train, run=folder, **options)
-    stored = read_run(folder)
-    assert stored.log_f is not None, "there is a report"
-    assert stored.origin is not None, "there is a report"
-    s = report.settings
+    """Evaluate a model in a folder of a folder of runs, or continue there."""
+    refuse_links(folder / FILE, folder.parent)
+    found = evaluate_with_inputs(model, test, train, run=folder, **options)
+    report, s = found.report, found.report.settings
     size = (s.steps, s.examples, s.chains, s.ais_chains)
     same = [
         k
         for k, stage in enumerate(report.stages)
         if (stage.steps, stage.examples, stage.chains, stage.ais_chains) == size
     ]
-    return Evaluated(report, stored.log_f, same[-1] if same else 0, stored.origin)
+    return Evaluated(report, found.log_f, found.origin, same[-1] if same else 0)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from meltpoint.evaluation.prerequisites import (
     Origin,
     conventions_from_arrays,
     log_f_layout,
-    schedule_from_arrays,
+    recall_schedule,
 )
 from meltpoint.evaluation.stage import (
     Stage,
@@ -238,9 +238,9 @@ def _read_stages(store: RunFolder, part: int) -> Iterator[StoredStage]:
 def _read_origin(store: RunFolder, stage: Stage) -> Origin:
     """Where the stages start. The pilot has the chain-steps of all bases that were tried."""
     schedules = {
-        name: schedule_from_arrays(kept)
+        name: kept
         for name in ("data", "model", "uniform", stage.base.name)
-        if (kept := store.read(f"schedule-{name}"))
+        if (kept := recall_schedule(store, name))
     }
     if stage.base.name not in schedules:
         return Origin(stage.base)

@@ -1,5 +1,6 @@
 """Results on disk: a sealed JSON file for each finished cell, and the log f of deep models as in a run's folder."""
 
+import errno
 import json
 import math
 from dataclasses import asdict, dataclass
@@ -7,12 +8,13 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from meltpoint.files.atomic import atomic_write, make_folder
+from meltpoint.files.bounded import open_regular
 from meltpoint.kernels.threads import check_threads
 from meltpoint.paper.cells import Cell, Method
 from meltpoint.paper.models import MODELS, LoadedModel
 from meltpoint.report.compose import versions
 from meltpoint.runs.fingerprint import fingerprint
-from meltpoint.runs.store import RunFolder, Store
+from meltpoint.runs.store import RunFolder, Store, refuse_links
 from meltpoint.statistics.estimate import Estimate
 
 Record: TypeAlias = dict[str, Any]
@@ -22,6 +24,8 @@ VERSIONS: dict[Method, int] = dict.fromkeys(get_args(Method), 1)
 """Versions of the computations: raised when a change of the source changes numbers beyond their errors."""
 
 _SEAL = "seal"
+_NO_FILE = (errno.ENOENT, errno.ELOOP, errno.EINVAL, errno.ENXIO)  # none, a link, a pipe or folder, a socket
+_LARGEST = 1 << 24  # bytes; a cell with 100 examples has 10 kB
 
 
 def cell_fingerprint(cell: Cell, model_digest: str, data_digest: str) -> str:
@@ -50,7 +54,7 @@ def record_of(
 
 @dataclass(frozen=True)
 class Results:
-    """A folder of results."""
+    """A folder of results. As in a run's folder, links in it are neither followed nor written through."""
 
     folder: Path
 
@@ -60,19 +64,25 @@ class Results:
 
     def read(self, cell: Cell) -> Record | None:
         """The record of a finished cell; None where there is none, or not as it was written."""
+        path = self.path(cell)
+        refuse_links(path, self.folder)
         try:
-            record = json.loads(self.path(cell).read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
+            with open_regular(path, follow_links=False) as file:
+                record = json.loads(file.read(_LARGEST))
+            whole = isinstance(record, dict) and record.pop(_SEAL, None) == _seal_of(record)
+        except OSError as problem:  # a disk that fails must not make a table with holes
+            if problem.errno not in _NO_FILE:
+                raise
             return None
-        if not isinstance(record, dict) or record.pop(_SEAL, None) != _seal_of(record):
+        except (ValueError, RecursionError):  # RecursionError: a thousand brackets
             return None
-        return record
+        return record if whole else None
 
     def has(self, cell: Cell, loaded: LoadedModel) -> bool:
         """Whether a cell is finished, for this very model and data."""
         record = self.read(cell)
         wanted = cell_fingerprint(cell, loaded.model_digest, loaded.data_digest)
-        return record is not None and record["fingerprint"] == wanted
+        return record is not None and record.get("fingerprint") == wanted
 
     def has_any(self, model: str) -> bool:
         """Whether any cell of a model is finished."""
@@ -80,6 +90,7 @@ class Results:
 
     def write(self, cell: Cell, record: Record) -> None:
         """Keep the record of a finished cell."""
+        refuse_links(self.path(cell), self.folder)
         sealed = {**record, _SEAL: _seal_of(record)}
         write_text(self.path(cell), json.dumps(sealed, indent=1, allow_nan=False))
 
@@ -101,9 +112,9 @@ def estimate_from(kept: dict[str, Any]) -> Estimate:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a text whole or not at all."""
+    """Write a text whole or not at all; a link at `path` is replaced."""
     make_folder(path.parent)
-    with atomic_write(path) as file:
+    with atomic_write(path, follow_links=False) as file:
         file.write(text.encode())
     return path
 

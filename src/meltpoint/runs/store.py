@@ -106,7 +106,7 @@ class RunFolder:
         except OSError:
             return None
         try:
-            self._check_no_links(path)
+            refuse_links(path, self.folder)
             return read_sealed(path, self._fingerprint, name, layout=layout)
         except InputError as problem:
             _warn(f"{problem.found}: this chunk of the run counts as missing, and is computed again")
@@ -160,7 +160,7 @@ class RunFolder:
         """Write a chunk that waits; if that is not possible it waits on."""
         path = self._path(name)
         try:
-            self._check_no_links(path)
+            refuse_links(path, self.folder)
             make_folder(path.parent)
             write_sealed(path, self._waiting[name], self._fingerprint, name)
         except (InputError, SystemFailure) as problem:
@@ -168,17 +168,16 @@ class RunFolder:
         del self._waiting[name]
         return None
 
-    def _check_no_links(self, path: Path) -> None:
-        """Refuse a path that leaves the run's folder by a link in place of one of its folders."""
-        for parent in path.parents:
-            if parent == self.folder:
-                return
-            if parent.is_symlink():
-                raise InputError(
-                    found=f"{parent}, a link out of the run's folder",
-                    expected="a folder",
-                    remedy="remove the link",
-                )
+
+def refuse_links(path: Path, folder: Path) -> None:
+    """Refuse a path that leaves a folder by a link in place of one of the folders below it."""
+    for parent in path.parents:
+        if parent == folder:
+            return
+        if parent.is_symlink():
+            raise InputError(
+                found=f"{parent}, a link out of {folder}", expected="a folder", remedy="remove the link"
+            )
 
 
 @contextmanager

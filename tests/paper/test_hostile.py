@@ -1,0 +1,90 @@
+"""Folders of results made by somebody else: cells that are none are computed again, and nothing outside is touched."""
+
+import errno
+import json
+import os
+
+import pytest
+
+from meltpoint.errors import InputError
+from meltpoint.paper.cells import Plan, Profile
+from meltpoint.paper.models import SMALL
+from meltpoint.paper.results import Results
+from meltpoint.runs.fingerprint import fingerprint
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and pipes as POSIX has them")
+PLAN = Plan(Profile("tiny", 4, (2, 4), 8, examples=3, chains=2, ais_chains=5, test_examples=20), False)
+CELL = PLAN.ais(SMALL[0], "uniform", 2)
+RECORD = {"fingerprint": "", "result": {}}
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Results with one cell, and a file outside."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "precious").write_bytes(b"precious")
+    made = Results(tmp_path / "results")
+    made.write(CELL, RECORD)
+    assert made.read(CELL) == RECORD
+    return made
+
+
+def outside(results):
+    folder = results.folder.parent / "outside"
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_linked_cell_is_neither_read_nor_written_through(results):
+    path = results.path(CELL)
+    whole = path.read_bytes()
+    target = results.folder.parent / "outside" / "precious"
+    target.write_bytes(whole)
+    path.unlink()
+    path.symlink_to(target)
+    assert results.read(CELL) is None
+    results.write(CELL, {**RECORD, "result": {"value": 1}})
+    assert outside(results) == {"precious": whole}
+    assert not path.is_symlink()
+
+
+def test_a_linked_folder_of_cells_is_refused(results):
+    cells = results.folder / "cells"
+    cells.rename(results.folder / "moved")
+    cells.symlink_to("../outside")
+    with pytest.raises(InputError, match="a link out of"):
+        results.read(CELL)
+    with pytest.raises(InputError, match="a link out of"):
+        results.write(CELL, RECORD)
+    assert outside(results) == {"precious": b"precious"}
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+def test_what_is_not_a_regular_file_is_not_waited_for(results, make):
+    results.path(CELL).unlink()
+    make(results.path(CELL))
+    assert results.read(CELL) is None
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a": ' * 100_000, "9" * 5000, "\ud800"])
+def test_json_that_cannot_be_read_counts_as_none(results, text):
+    results.path(CELL).write_bytes(text.encode("utf-8", "surrogatepass"))
+    assert results.read(CELL) is None
+
+
+def test_a_sealed_record_without_a_fingerprint_is_not_that_of_a_cell(results):
+    class Loaded:
+        model_digest = data_digest = ""
+
+    sealed = {"seal": fingerprint({}, json.dumps({}))}
+    results.path(CELL).write_text(json.dumps(sealed))
+    assert results.read(CELL) == {}
+    assert not results.has(CELL, Loaded)
+
+
+def test_a_disk_that_fails_makes_no_table_with_holes(results, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("meltpoint.paper.results.open_regular", fail)
+    with pytest.raises(OSError, match="Input/output"):
+        results.read(CELL)
