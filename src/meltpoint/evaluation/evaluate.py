@@ -18,11 +18,13 @@ from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps
 from meltpoint.errors import Progress
 from meltpoint.estimators.pilot import FrictionSchedule, ScheduleName, friction_schedule
-from meltpoint.evaluation.adaptive import Context, Watch, close_gap, run_once
+from meltpoint.evaluation.adaptive import Context, Watch, close_gap
 from meltpoint.evaluation.description import NAMES, names_to_arrays, samples_of
 from meltpoint.evaluation.evidence import other_bases
 from meltpoint.evaluation.execute import Execution
+from meltpoint.evaluation.once import run_once
 from meltpoint.evaluation.prerequisites import (
+    Origin,
     conventions_of,
     exact_log_z_of,
     find_origin,
@@ -193,21 +195,23 @@ def evaluate(
         conventions = conventions_of(model, model.decode(bits) if known is None else known, store)
         clock.lap("conventions")
         candidates = candidate_bases(settings, train)
-        origin = find_origin(candidates, make, pilot if settings.schedule == "friction" else None, store)
+        measure = pilot if settings.schedule == "friction" else None
+        origin = find_origin(candidates, make, measure, store)
         clock.lap("base" if origin.friction is None else "base and pilot")
 
-        def others() -> list[Base]:
-            return [
-                keep_base(name, make_other, store)
-                for name in other_bases(origin.base.name, known is not None)
-            ]
+        def others(chosen: str) -> list[Base]:
+            return [keep_base(name, make_other, store) for name in other_bases(chosen, known is not None)]
+
+        def origin_at(name: str) -> Origin:
+            return find_origin([name], make_other, measure, store)
 
         def tell(stage: StageSummary) -> None:
             _log.info("stage: %s", stage)
             if watch:
                 watch(stage)
 
-        context = Context(model, bits, origin, settings, log_f, exact_log_z, part, others)
+        free = base in (None, "auto")
+        context = Context(model, bits, origin, settings, log_f, exact_log_z, part, others, origin_at, free)
         execution = Execution(threads, progress, executor, store)
         if settings.budget is None:
             report = run_once(context, betas, execution, clock)

@@ -68,7 +68,6 @@ def evaluate_in_folder(
     report = evaluate(model, test, train, run=folder, **options)
     stored = read_run(folder)
     assert stored.log_f is not None, "there is a report"
-    assert stored.origin is not None, "there is a report"
     s = report.settings
     size = (s.steps, s.examples, s.chains, s.ais_chains)
     same = [
@@ -76,7 +75,7 @@ def evaluate_in_folder(
         for k, stage in enumerate(report.stages)
         if (stage.steps, stage.examples, stage.chains, stage.ais_chains) == size
     ]
-    return Evaluated(report, stored.log_f, same[-1] if same else 0, stored.origin)
+    return Evaluated(report, stored.log_f, same[-1] if same else 0, stored.origins[s.base])
 
 
 @contextmanager

@@ -36,6 +36,29 @@ class StageSummary:
         return {name: finite_or_none(value) for name, value in vars(self).items()}
 
 
+@dataclass(frozen=True)
+class OtherBase:
+    """An evaluation of the same size from another base, which is not reported because it found less of log Z.
+
+    `missing` are the nats of log Z that other starts found out of its reach, with their standard error; 0 if none.
+    """
+
+    base: str
+    log_z: float
+    log_z_stderr: float
+    conservative: float
+    optimistic: float
+    missing: float
+    missing_stderr: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {
+            name: value if isinstance(value, str) else finite_or_none(value)
+            for name, value in vars(self).items()
+        }
+
+
 def alpha_of(stage: int, alpha: float) -> float:
     """The part of alpha = 1 - confidence that a stage may use: the parts of all stages add up to all of it.
 
