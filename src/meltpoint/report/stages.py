@@ -1,9 +1,13 @@
 """The stages of an evaluation that was asked for a gap: what each was, and what it found."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from meltpoint.statistics.estimate import finite_or_none
+
+ENOUGH_ESS = 5.0
+"""Effective AIS chains without which the error of log Z is not known."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +31,16 @@ class StageSummary:
 
     def __str__(self) -> str:
         return (
-            f"{self.steps:,} steps, RAISE {self.conservative:.2f}, AIS {self.optimistic:.2f}, within ± "
-            f"{self.half_width:.2f}, effective {self.ess:,.0f} of {self.ais_chains:,} chains"
+            f"{self.steps:,} steps, RAISE {self.conservative:.2f}, AIS {self.optimistic:.2f}, {self.within}, effective "
+            f"{self.ess:,.0f} of {self.ais_chains:,} chains"
         )
+
+    @property
+    def within(self) -> str:
+        """How well the value is known, in words: where fewer than five chains carry log Z its error is not known."""
+        if not (self.ess >= ENOUGH_ESS and math.isfinite(self.half_width)):
+            return "accuracy not known"
+        return f"within ± {self.half_width:.2f}"
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain numbers."""

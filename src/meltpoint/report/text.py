@@ -163,7 +163,7 @@ def _gain(report: Report) -> str:
 def _stage(stage: StageSummary) -> str:
     return (
         f"{_count(stage.steps, 'step')} of {stage.examples:,} × {stage.chains:,} and {stage.ais_chains:,} chains: "
-        f"gap {stage.optimistic - stage.conservative:.2f}, within ± {stage.half_width:.2f}"
+        f"gap {stage.optimistic - stage.conservative:.2f}, {stage.within}"
     )
 
 
