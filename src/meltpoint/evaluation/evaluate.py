@@ -101,7 +101,8 @@ def evaluate(
         N of RAISE: by itself one more than there are AIS chains; 1 is the paper's estimator.
     base
         Where annealing starts: "data" (with `train` the choice of "auto", the default), "model" (rates from the
-        model's own chains, the choice without), "uniform", or a `Base`.
+        model's own chains, the choice without), "uniform", or a `Base`. With "auto", and no gap or budget, everything
+        is done again from another base where that has found more of log Z, and the one that found most is reported.
     gap, budget
         How close the two sides must come, in nats, and how long that may take ("30m" by itself). Base, steps, examples
         and chains are then chosen from measurements, in stages that grow until the interval `between` is plus or minus
