@@ -12,6 +12,7 @@ from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators import starts
 from meltpoint.estimators.starts import Computation, ask_starts
 from meltpoint.evaluation.stored import merge_runs, read_run
+from meltpoint.report.citation import python_call
 
 SIZES = {"steps": 300, "threads": 1}
 
@@ -200,6 +201,8 @@ def test_the_bracket_is_made_from_the_base_that_found_most():
     assert (report.per_example.positions == first.per_example.positions).all()
     assert "evaluated from base data too, which found less" in " ".join(str(report).split())
     assert mp.Report.from_dict(report.to_dict()).other_base == report.other_base
+    assert "base='auto'" in python_call(report)  # what gives this report again
+    assert "base='data'" in python_call(first)
 
 
 def test_no_second_base_where_the_first_found_as_much():
