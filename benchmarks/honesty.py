@@ -8,13 +8,15 @@
 that are trusted, and among them those with the exact mean log-probability outside `between`; reports with it outside in
 all; intervals that are reversed or have no ends; certificates of log Z that do not hold. evaluate() is not told the
 exact value. Rates come with 95 % limits (Clopper and Pearson). With `--most` the exit code is 1 if the lower limit of
-trusted and outside is above it in any family, or if anything is reversed.
+trusted and outside is above it in any family, or if anything is reversed. With `--minutes` it stops in
+time, at the same seed for all families or one before.
 """
 
 import argparse
 import json
 import math
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from multiprocessing import Pool
@@ -144,6 +146,7 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--most", type=float, help="the share of wrong trusted reports that is promised")
     parser.add_argument("--json", type=Path, help="keep every outcome in this file")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="the most it may take")
     asked = parser.parse_args()
     if asked.families == ["graphs"]:
         asked.families = list(GRAPHS)
@@ -151,14 +154,19 @@ def main() -> int:
         parser.error(f"no family {', '.join(sorted(unknown))}: there are {', '.join(FAMILIES)}")
     tasks = [
         Task(family, seed, base, steps, asked.gap, asked.budget, asked.few)
+        for seed in range(asked.first, asked.first + asked.models)
         for family in asked.families or FAMILIES
         for base in asked.base
         for steps in (asked.steps if asked.gap is None else [None])
-        for seed in range(asked.first, asked.first + asked.models)
     ]
     os.nice(10)
+    deadline = time.monotonic() + 60 * asked.minutes
+    outcomes = []
     with Pool(asked.processes) as pool:
-        outcomes = pool.map(run, tasks, chunksize=4)
+        for outcome in pool.imap(run, tasks):
+            outcomes.append(outcome)
+            if time.monotonic() > deadline:
+                break
     print("\n".join(table(outcomes)))
     if asked.json:
         asked.json.write_text(json.dumps([asdict(outcome) for outcome in outcomes]))

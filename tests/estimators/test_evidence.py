@@ -10,9 +10,10 @@ import pytest
 from scipy.special import logsumexp
 
 from contract import cases
+from contract.three_blocks import three_blocks
 from meltpoint.annealing.base import data_rates, uniform
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.estimators.ais import ais_log_z
+from meltpoint.estimators.ais import ais_log_z, anywhere
 from meltpoint.estimators.evidence import Evidence, Finding, log_reach
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.limits import log_z_limits, mean_log_prob_limits
@@ -24,7 +25,9 @@ from meltpoint.estimators.starts import (
     reverse_log_weights,
     run_start,
 )
+from meltpoint.models.blocks import Segment
 from meltpoint.models.dbm import DBM
+from meltpoint.models.ising import Ising
 from meltpoint.models.rbm import RBM
 from meltpoint.statistics.certificate import certify_log_z
 from meltpoint.statistics.estimate import Estimate
@@ -104,6 +107,54 @@ def test_so_do_those_of_every_kind_of_model(model):
 def test_mutants_of_the_identity_are_rejected():
     assert _sigmas(_ratios(_tiny(), 5, 4)) > SIGMAS  # N - 1 for N
     assert _sigmas(_ratios(_tiny(), 2, 2, reverse_steps=20)) > SIGMAS  # melted along other betas
+
+
+def _path_sigmas(model, melt):
+    """How far melted states' mean log weights are from those of forward chains that end in them, in standard errors.
+
+    A forward path with weight w, and a sweep at beta 1 after it, has Z / w times the probability of its reversal from
+    x ~ p. So the mean log weight of a melted state x is the mean, weighted by w, of log w over forward chains that
+    end in x.
+    """
+    chains, betas = 20_000, as_betas(3)
+    prepared = HOW.prepare(model, uniform())
+    constant = prepared.path.log_z_base + prepared.path.target.log_constant
+    run = HOW.anneal(prepared, [Segment(betas), Segment(np.ones(2))], anywhere(prepared.path, chains), 0, 1)
+    log_weights = run.log_weights + constant
+    weights = np.exp(log_weights - log_weights.max())
+    found = []
+    for k, state in enumerate(_corners(model.mrf.n_state)):
+        ends = (run.state == state).all(axis=1)
+        if ends.sum() < 500:
+            continue
+        own, values = weights[ends] / weights[ends].sum(), log_weights[ends]
+        mean = own @ values
+        reverse = melt(prepared, betas, np.tile(state, (chains // 8, 1)), k)
+        error = np.hypot(np.sqrt(own**2 @ (values - mean) ** 2), reverse.std(ddof=1) / np.sqrt(len(reverse)))
+        found.append(abs(reverse.mean() - mean) / error)
+    return max(found)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(three_blocks(kind, "spin") for kind in ("visible", "summed out")),
+        Ising([[0.0, 1.0, -1.0], [1.0, 0.0, 2.0], [-1.0, 2.0, 0.0]], [1.0, -2.0, 0.5]),
+    ],
+    ids=repr,
+)
+def test_melting_is_the_reversal_of_annealing_with_three_blocks(model):
+    """False alarms: 8 states of 3 models, 2e-5 in all. With forward sweeps the mean is 10 standard errors off."""
+
+    def melt(prepared, betas, states, number):
+        return reverse_log_weights(prepared, betas, states, number, HOW)
+
+    def melt_with_forward_sweeps(prepared, betas, states, number):
+        constant = prepared.path.log_z_base + prepared.path.target.log_constant
+        return constant - HOW.anneal(prepared, [Segment(betas[::-1].copy())], states, 1, number).log_weights
+
+    assert _path_sigmas(model, melt) < SIGMAS
+    assert _path_sigmas(model, melt_with_forward_sweeps) > SIGMAS
 
 
 def test_end_states_are_properly_weighted():

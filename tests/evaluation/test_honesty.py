@@ -12,6 +12,7 @@ from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators import starts
 from meltpoint.estimators.starts import Computation, ask_starts
 from meltpoint.evaluation.stored import merge_runs, read_run
+from meltpoint.report.citation import python_call
 
 SIZES = {"steps": 300, "threads": 1}
 
@@ -38,7 +39,7 @@ def exact_of(model, test):
 def test_a_mode_far_from_the_data_is_said_to_be_missed(share):
     """Both sides agree and are wrong by -log(1 - share); so was the interval."""
     model, test, train = far_mode(share)
-    report = mp.evaluate(model, test, train, exact=False, **SIZES)
+    report = mp.evaluate(model, test, train, base="data", exact=False, **SIZES)
     missing = -np.log(1 - share)
     assert abs(report.gap.value) < 0.05
     assert report.optimistic.value - exact_of(model, test) == pytest.approx(missing, abs=0.1)
@@ -68,7 +69,8 @@ def test_the_exact_value_is_looked_at():
     assert (report.verdict.reason, report.verdict.trusted) == ("exact", False)
     asked = mp.evaluate(model, test, test, **SIZES)
     assert asked.between[0] <= asked.exact.value <= asked.between[1]
-    assert asked.verdict.reason == "modes"
+    assert (asked.settings.base, asked.other_base.base) == ("uniform", "data")
+    assert mp.evaluate(model, test, test, base="data", **SIZES).verdict.reason == "modes"
 
 
 def test_two_chains_are_not_trusted_and_their_interval_holds():
@@ -120,7 +122,7 @@ def test_a_shifted_recognition_of_a_dbn_does_not_hide_what_log_f_lacks():
 
 def test_evidence_is_kept_with_the_run_and_is_the_same_from_the_folder(tmp_path):
     model, test, train = far_mode()
-    options = {**SIZES, "exact": False, "chains": 2}
+    options = {**SIZES, "exact": False, "chains": 2, "base": "data"}
     report = mp.evaluate(model, test, train, run=tmp_path / "a", **options)
     assert (tmp_path / "a/part-0/stage-0/evidence.npz").exists()
     stored = read_run(tmp_path / "a")
@@ -165,7 +167,7 @@ def test_the_evidence_costs_a_small_part_of_a_usual_run():
 
 @pytest.mark.parametrize("model", cases.ALL, ids=cases.name)
 def test_every_kind_of_model_has_other_starts(model):
-    """Modes are sought by mean fields where there are two sides, else at local optima. Small models miss nothing."""
+    """Other bases, and mean-field modes where there are two sides or local optima. Small models miss nothing."""
     base, betas = mp.model_rates(model, threads=1), as_betas(200)
     log_z = mp.ais_log_z(model, base=base, steps=betas, chains=200, threads=1)
     others = [(mp.uniform(), betas)]
@@ -176,3 +178,79 @@ def test_every_kind_of_model_has_other_starts(model):
     assert uniform.log_z == pytest.approx(mp.exact_log_z(model), abs=5 * uniform.log_z_stderr + 1e-6)
     assert evidence.strongest.nats < 0.2
     assert evidence.missed(log_z.log_weights) is None
+
+
+TURNS = {"exact": False, "chains": 2, "examples": 20, "ais_chains": 200, **SIZES}
+
+
+def plain(report):
+    """All that is computed."""
+    content = report.to_dict()
+    return {name: value for name, value in content.items() if name not in ("seconds", "shown", "names")}
+
+
+def test_the_bracket_is_made_from_the_base_that_found_most():
+    model, test, train = far_mode(0.9)
+    report = mp.evaluate(model, test, train, **TURNS)
+    assert (report.settings.base, report.other_base.base) == ("uniform", "data")
+    assert report.between[0] <= exact_of(model, test) <= report.between[1]
+    first = mp.evaluate(model, test, train, base="data", **TURNS)
+    assert first.other_base is None
+    assert report.other_base.optimistic == first.optimistic.value
+    assert report.other_base.missing == pytest.approx(-np.log(0.1), abs=0.1)
+    assert (report.per_example.positions == first.per_example.positions).all()
+    assert "evaluated from base data too, which found less" in " ".join(str(report).split())
+    assert mp.Report.from_dict(report.to_dict()).other_base == report.other_base
+    assert "base='auto'" in python_call(report)  # what gives this report again
+    assert "base='data'" in python_call(first)
+
+
+def test_no_second_base_where_the_first_found_as_much():
+    rng = np.random.default_rng(4)
+    model = mp.RBM(rng.normal(0, 0.3, (8, 4)), rng.normal(0, 0.5, 8), np.zeros(4))
+    train = rng.integers(0, 2, (200, 8))
+    report = mp.evaluate(model, train[:30], train, **TURNS)
+    assert plain(report) == plain(mp.evaluate(model, train[:30], train, base="data", **TURNS))
+
+
+@pytest.mark.parametrize("when", ["first", "other starts", "second"])
+def test_a_run_that_turns_to_another_base_continues_to_the_same_bits(tmp_path, when):
+    model, test, train = far_mode(0.9)
+    whole = mp.evaluate(model, test, train, run=tmp_path / "whole", **TURNS)
+    assert plain(read_run(tmp_path / "whole").report()) == plain(whole)
+    run = tmp_path / "run"
+
+    def press(task, done, _total):
+        stage = run / "part-0/stage-1/stage.npz"
+        now = {
+            "first": task == "AIS and RAISE" and done > 0,
+            "other starts": task == "other starts" and stage.exists(),
+            "second": task == "AIS and RAISE" and done > 0 and stage.exists(),
+        }
+        if now[when]:
+            raise KeyboardInterrupt
+
+    try:
+        stopped = mp.evaluate(model, test, train, run=run, progress=press, **TURNS)
+    except KeyboardInterrupt:
+        assert when == "first"
+    else:
+        assert stopped.interrupted
+        assert stopped.settings.base == "data"
+        assert plain(read_run(run).report()) == plain(stopped)
+    assert not read_run(run).complete
+    assert plain(mp.evaluate(model, test, train, run=run, **TURNS)) == plain(whole)
+    assert read_run(run).complete
+    # What was decided stays decided, whoever asks.
+    assert plain(mp.evaluate(model, test, train, base="data", run=run, **TURNS)) == plain(whole)
+
+
+def test_parts_that_turn_to_the_same_base_are_joined(tmp_path):
+    model, test, train = far_mode(0.9)
+    for part in (0, 1):
+        mp.evaluate(model, test, train, run=tmp_path / str(part), part=part, **TURNS)
+    joint = merge_runs([tmp_path / "1", tmp_path / "0"], tmp_path / "both")
+    assert (joint.settings.base, joint.other_base.base) == ("uniform", "data")
+    assert len(joint.ais_log_weights) == 400
+    assert plain(read_run(tmp_path / "both").report()) == plain(joint)
+    assert joint.between[0] <= exact_of(model, test) <= joint.between[1]

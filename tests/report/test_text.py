@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meltpoint.report.stages import StageSummary
+from meltpoint.report.stages import OtherBase, StageSummary
 from meltpoint.report.text import render
 from meltpoint.report.verdict import WeightDiagnostics, judge
 from meltpoint.statistics.certificate import Certificate
@@ -119,6 +119,24 @@ def test_the_stages_and_what_was_asked_for():
     )
     report = replace(report, settings=replace(report.settings, gap=None))
     assert row(report, "asked") == "within 10 min 0 s"
+
+
+@pytest.mark.parametrize(("half_width", "ess"), [(11705.32, 1.0), (0.1, 4.9), (np.inf, 50.0), (0.1, np.nan)])
+def test_a_stage_that_few_chains_carry_has_no_accuracy(half_width, ess):
+    stage = StageSummary(2000, 50, 2, 128, 456_000, -87.5, -86.25, 1.5, half_width, ess)
+    assert stage.within == "accuracy not known"
+    assert "accuracy not known" in str(stage)
+    assert "accuracy not known" in row(made(stages=(stage,)), "stages")
+
+
+def test_what_another_base_found_is_said():
+    other = OtherBase("data", 620.57, 0.31, -90.87, -90.75, 2.44, 0.23)
+    assert row(made(other_base=other), "other base") == (
+        "evaluated from base data too, which found less: log Z 620.57 ± 0.31, RAISE -90.87, AIS -90.75; "
+        "2.44 ± 0.23 nats are out of its reach"
+    )
+    silent = replace(other, missing=0.0)
+    assert row(made(other_base=silent), "other base").endswith("AIS -90.75")
 
 
 def test_the_exact_value_stands_between_the_two():

@@ -223,7 +223,7 @@ def show_stage(stage: "StageSummary") -> None:
             f"{stage.steps:>9,} steps",
             f"RAISE {stage.conservative:.2f}",
             f"AIS {stage.optimistic:.2f}",
-            f"within ± {stage.half_width:.2f}",
+            stage.within,
             f"effective {stage.ess:,.0f} of {stage.ais_chains:,} chains",
         )
     )

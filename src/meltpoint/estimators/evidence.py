@@ -168,6 +168,18 @@ class Evidence:
         ]
         return max(above, key=lambda finding: finding.log_z, default=None)
 
+    def better_base(self, log_weights: Floats) -> Finding | None:
+        """The base to start from instead of the one that gave these log weights (chain,), if there is one.
+
+        Its log Z is larger beyond noise; or a mode is missed, and its log Z seems to be larger.
+        """
+        larger = self.larger(log_weights)
+        if larger is None and self.missed(log_weights):
+            own = float(log_mean_exp(log_weights))
+            above = [finding for finding in self.findings if finding.log_weights and finding.log_z > own]
+            larger = max(above, key=lambda finding: finding.log_z, default=None)
+        return larger
+
     def to_dict(self, confidence: float) -> dict[str, Any]:
         """The same as plain values; seconds are with those of the report."""
         return {

@@ -54,7 +54,11 @@ _PLAIN_RATE = 20_000.0  # chain-steps per second, before any were timed
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What all stages of an evaluation share."""
+    """What all stages of an evaluation share.
+
+    `other_bases` are those to ask besides one of this name, `origin_at` is the origin at a base of this name;
+    `base_is_free` if no base was asked for.
+    """
 
     model: Model
     test: Bits
@@ -63,7 +67,9 @@ class Context:
     log_f: LogF
     exact_log_z: float | None
     part: int
-    other_bases: Callable[[], Sequence[Base]]
+    other_bases: Callable[[str], Sequence[Base]]
+    origin_at: Callable[[str], Origin]
+    base_is_free: bool
 
     def stage(self, size: Size, betas: Floats | None, seed: int, index: int = 0) -> Stage:
         """A stage of this size, along the given betas or those of the schedule."""
@@ -86,28 +92,7 @@ class Context:
         )
 
 
-def run_once(context: Context, betas: Floats | None, execution: Execution, clock: Clock) -> Report:
-    """The report of one stage of the size that was asked for."""
-    s = context.settings
-    stage = context.stage(Size(s.steps, s.examples, s.chains, s.ais_chains), betas, s.seed)
-    result = run_stage(stage, execution)
-    clock.add(result.seconds)
-    starts, interrupted = None, not result.complete
-    if s.evidence:
-        starts, interrupted = _ask_others(context, stage, result.weights, execution, clock, interrupted)
-    return report_of(
-        context.settings,
-        context.log_f,
-        context.exact_log_z,
-        context.origin,
-        [(stage, result.weights)],
-        clock.seconds(),
-        starts=starts,
-        interrupted=interrupted,
-    )
-
-
-def _ask_others(
+def ask_others(
     context: Context,
     stage: Stage,
     weights: StageWeights,
@@ -119,7 +104,7 @@ def _ask_others(
     if interrupted:
         return recall_evidence(stage, execution.store), True
     try:
-        starts = gather_evidence(stage, weights, context.other_bases, execution)
+        starts = gather_evidence(stage, weights, lambda: context.other_bases(stage.base.name), execution)
     except KeyboardInterrupt:
         return None, True
     finally:
@@ -138,7 +123,7 @@ def close_gap(context: Context, execution: Execution, clock: Clock, watch: Watch
 
     def ask(k: int) -> bool:
         """Ask other starts about a stage, and learn how wide its interval is with what they say."""
-        asked[k], stopped = _ask_others(context, *finished[k], execution, clock)
+        asked[k], stopped = ask_others(context, *finished[k], execution, clock)
         budget.keep()
         planner.learn_evidence(k, *finished[k], asked[k])
         return stopped
@@ -152,7 +137,7 @@ def close_gap(context: Context, execution: Execution, clock: Clock, watch: Watch
             break
         if kept is None:
             execution.store.write(name, {"size": np.array(astuple(size), np.int64)})
-        stage = context.stage(size, None, _stage_seed(s.seed, index), index)
+        stage = context.stage(size, None, stage_seed(s.seed, index), index)
         if reached and not recall_weights(stage, execution.store).complete:
             break  # begun for a smaller gap than is asked for now
         told = _stage_name(index, size, planner.summaries)
@@ -221,7 +206,7 @@ def report_of(
         chains=sum(stage.chains for stage, _ in parts),
         ais_chains=ais_chains,
     )
-    in_stages = settings.budget is not None
+    shared = settings.budget is not None or stage.index > 0
     alpha = 1 - settings.confidence
     report = compose(
         repr(stage.model),
@@ -233,7 +218,7 @@ def report_of(
         stage.positions[weights.examples],
         seconds,
         origin.friction.pilot if origin.friction else None,
-        alpha_of(stage.index, alpha) if in_stages else alpha,
+        alpha_of(stage.index, alpha) if shared else alpha,
         interrupted,
         starts.evidence(log_z.log_weights) if starts else None,
     )
@@ -384,7 +369,8 @@ class _Planner:
         self._rate = stage.size.work(self._segments) / max(seconds, 1e-3)
 
 
-def _stage_seed(seed: int, index: int) -> int:
+def stage_seed(seed: int, index: int) -> int:
+    """The seed of a stage of an evaluation."""
     # Nothing of an earlier stage may come back: neither its chains' noise nor its choice of examples.
     return int(sequence(seed, Purpose.STAGE, index).generate_state(1, np.uint64)[0])
 

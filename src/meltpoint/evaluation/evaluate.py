@@ -18,10 +18,11 @@ from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps
 from meltpoint.errors import Progress
 from meltpoint.estimators.pilot import FrictionSchedule, ScheduleName, friction_schedule
-from meltpoint.evaluation.adaptive import Context, Watch, close_gap, run_once
+from meltpoint.evaluation.adaptive import Context, Watch, close_gap
 from meltpoint.evaluation.description import NAMES, names_to_arrays, samples_of
 from meltpoint.evaluation.evidence import other_bases
 from meltpoint.evaluation.execute import Execution
+from meltpoint.evaluation.once import run_once
 from meltpoint.evaluation.prerequisites import (
     Origin,
     conventions_of,
@@ -56,7 +57,7 @@ _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A report, log f of every test example, and where annealing started."""
+    """A report, log f of every test example, and where the annealing of the report started."""
 
     report: Report
     log_f: LogF
@@ -109,7 +110,8 @@ def evaluate(
         N of RAISE: by itself one more than there are AIS chains; 1 is the paper's estimator.
     base
         Where annealing starts: "data" (with `train` the choice of "auto", the default), "model" (rates from the
-        model's own chains, the choice without), "uniform", or a `Base`.
+        model's own chains, the choice without), "uniform", or a `Base`. With "auto", and no gap or budget, everything
+        is done again from another base where that has found more of log Z, and the one that found most is reported.
     gap, budget
         How close the two sides must come, in nats, and how long that may take ("30m" by itself). Base, steps, examples
         and chains are then chosen from measurements, in stages that grow until the interval `between` is plus or minus
@@ -262,21 +264,23 @@ def evaluate_with_inputs(
         conventions = conventions_of(model, model.decode(bits) if known is None else known, store)
         clock.lap("conventions")
         candidates = candidate_bases(settings, train)
-        origin = find_origin(candidates, make, pilot if settings.schedule == "friction" else None, store)
+        measure = pilot if settings.schedule == "friction" else None
+        origin = find_origin(candidates, make, measure, store)
         clock.lap("base" if origin.friction is None else "base and pilot")
 
-        def others() -> list[Base]:
-            return [
-                keep_base(name, make_other, store)
-                for name in other_bases(origin.base.name, known is not None)
-            ]
+        def others(chosen: str) -> list[Base]:
+            return [keep_base(name, make_other, store) for name in other_bases(chosen, known is not None)]
+
+        def origin_at(name: str) -> Origin:
+            return find_origin([name], make_other, measure, store)
 
         def tell(stage: StageSummary) -> None:
             _log.info("stage: %s", stage)
             if watch:
                 watch(stage)
 
-        context = Context(model, bits, origin, settings, log_f, exact_log_z, part, others)
+        free = base in (None, "auto")
+        context = Context(model, bits, origin, settings, log_f, exact_log_z, part, others, origin_at, free)
         execution = Execution(threads, progress, executor, store)
         if settings.budget is None:
             report = run_once(context, betas, execution, clock)
@@ -287,7 +291,8 @@ def evaluate_with_inputs(
         if isinstance(store, RunFolder) and not report.interrupted:
             store.finish(report.to_dict())
         _log.info("%r in %.1f s: %s", report, report.seconds["total"], report.verdict)
-        return Evaluation(report, log_f, origin)
+        reported = origin if report.settings.base == origin.base.name else origin_at(report.settings.base)
+        return Evaluation(report, log_f, reported)
 
 
 def _with_description(

@@ -15,7 +15,7 @@ from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import run_ais
 from meltpoint.estimators.elimination import Eliminated
-from meltpoint.estimators.evidence import MODES, Starts
+from meltpoint.estimators.evidence import Starts
 from meltpoint.estimators.exact import cheap_elimination, exact_log_z
 from meltpoint.estimators.log_z_sides import Sides
 from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
@@ -108,15 +108,10 @@ class LogZRun:
 
     def _turn_to_larger(self, bracket: LogZBracket) -> bool:
         """Whether another base found more than the chosen one; the next stage then starts from it."""
-        evidence, forward = bracket.evidence, bracket.lower.log_weights
-        larger = evidence.larger(forward)
-        if larger is None and evidence.missed(forward):
-            # Where a mode is missed anyway, a base that seems to have found more is worth its chains.
-            others = [f for f in evidence.findings if f.name in self.bases and f.log_z > bracket.lower.value]
-            larger = max(others, key=lambda finding: finding.log_z, default=None)
-        if larger is None or self.settings.base != "auto" or larger.name in (self.base, MODES):
+        better = bracket.evidence.better_base(bracket.lower.log_weights)
+        if better is None or self.settings.base != "auto" or better.name == self.base:
             return False
-        self.base = larger.name
+        self.base = better.name
         return True
 
     def close_gap(self, watch: Watch | None) -> LogZBracket:

@@ -135,10 +135,18 @@ def find_origin(
         tried.append(Origin(base, friction))
     pilots = [origin.friction.pilot for origin in tried if origin.friction]
     best = int(np.argmax(np.nan_to_num([pilot.kept for pilot in pilots], nan=-np.inf)))
-    friction = tried[best].friction
-    assert friction is not None, "each has a pilot"
-    spent = replace(friction.pilot, chain_steps=sum(pilot.chain_steps for pilot in pilots))
-    return Origin(tried[best].base, replace(friction, pilot=spent))
+    return sum_pilots(tried)[best]
+
+
+def sum_pilots(origins: Sequence[Origin]) -> list[Origin]:
+    """The same origins; the pilot of each has the chain-steps of all."""
+    spent = sum(origin.friction.pilot.chain_steps for origin in origins if origin.friction)
+    return [
+        replace(
+            o, friction=o.friction and replace(o.friction, pilot=replace(o.friction.pilot, chain_steps=spent))
+        )
+        for o in origins
+    ]
 
 
 def recall_schedule(store: Store, name: str) -> FrictionSchedule | None:

@@ -19,6 +19,7 @@ from meltpoint.evaluation.adaptive import best_of, half_width_of, report_of, sum
 from meltpoint.evaluation.description import NAMES, SAMPLES, recall_names, recall_samples
 from meltpoint.evaluation.evidence import NAME, recall_evidence
 from meltpoint.evaluation.execute import recall_weights
+from meltpoint.evaluation.once import most_found, turn_name, turned_to
 from meltpoint.evaluation.prerequisites import (
     CONVENTIONS,
     CONVENTIONS_LAYOUT,
@@ -57,18 +58,23 @@ class StoredStage:
 
 @dataclass(frozen=True, eq=False)
 class StoredRun:
-    """A run on the disk: its folder, what it computes, and the stages of all its parts."""
+    """A run on the disk: its folder, what it computes, and the stages of all its parts.
+
+    `origins` are those of the stages by the names of their bases, `turned` the parts that are evaluated from a second
+    base too.
+    """
 
     folder: Path
     specification: Specification
     stages: tuple[StoredStage, ...]
     log_f: LogF | None
     exact_log_z: float | None
-    origin: Origin | None
+    origins: Mapping[str, Origin]
     finished: bool
     conventions: ConventionCheck | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     samples: NDArray[Any] | None = None
+    turned: frozenset[int] = frozenset()
 
     def __repr__(self) -> str:
         return f"StoredRun({self.folder}, {'finished' if self.complete else 'unfinished'})"
@@ -83,11 +89,18 @@ class StoredRun:
     @property
     def complete(self) -> bool:
         """Whether its report was written, and nothing is missing of what was begun."""
-        begun = {stored.stage.part for stored in self.stages}
-        whole = begun == set(self.specification.parts) and all(s.weights.complete for s in self.stages)
+        parts = set(self.specification.parts)
         if self.settings.budget is not None:
-            return whole and self.finished
-        return whole and (not self.settings.evidence or all(s.starts is not None for s in self.stages))
+            begun = {stored.stage.part for stored in self.stages}
+            return begun == parts and all(s.weights.complete for s in self.stages) and self.finished
+        wanted = {(part, 0) for part in parts}
+        if self.settings.evidence:
+            wanted |= {(part, 1) for part in self.turned}
+        return wanted <= {(s.stage.part, s.stage.index) for s in self.stages if self._is_done(s)}
+
+    def _is_done(self, stored: StoredStage) -> bool:
+        """Whether all weights of a stage are there, and what other starts say of it, if they were to be asked."""
+        return stored.weights.complete and (not self.settings.evidence or stored.starts is not None)
 
     def report(self) -> Report:
         """The report of what is finished by now; of several stages the best complete one counts.
@@ -103,7 +116,7 @@ class StoredRun:
                 remedy="continue the run: repeat the call that began it",
             )
         in_stages = self.settings.budget is not None
-        report = self._stages_report(begun) if in_stages else self._parts_report(begun)
+        report = self._stages_report(begun) if in_stages else self._bases_report(begun)
         shown = report.shown
         if shown is not None and self.samples is not None:
             shown = replace(shown, samples=self.samples)
@@ -116,6 +129,19 @@ class StoredRun:
             names=dict(self.names),
         )
 
+    def _bases_report(self, begun: Sequence[StoredStage]) -> Report:
+        """The report of the base that found more, where all parts have turned to the same second one."""
+        first, second = ([stored for stored in begun if stored.stage.index == k] for k in (0, 1))
+        both = (
+            self.settings.evidence
+            and {stored.stage.part for stored in second} == set(self.specification.parts)
+            and all(self._is_done(stored) for stored in (*first, *second))
+            and len({_fingerprint_of(stored.stage) for stored in second}) == 1
+        )
+        reports = [self._parts_report(parts) for parts in ((first, second) if both else (first,))]
+        spent = sum(stored.weights.seconds for stored in begun)
+        return replace(most_found(reports), seconds={"earlier calls": spent, "total": spent})
+
     def _parts_report(self, parts: Sequence[StoredStage]) -> Report:
         assert self.log_f is not None, "report() has made sure"
         seconds = sum(stored.weights.seconds for stored in parts)
@@ -123,7 +149,7 @@ class StoredRun:
             self.settings,
             self.log_f,
             self.exact_log_z,
-            self.origin or Origin(parts[0].stage.base),
+            self.origins.get(parts[0].stage.base.name) or Origin(parts[0].stage.base),
             [(stored.stage, stored.weights) for stored in parts],
             {"earlier calls": seconds, "total": seconds},
             starts=parts[0].starts if self.settings.evidence else None,
@@ -170,11 +196,12 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
         stages,
         LogF(**log_f) if log_f else None,
         float(exact["log_z"]) if exact else None,
-        _read_origin(store, stages[0].stage) if stages else None,
+        {stored.stage.base.name: _read_origin(store, stored.stage) for stored in stages},
         _answered(store, specification),
         conventions_from_arrays(store.read(CONVENTIONS, CONVENTIONS_LAYOUT) or {}),
         recall_names(store),
         recall_samples(store),
+        frozenset(part for part in specification.parts if turned_to(store, part)),
     )
 
 
@@ -218,9 +245,18 @@ def merge_runs(
                 remedy="compute the second one with part=1 (--part 1), a third with part=2",
             )
     # In the order of their parts: the report does not depend on the order of the folders.
-    stages = sorted((stored for run in runs for stored in run.stages), key=lambda stored: stored.stage.part)
-    parts = tuple(stored.stage.part for stored in stages)
-    joint = replace(first, specification=replace(first.specification, parts=parts), stages=tuple(stages))
+    stages = sorted(
+        (stored for run in runs for stored in run.stages),
+        key=lambda stored: (stored.stage.part, stored.stage.index),
+    )
+    parts = tuple(dict.fromkeys(stored.stage.part for stored in stages))
+    joint = replace(
+        first,
+        specification=replace(first.specification, parts=parts),
+        stages=tuple(stages),
+        origins={name: origin for run in reversed(runs) for name, origin in run.origins.items()},
+        turned=frozenset().union(*(run.turned for run in runs)),
+    )
     report = joint.report()
     if out is not None:
         _write(joint, runs, report, Path(out))
@@ -273,9 +309,7 @@ def _check_finished(run: StoredRun) -> None:
 
 def _check_same_stage(one: StoredRun, other: StoredRun) -> None:
     """Bases and schedules that were measured on different machines may differ by more than rounding."""
-    first, second = (
-        fingerprint(stage_to_arrays(replace(run.stages[0].stage, part=0))) for run in (one, other)
-    )
+    first, second = (_fingerprint_of(run.stages[0].stage) for run in (one, other))
     if first != second:
         raise InputError(
             found=f"another base or schedule in {other.folder} than in {one.folder}",
@@ -284,13 +318,19 @@ def _check_same_stage(one: StoredRun, other: StoredRun) -> None:
         )
 
 
+def _fingerprint_of(stage: Stage) -> str:
+    """A text that differs where stages differ by more than their part."""
+    return fingerprint(stage_to_arrays(replace(stage, part=0)))
+
+
 def _write(joint: StoredRun, runs: Sequence[StoredRun], report: Report, out: Path) -> None:
     with open_run(out, joint.specification) as target:
         for run in runs:
             source = RunFolder(run.folder, run.specification.fingerprint)
-            base = run.stages[0].stage.base.name
-            names = [f"base-{base}", f"schedule-{base}", LOG_F, EXACT, CONVENTIONS, NAMES, SAMPLES]
+            names = [LOG_F, EXACT, CONVENTIONS, NAMES, SAMPLES, *(turn_name(part) for part in run.turned)]
             for stored in run.stages:
+                base = stored.stage.base.name
+                names += [f"base-{base}", f"schedule-{base}"]
                 tasks = tasks_of(stored.stage.size)
                 names += [
                     f"{stored.stage.folder}/{name}"

@@ -132,6 +132,8 @@ def _given(report: Report) -> dict[str, object]:
     in_stages = report.settings.budget is not None
     names = ("base", "gap", "budget") if in_stages else ("base", *_SIZES)
     given = {name: settings[name] for name in names if settings[name] is not None}
+    if report.other_base is not None:
+        given["base"] = "auto"  # the reported one was turned to, with random numbers of its own
     if settings["schedule"] not in ("given", DEFAULTS.schedule):
         given["schedule"] = settings["schedule"]
     for name in ("particles", "precision", "tolerance", "confidence", "evidence"):

@@ -18,7 +18,7 @@ from meltpoint.models.checks import Floats
 from meltpoint.report.report import PerExample, Report
 from meltpoint.report.settings import Settings
 from meltpoint.report.shown import ShownStates
-from meltpoint.report.stages import StageSummary
+from meltpoint.report.stages import OtherBase, StageSummary
 from meltpoint.report.verdict import Verdict
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate, finite_or_none
@@ -70,6 +70,7 @@ def report_to_dict(report: Report) -> dict[str, Any]:
         ),
         "shown": report.shown.to_dict() if report.shown else None,
         "stages": [stage.to_dict() for stage in report.stages],
+        "other_base": report.other_base.to_dict() if report.other_base else None,
         "seconds": report.seconds,
         "versions": report.versions,
         "fingerprints": report.fingerprints,
@@ -133,6 +134,7 @@ def _report(content: Mapping[str, Any]) -> Report:
         versions=dict(content["versions"]),
         evidence=_evidence(content["evidence"]),
         stages=tuple(_stage(stage) for stage in content["stages"]),
+        other_base=_other_base(content.get("other_base")),
         interrupted=bool(content["interrupted"]),
         conventions=(conventions_from_dict(content["conventions"]) if content.get("conventions") else None),
         friction=(
@@ -178,6 +180,13 @@ def _stage(content: Mapping[str, Any]) -> StageSummary:
         name: int(value) if name in whole else _number(value) for name, value in content.items()
     }
     return StageSummary(**values)
+
+
+def _other_base(content: Mapping[str, Any] | None) -> OtherBase | None:
+    if content is None:
+        return None
+    numbers = {name: _number(value) for name, value in content.items() if name != "base"}
+    return OtherBase(str(content["base"]), **numbers)
 
 
 def _evidence(content: Mapping[str, Any] | None) -> Evidence | None:

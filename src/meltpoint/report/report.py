@@ -19,7 +19,7 @@ from meltpoint.models.checks import Floats
 from meltpoint.records import short_repr
 from meltpoint.report.settings import Settings
 from meltpoint.report.shown import ShownStates
-from meltpoint.report.stages import StageSummary
+from meltpoint.report.stages import OtherBase, StageSummary
 from meltpoint.report.verdict import Verdict
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
@@ -61,7 +61,8 @@ class Report:
     interval for the model's own value with the confidence of the settings, if no start missed a mode; `evidence` says
     what other starts found, None if they were not asked. The mean log-probability is at most `upper_bound`, with the
     same confidence and without any condition, where log f is exact. `stages` are those of a run that was asked for
-    a gap. `conventions` says whether the data fit another reading of the parameters better, None if it was not asked.
+    a gap; `other_base` is what an evaluation from another base found that was made too, None if there was none.
+    `conventions` says whether the data fit another reading of the parameters better, None if it was not asked.
     `friction` is what the pilot measured, `shown` are examples and samples to look at. `fingerprints` and `names` say
     what was evaluated: of the model, the test set and the training set.
     """
@@ -92,6 +93,7 @@ class Report:
     versions: dict[str, str]
     evidence: Evidence | None = None
     stages: tuple[StageSummary, ...] = ()
+    other_base: OtherBase | None = None
     interrupted: bool = False
     conventions: ConventionCheck | None = None
     friction: FrictionSchedule | None = None

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 class Settings:
     """Settings of an evaluation. The defaults stand here and nowhere else; the command reads them too.
 
-    `base` is where annealing starts ("auto": data rates if there is training data, else the model's), `schedule` how
-    its `steps` are spaced. RAISE is run for `examples` test examples with `chains` chains each, AIS with `ais_chains`
-    (0 here: as many as RAISE has in all), all of which are `particles` unless a smaller number is given. `tolerance` is
-    the gap that counts as agreement. With a `gap` or a `budget` in seconds the sizes are chosen in stages. With
-    `evidence` other starts are asked for missed modes.
+    `base` is where annealing starts ("auto": data rates if there is training data, else the model's, and again from
+    another base that found more of log Z), `schedule` how its `steps` are spaced. RAISE is run for `examples` test
+    examples with `chains` chains each, AIS with `ais_chains` (0 here: as many as RAISE has in all), all of which are
+    `particles` unless a smaller number is given. `tolerance` is the gap that counts as agreement. With a `gap` or a
+    `budget` in seconds the sizes are chosen in stages. With `evidence` other starts are asked for missed modes.
     """
 
     base: str = "auto"

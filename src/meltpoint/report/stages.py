@@ -1,9 +1,13 @@
 """The stages of an evaluation that was asked for a gap: what each was, and what it found."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from meltpoint.statistics.estimate import finite_or_none
+
+ENOUGH_ESS = 5.0
+"""Effective AIS chains without which the error of log Z is not known."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +31,43 @@ class StageSummary:
 
     def __str__(self) -> str:
         return (
-            f"{self.steps:,} steps, RAISE {self.conservative:.2f}, AIS {self.optimistic:.2f}, within ± "
-            f"{self.half_width:.2f}, effective {self.ess:,.0f} of {self.ais_chains:,} chains"
+            f"{self.steps:,} steps, RAISE {self.conservative:.2f}, AIS {self.optimistic:.2f}, {self.within}, effective "
+            f"{self.ess:,.0f} of {self.ais_chains:,} chains"
         )
+
+    @property
+    def within(self) -> str:
+        """How well the value is known, in words: where fewer than five chains carry log Z its error is not known."""
+        if not (self.ess >= ENOUGH_ESS and math.isfinite(self.half_width)):
+            return "accuracy not known"
+        return f"within ± {self.half_width:.2f}"
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain numbers."""
         return {name: finite_or_none(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class OtherBase:
+    """An evaluation of the same size from another base, which is not reported because it found less of log Z.
+
+    `missing` are the nats of log Z that other starts found out of its reach, with their standard error; 0 if none.
+    """
+
+    base: str
+    log_z: float
+    log_z_stderr: float
+    conservative: float
+    optimistic: float
+    missing: float
+    missing_stderr: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {
+            name: value if isinstance(value, str) else finite_or_none(value)
+            for name, value in vars(self).items()
+        }
 
 
 def alpha_of(stage: int, alpha: float) -> float:

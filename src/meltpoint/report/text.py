@@ -6,7 +6,7 @@ import textwrap
 from meltpoint.estimators.evidence import MODES
 from meltpoint.report.duration import duration
 from meltpoint.report.report import Report
-from meltpoint.report.stages import StageSummary
+from meltpoint.report.stages import OtherBase, StageSummary
 from meltpoint.statistics.estimate import Estimate, decimals
 
 _WIDTH = 79
@@ -58,6 +58,8 @@ def _details(report: Report) -> dict[str, str]:
         f"{_pilot(report)}",
         "RAISE": f"{count(len(per.log_prob), 'example')} × {count(s.chains, 'chain')}{_gain(report)}",
     }
+    if report.other_base:
+        details["other base"] = _other_base(report.other_base)
     if report.stages:
         asked = "" if s.gap is None else f", to ± {s.gap:g} nats"
         details["asked"] = f"within {duration(s.budget or 0.0)}{asked}"
@@ -160,7 +162,20 @@ def _gain(report: Report) -> str:
 def _stage(stage: StageSummary) -> str:
     return (
         f"{count(stage.steps, 'step')} of {stage.examples:,} × {stage.chains:,} and {stage.ais_chains:,} chains: "
-        f"gap {stage.optimistic - stage.conservative:.2f}, within ± {stage.half_width:.2f}"
+        f"gap {stage.optimistic - stage.conservative:.2f}, {stage.within}"
+    )
+
+
+def _other_base(other: OtherBase) -> str:
+    missing = (
+        f"; {decimals(other.missing, 2)} ± {decimals(max(other.missing_stderr, 0.01), 2)} nats are out of its reach"
+        if other.missing > 0
+        else ""
+    )
+    return (
+        f"evaluated from base {other.base} too, which found less: log Z {decimals(other.log_z, 2)} ± "
+        f"{decimals(other.log_z_stderr, 2)}, RAISE {decimals(other.conservative, 2)}, AIS "
+        f"{decimals(other.optimistic, 2)}{missing}"
     )
 
 

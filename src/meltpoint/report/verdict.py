@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from meltpoint.estimators.evidence import MODES, Evidence, Finding
+from meltpoint.report.stages import ENOUGH_ESS
 from meltpoint.statistics.estimate import Estimate, decimals
 from meltpoint.statistics.log_space import log_mean_exp
 from meltpoint.units.unit import Floats
@@ -25,7 +26,6 @@ Reason: TypeAlias = Literal[
     "target",
 ]
 
-_ENOUGH_ESS = 5.0
 _SIGMAS = 2.0  # within which noise may lie
 _SURE_SIGMAS = 3.0  # beyond which noise does not reach: one run in a thousand
 _WORTH_A_WORD = 0.1  # of the tolerance: a smaller inversion changes nobody's conclusion
@@ -123,7 +123,7 @@ def distrust_weights(
 ) -> Verdict | None:
     """A verdict against weights whose error bar cannot be right, None if it can; `chains` is the setting's name."""
     # Not "ess < …": an effective sample size that is NaN must not pass.
-    if not diagnostics.ess >= _ENOUGH_ESS * (1 - _ROUNDING):
+    if not diagnostics.ess >= ENOUGH_ESS * (1 - _ROUNDING):
         return _distrust(
             "degenerate",
             f"Degenerate weights: of {diagnostics.ais_chains:,} AIS chains as few as {diagnostics.ess:.1f} carry the "

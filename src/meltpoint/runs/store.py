@@ -5,6 +5,7 @@ log_f.npz, exact.npz            of the test set and the model, shared by all par
 names.npz, samples.npz          what model and data are called, and samples of the model to look at
 base-NAME.npz, schedule-NAME.npz    every base that was tried, and the friction from it
 part-0/decision-0.npz, spent.npz    sizes of stages that were chosen, and the time that was spent
+part-0/turn.npz                 the base that stage 1 starts from, where another one found more
 part-0/stage-0/stage.npz        everything the stage's weights depend on
 part-0/stage-0/ais-0000000.npz  log weights of the AIS chains from number 0 on
 part-0/stage-0/raise-0000000.npz    … of the RAISE examples from number 0 on
