@@ -76,6 +76,7 @@ def run(site, code=RUN, **environment):
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_a_change_in_a_file_that_is_only_called_is_compiled(site):
     kernels = site / "meltpoint" / "kernels"
     assert run(site) == ["21", "0"]
@@ -97,6 +98,7 @@ def test_numba_alone_would_run_stale_code(site):
     assert run(site) == ["21", "1"]
 
 
+@pytest.mark.slow
 def test_nothing_is_cached_where_nothing_can_be_written(site):
     blocked = site / "file"  # no directory can be made below a file, whoever asks
     blocked.write_text("")

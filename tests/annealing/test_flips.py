@@ -92,6 +92,7 @@ def sequences(n_even):
     return [random, random, few, 1 - few, zeros, zeros, one, zeros, ones, ones, 1 - one, random, few, random]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sizes", [(100, 40), (200, 130), (96, 30, 70), (70, 40, 90, 33), (64, 20), (1, 100), (100, 1)]
 )
@@ -147,6 +148,7 @@ def run(packed, betas, frozen, seed, n_chains=4):
     return state, generators, log_weights, carried
 
 
+@pytest.mark.slow
 @given(
     sizes=st.lists(st.integers(1, 140), min_size=2, max_size=4),
     scale=st.sampled_from([0.02, 0.3, 1.0]),

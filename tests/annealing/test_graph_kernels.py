@@ -95,6 +95,7 @@ def same(found, expected, chains=slice(None)):
 # Against the reference.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", TOLERATED)
 @every_path
 def test_the_kernels_draw_what_the_reference_draws(path, precision) -> None:

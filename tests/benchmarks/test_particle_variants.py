@@ -96,6 +96,7 @@ def test_estimates_are_the_law_of_the_process(variants, rbm):
     assert (np.abs(found.mean(axis=0) - shown.mean(axis=0)) < 5 * error).all()
 
 
+@pytest.mark.slow
 def test_an_own_island_without_its_melted_path_is_rejected(variants, rbm):
     some = islands(variants, rbm, 4, 0.7)
     own = some.forward(REPETITIONS * len(ALL))[0].reshape(REPETITIONS, len(ALL))

@@ -60,6 +60,7 @@ def test_half_the_units_of_symmetric_models_are_on(bench):
     np.testing.assert_allclose(two.log_f(states), two.log_f(1 - states), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_few_units_of_the_sparse_model_are_on(bench):
     cases = bench("cases")
     rbm = cases.sparse_rbm(784, 500)

@@ -12,6 +12,7 @@ import meltpoint as mp
 QUICK = ("--steps", 50, "--ais-chains", 40)
 
 
+@pytest.mark.slow
 def test_the_report_goes_to_stdout_and_nothing_else(run, folder):
     result = run("evaluate", "model.npz", "test.npy", "--train", "train.npy", *QUICK)
     assert result.exit_code == 0

@@ -65,6 +65,7 @@ def press_at(process, share, number=signal.SIGINT):
     return stdout, "".join(line for line in stderr.splitlines(True) if not line.startswith("AIS and RAISE:"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_in_raise_a_partial_report_is_printed(evaluate, number):
     process = evaluate("--steps", "4000", "--ais-chains", "64", "--json", "--plot", "a.png")
@@ -81,6 +82,7 @@ def test_in_raise_a_partial_report_is_printed(evaluate, number):
     assert process.returncode == 1
 
 
+@pytest.mark.slow
 def test_in_ais_the_answer_so_far_is_told(evaluate):
     process = evaluate("--steps", "4000", "--examples", "16", "--ais-chains", "400")
     stdout, stderr = press_at(process, 40)
@@ -93,6 +95,7 @@ def test_in_ais_the_answer_so_far_is_told(evaluate):
     assert process.returncode == 130
 
 
+@pytest.mark.slow
 def test_before_anything_is_known_it_says_so(evaluate):
     process = evaluate("--steps", "200000", "--ais-chains", "64")
     stdout, stderr = press_at(process, 0)

@@ -25,6 +25,7 @@ def test_json(run, folder) -> None:
     assert kept == json.loads(json.dumps(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["1 0 1", "1 1 0 1"], ids=["2014", "2010"])
 def test_evidence_clamps_variables(run, folder, style) -> None:
     graph = mp.FactorGraph([2, 3], [((0, 1), [[0.0, 1.0, 2.0], [0.5, 0.0, 1.0]])])

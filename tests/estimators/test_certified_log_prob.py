@@ -85,6 +85,7 @@ def test_with_one_particle_it_claims_too_much_no_more_often_than_said(examples, 
     assert violation(examples, ALONE, 0, confidence) <= 1 - confidence + 1e-12
 
 
+@pytest.mark.slow
 @given(st.lists(estimates, min_size=1, max_size=4), forwards, st.integers(1, 4), confidences)
 @settings(max_examples=15)
 def test_with_shared_forward_chains_too(examples, forward, chains, confidence) -> None:

@@ -288,6 +288,7 @@ def test_limits_of_the_mean_take_the_lower_of_two_lower_ends():
     assert limits(-4.2, 0.1, df=1.0)[0] == pytest.approx(-4.2 - 0.1 * 127.32, abs=0.01)  # t, alpha / 4
 
 
+@pytest.mark.slow
 def test_the_upper_limit_of_log_z_covers_the_mean_of_skewed_weights():
     """Lognormal weights of spread 1.2, 200 chains: misses of 0.7 %, where log(1 + t se) has 2.6 % and t se 1.5 %.
 

@@ -73,6 +73,7 @@ def test_the_exact_value_is_looked_at():
     assert mp.evaluate(model, test, test, base="data", **SIZES).verdict.reason == "modes"
 
 
+@pytest.mark.slow
 def test_two_chains_are_not_trusted_and_their_interval_holds():
     rng = np.random.default_rng(0)
     outside = 0

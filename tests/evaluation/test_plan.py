@@ -83,6 +83,7 @@ def test_nothing_that_is_affordable_and_quicker_meets_the_target():
             assert half_width(measured, other) > 0.8 * target
 
 
+@pytest.mark.slow
 def test_a_poor_budget_gives_the_best_it_can_buy_and_none_if_that_is_nothing():
     measured = measurement()
     size = next_size(measured, 0.01, SIGMAS, 9.0, 10_000, 1, 1e6)

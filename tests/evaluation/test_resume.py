@@ -60,6 +60,7 @@ def test_a_folder_changes_nothing_and_is_not_computed_twice(whole, tmp_path, mon
     assert plain(evaluate(model, run=tmp_path)) == whole[model]
 
 
+@pytest.mark.slow
 def test_after_every_single_write_it_can_be_continued(whole, tmp_path, monkeypatch):
     replace = Path.replace
     left = 0

@@ -33,6 +33,7 @@ def evaluated(cells, inputs, results, **sizes):
     return [results.read(cell)["result"] for cell in cells], report.to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [SMALL[0], DBMS[0], DBNS[0]])
 def test_cells_are_those_of_evaluate(inputs, results, model):
     cells = [PLAN.exact(model), PLAN.ais(model, "data", 4), PLAN.raise_(model, "data", 4)]

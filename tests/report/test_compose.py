@@ -120,6 +120,7 @@ def test_the_common_error_of_the_forward_chains_is_not_left_out():
     assert claimed > 0.8 * actual
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("uncertified")
 @pytest.mark.parametrize("particles", [None, 1])
 def test_the_interval_holds_the_truth(particles):
@@ -139,6 +140,7 @@ def test_the_control_variate_takes_the_spread_of_log_f_out():
     assert report.control_variate_gain * report.conservative.stderr > 0.8 * 8 / math.sqrt(EXAMPLES) * 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("uncertified")
 def test_all_examples_leave_nothing_to_chance_but_the_chains():
     actual, claimed = spreads(None, repeats=200, examples=POPULATION)["gap"]

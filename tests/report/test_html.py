@@ -293,6 +293,7 @@ def test_any_report_is_a_page_without_nan(value, stderr, other, chains):
     report._repr_html_()
 
 
+@pytest.mark.slow
 def test_the_page_stays_small_whatever_the_report():
     rng = np.random.default_rng(0)
     n = 20_000

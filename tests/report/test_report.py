@@ -50,6 +50,7 @@ def test_to_dict_is_json_with_every_number():
     } <= set(read)
 
 
+@pytest.mark.slow
 @given(numbers, numbers.map(abs), numbers)
 def test_any_report_is_json(value, stderr, other):
     estimate = Estimate(value, stderr, "exact", "")

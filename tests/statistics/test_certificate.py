@@ -69,6 +69,7 @@ def best_single_group(log_weights: np.ndarray, confidence: float) -> Certificate
     return Certificate(float(log_weights.max()) + math.log1p(-confidence), confidence, "log Z")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", [best_of_all_groupings, best_single_group])
 def test_a_choice_made_after_the_fact_is_rejected(mutant) -> None:
     worst = max(

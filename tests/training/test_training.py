@@ -56,6 +56,7 @@ def test_an_rbm_learns_the_distribution_of_an_rbm(method, centred):
     assert divergence(log_p, rbm_parameters(rbm)) < 0.04
 
 
+@pytest.mark.slow
 def test_a_dbm_learns_the_distribution_of_a_dbm():
     data, log_p = examples_of([6, 3, 2], 2000)
     dbm = train_dbm(data, (3, 2), k=2, epochs=[10, 10, 150], learning_rate=0.3, weight_decay=0.0)

@@ -131,6 +131,7 @@ def test_the_gradient_of_a_gaussian_precision_is_that_of_the_likelihood() -> Non
     assert slope[0] == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["cd", "pcd"])
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_training_learns_what_goes_together(kind, method, tmp_path) -> None:
