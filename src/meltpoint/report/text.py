@@ -59,7 +59,7 @@ def _details(report: Report) -> dict[str, str]:
         "RAISE": f"{count(len(per.log_prob), 'example')} × {count(s.chains, 'chain')}{_gain(report)}",
     }
     if report.other_base:
-        details["other base"] = _other_base(report.other_base)
+        details["other base"] = other_base_text(report.other_base)
     if report.stages:
         asked = "" if s.gap is None else f", to ± {s.gap:g} nats"
         details["asked"] = f"within {duration(s.budget or 0.0)}{asked}"
@@ -166,7 +166,8 @@ def _stage(stage: StageSummary) -> str:
     )
 
 
-def _other_base(other: OtherBase) -> str:
+def other_base_text(other: OtherBase) -> str:
+    """What an evaluation from another base found, in one line."""
     missing = (
         f"; {decimals(other.missing, 2)} ± {decimals(max(other.missing_stderr, 0.01), 2)} nats are out of its reach"
         if other.missing > 0

@@ -14,6 +14,7 @@ from meltpoint.report.html.svg import drawable
 from meltpoint.report.html.words import count, estimate_text, with_error
 from meltpoint.report.report import Report
 from meltpoint.report.shown import worst
+from meltpoint.report.text import other_base_text
 
 _WORST = 8
 
@@ -109,7 +110,7 @@ def stages_section(report: Report) -> Section | None:
             f"{stage.ais_chains:,}",
             number(stage.conservative),
             number(stage.optimistic),
-            f"± {number(stage.half_width)}",
+            stage.within.removeprefix("within "),
             f"{stage.ess:,.0f}",
         ]
         for k, stage in enumerate(report.stages)
@@ -165,6 +166,7 @@ def evidence_section(report: Report) -> Section:
             "states that other starts found were melted back along the chosen path: what it does not reach is a "
             "missed mode.",
         ),
+        element("p", f"It was {other_base_text(report.other_base)}.") if report.other_base else None,
         _columns(
             _figure(charts.evidence_chart(report), "log Z from every start, with two standard errors."),
             table(
