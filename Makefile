@@ -7,7 +7,7 @@ BENCH_VENV := .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint format bench attack clean
+.PHONY: help demo test quick lint format bench attack docs release clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -22,10 +22,10 @@ demo: $(READY)  ## train a small RBM on handwritten digits and bracket its likel
 	$(BIN)/meltpoint demo
 
 test: $(READY)  ## run every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 quick: $(READY)  ## run the tests that take seconds
-	$(BIN)/python -m pytest -m 'not slow'
+	$(BIN)/python -m pytest -n auto -m 'not slow'
 
 lint: $(READY)  ## ruff, basedpyright, import-linter
 	$(BIN)/ruff check .
@@ -54,5 +54,20 @@ SEED ?= 0
 attack: $(READY)  ## kill, starve, fuzz and deceive it (make attack SECONDS=1800 SEED=1)
 	$(BIN)/python -m attack --seconds $(SECONDS) --seed $(SEED)
 
+DOCS_VENV := .venv-docs
+DOCS_READY := $(DOCS_VENV)/.ready
+$(DOCS_READY): pyproject.toml
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
+docs: $(DOCS_READY)  ## build the documentation into site/, every warning an error
+	$(DOCS_VENV)/bin/mkdocs build --strict --quiet
+
+release: $(READY)  ## build wheel and sdist, check them, and try the wheel in an environment of its own
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python benchmarks/installation.py dist
+
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) $(BENCH_VENV) build dist .pytest_cache .ruff_cache .hypothesis demo
+	rm -rf $(VENV) $(BENCH_VENV) $(DOCS_VENV) build dist site .pytest_cache .ruff_cache .hypothesis demo

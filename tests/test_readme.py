@@ -13,6 +13,9 @@ from meltpoint.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+HERE = (
+    r"https://(?:github\.com/meltpoint/meltpoint/blob|raw\.githubusercontent\.com/meltpoint/meltpoint)/main/"
+)
 COMMANDS = re.findall(r"^    meltpoint (.*)$", README, re.MULTILINE)
 
 
@@ -50,14 +53,20 @@ def test_commands_run(names, command):
 
 
 def test_there_are_commands():
-    assert {command.split()[0] for command in COMMANDS} == {"evaluate", "sample"}
+    assert {command.split()[0] for command in COMMANDS} == {"evaluate", "log-z", "sample"}
 
 
 @pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"])
 def test_links_lead_somewhere(name):
     text = (ROOT / name).read_text(encoding="utf-8")
-    links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith("https://")]
+    links = [re.sub(HERE, "", link) for link in re.findall(r"\]\(([^)]+)\)", text)]
+    links = [link for link in links if not link.startswith("https://")]
+    assert links or name != "README.md"
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_links_and_pictures_work_where_only_the_readme_is_shown():
+    assert all(link.startswith("https://") for link in re.findall(r"\]\(([^)]+)\)", README))
 
 
 def test_the_picture_is_small():

@@ -10,9 +10,8 @@ EXTRAS = {
     "distributed": "cluster",
     "cotengra": "exact",
     "h5py": "h5",
-    "arviz": "arviz",
-    "pandas": "tables",
-    "pyarrow": "tables",
+    "arviz_base": "arviz",
+    "pyarrow": "parquet",
 }
 """Libraries and the extras that install them."""
 

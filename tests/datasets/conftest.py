@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from meltpoint.datasets.fetch import RemoteFile
+from meltpoint.files.download import RemoteFile
 
 Behaviour = Callable[[BaseHTTPRequestHandler], None]
 

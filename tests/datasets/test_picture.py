@@ -31,7 +31,7 @@ def test_a_written_picture_is_the_picture_enlarged(tmp_path):
     write_png(picture, tmp_path / "a.PNG")
     scale = 900 // 7
     read = imread(tmp_path / "a.PNG")
-    np.testing.assert_allclose(read[::scale, ::scale, 0] * 255, picture, atol=0.5)
+    np.testing.assert_allclose(read[::scale, ::scale] * 255, picture, atol=0.5)
     assert read.shape[:2] == (7 * scale, 7 * scale)
 
 

@@ -304,7 +304,7 @@ def test_networkx_with_tables():
         (SimpleNamespace(get_cpds=1), r"a directed model.*to_markov_model\(\)"),
         (3, "found a model of type int"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_is_no_model_says_what_to_do(x, message):
     with pytest.raises(mp.InputError, match=message):

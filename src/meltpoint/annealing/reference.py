@@ -99,7 +99,7 @@ class ReferencePath:
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
         """Take the tile's chains through the segments, and pause after every so many steps."""
-        draw = drawing(tile.streams.generators(), in_rows=self.path.target.bipartite is not None)
+        draw = drawing(tile.streams.generators(), in_rows=self.path.target.draws_in_rows)
         state, log_weights = tile.state, np.zeros(len(tile.state))
         cumulative = np.empty_like(tile.cumulative_log_weights)
         for k, segment in enumerate(segments):

@@ -20,7 +20,6 @@ from meltpoint.version import __version__
 app = typer.Typer(
     help="How probable a Markov random field makes a test set, from both sides.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: it takes half the time, and can be pasted anywhere
 )

@@ -81,7 +81,7 @@ def show(
 
 def _described(entry: "Entry") -> dict[str, Any]:
     """One data set, for machines; the path of a file that is not here is null."""
-    from meltpoint.datasets.fetch import here
+    from meltpoint.files.download import here
 
     return {
         "name": entry.name,

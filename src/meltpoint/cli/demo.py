@@ -1,5 +1,6 @@
 """`meltpoint demo`: the whole job on data that is always there, with the exact answer to compare."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +27,7 @@ def demo(
         from meltpoint.files.atomic import make_folder
         from meltpoint.report.figures import plot_closing_in, save_figure
 
+        figures = find_spec("matplotlib") is not None
         make_folder(out)
         model_file, figure_file, page_file = (
             out / name for name in ("model.npz", "closing-in.png", "report.html")
@@ -53,11 +55,15 @@ def demo(
                 progress=progress,
                 names={"model": str(model_file), "test": "digits", "train": "digits"},
             )
-        save_figure(plot_closing_in(reports), figure_file)
+        if figures:
+            save_figure(plot_closing_in(reports), figure_file)
         reports[-1].to_html(page_file)
         echo_err("")
         echo_report(reports[-1])
         echo_err("")
-        echo_err(f"Both estimates closing in on the exact value: {figure_file}")
+        if figures:
+            echo_err(f"Both estimates closing in on the exact value: {figure_file}")
+        else:
+            echo_err("For the figure of both estimates closing in: pip install 'meltpoint[plot]'")
         echo_err(f"The whole report, to be opened in a browser: {page_file.resolve().as_uri()}")
         echo_err(f"Next: meltpoint evaluate {model_file} digits")

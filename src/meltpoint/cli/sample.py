@@ -24,7 +24,7 @@ def sample(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)],
     option: ModelOptions = None,
     out: Annotated[Path, typer.Option(help="A .png picture, or .npy zeros and ones.")] = Path("samples.png"),
-    count: Annotated[int, typer.Option(help="How many samples.")] = 100,
+    n: Annotated[int, typer.Option("-n", "--count", help="How many samples.")] = 100,
     steps: Annotated[int, typer.Option(help="Annealing steps.")] = 1000,
     annealing_model: Annotated[
         bool,
@@ -65,10 +65,10 @@ def sample(
                 if train is not None:
                     base = mp.data_rates(read_train(train, binarize, seed, progress, model=loaded), loaded)
                 drawn = mp.sample_annealing_model(
-                    loaded, count, base=base, steps=steps, seed=seed, progress=progress
+                    loaded, n, base=base, steps=steps, seed=seed, progress=progress
                 )
             else:
-                drawn = mp.sample(loaded, count, steps=steps, seed=seed, progress=progress)
+                drawn = mp.sample(loaded, n, steps=steps, seed=seed, progress=progress)
         if out.suffix.lower() == ".png":
             write_png(mosaic(drawn, shape), out)
         else:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from meltpoint.datasets.dataset import Images
-from meltpoint.datasets.fetch import RemoteFile
 from meltpoint.files.arrays import read_array
+from meltpoint.files.download import RemoteFile
 
 # All three have the files as they were first published; which one answers does not matter, the checksums do.
 MIRRORS = (

@@ -1,6 +1,8 @@
 """Pictures of examples."""
 
 import math
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -37,12 +39,23 @@ def mosaic(examples: Bits, image_shape: tuple[int, int], across: int | None = No
 
 def write_png(picture: NDArray[np.uint8], path: Path) -> None:
     """Write a grey picture (row, column), each pixel enlarged to a square that the eye can see."""
-    from matplotlib.image import imsave
-
     if path.suffix.lower() != ".png":
         raise InputError(
             found=f"{path} to write a picture to", expected="a name that ends in .png", remedy="rename it"
         )
     enlarged = np.kron(picture, np.ones((max(1, TARGET_PIXELS // max(picture.shape)),) * 2, np.uint8))
     with atomic_write(path) as file:
-        imsave(file, enlarged, format="png", cmap="gray", vmin=0, vmax=255)
+        file.write(to_png(enlarged))
+
+
+def to_png(pixels: NDArray[np.uint8]) -> bytes:
+    """A grey picture (row, column) as the bytes of a PNG file."""
+    height, width = pixels.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in chunks)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

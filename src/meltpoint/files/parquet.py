@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from meltpoint.errors import InputError
+from meltpoint.extras import require
 from meltpoint.files.bounded import allowance_of, open_regular, reading, size_of
 from meltpoint.files.formats import Format
 from meltpoint.files.text import Table
@@ -14,15 +15,8 @@ _BYTES = 8  # of a number in the table
 
 def read_parquet(path: Path) -> Table:
     """The columns of numbers of a parquet file; others are named."""
-    try:
-        import pyarrow.parquet as pq  # pyright: ignore[reportMissingImports]
-        import pyarrow.types as kinds  # pyright: ignore[reportMissingImports]
-    except ImportError as problem:
-        raise InputError(
-            found=f"{path}, a parquet file, and no pyarrow to read it",
-            expected="pyarrow",
-            remedy="pip install 'meltpoint[parquet]', or save the table as .csv",
-        ) from problem
+    pq = require("pyarrow.parquet", f"reading {path}; .csv needs none")
+    kinds = require("pyarrow.types", "the same")
     with reading(path, Format.PARQUET.value), open_regular(path) as file:
         stored = pq.ParquetFile(file)
         shape = stored.metadata.num_rows, len(stored.schema_arrow)

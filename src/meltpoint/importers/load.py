@@ -3,11 +3,10 @@
 import os
 import tarfile
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any, Protocol
 
 from meltpoint.errors import InputError
-from meltpoint.files import mat, models, npz
+from meltpoint.files import mat, models, npz, zoo
 from meltpoint.files.bounded import reading
 from meltpoint.files.formats import detect
 from meltpoint.files.packed import is_tar, members_named, tar_members
@@ -86,7 +85,7 @@ def load(path: str | os.PathLike[str], **options: Any) -> Model:  # noqa: ANN401
     path
         The file: meltpoint's own .npz, Salakhutdinov's .mat, arrays with names (.npz, .mat, .h5, .safetensors,
         PyTorch's .pt, skops), UAI, J/h text, plmc, CCMpred, dimod, rbms, RestrictedBoltzmannMachines.jl; gzip and
-        tar around them.
+        tar around them. Or `zoo:NAME`, one of the trained models that come with the source.
     options
         What the format leaves open, asked for by name where it is needed: orientation, visible, hidden, weights,
         visible_bias, hidden_bias, units, temperature or beta, states, base, alphabet, gap, gauge, update, member
@@ -103,7 +102,7 @@ def load(path: str | os.PathLike[str], **options: Any) -> Model:  # noqa: ANN401
     FactorGraph 2, 1 factor
     """
     told = parse_options(options)
-    source = open_source(Path(path))
+    source = open_source(zoo.path_of(path))
     with reading(source.path, "model file"):
         if is_own(source):
             refuse_unused(told, (), f"{source.name}, a model file of meltpoint or of Salakhutdinov's code")

@@ -93,6 +93,11 @@ class Bipartite(MarkovRandomField):
         return self._sides[1]
 
     @property
+    def draws_in_rows(self) -> bool:
+        """Layers are drawn in whole vectors."""
+        return True
+
+    @property
     def bipartite(self) -> "Bipartite":
         """The field itself."""
         return self

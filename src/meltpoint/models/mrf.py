@@ -53,6 +53,11 @@ class MarkovRandomField(ABC):
         """All parameters: fields with the same ones are the same field."""
 
     @property
+    def draws_in_rows(self) -> bool:
+        """Whether each layer begins a new row of random numbers, because whole vectors of units are drawn together."""
+        return False
+
+    @property
     def bipartite(self) -> "Bipartite | None":
         """The same field as Bernoulli units on two sides, if it is one."""
         return None

@@ -40,6 +40,11 @@ class TwoLayer(MarkovRandomField):
     product: Product = np.matmul
 
     @property
+    def draws_in_rows(self) -> bool:
+        """Both layers are drawn in whole vectors."""
+        return True
+
+    @property
     def n_visible(self) -> int:
         """Number of visible units."""
         return self.weights.shape[0]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from meltpoint.errors import InputError
+from meltpoint.extras import require
 from meltpoint.report.report import Report
 
 if TYPE_CHECKING:
@@ -15,14 +15,7 @@ if TYPE_CHECKING:
 
 def to_arviz(report: Report) -> DataTree:
     """Weights and examples by the names and axes that ArviZ uses: RAISE's chains are independent draws."""
-    try:
-        from arviz_base import from_dict  # pyright: ignore[reportMissingImports]
-    except ImportError as problem:
-        raise InputError(
-            found="no ArviZ",
-            expected="the package arviz-base, for report.to_arviz()",
-            remedy="pip install 'meltpoint[arviz]'",
-        ) from problem
+    from_dict = require("arviz_base", "report.to_arviz()").from_dict
     per = report.per_example
 
     def as_draws(values: np.ndarray) -> np.ndarray:

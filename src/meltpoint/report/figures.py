@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.extras import require
 from meltpoint.files.atomic import atomic_write
 
 if TYPE_CHECKING:
@@ -90,8 +91,7 @@ def save_figure(figure: Figure, path: Path) -> None:
 @contextmanager
 def styled_figure(width: float, height: float, style: dict[Any, Any] | None = None) -> Iterator[Figure]:
     """A figure in this library's style and some settings more; pyplot and its settings stay untouched."""
-    import matplotlib as mpl
-
+    mpl = require("matplotlib", "figures")
     from meltpoint.report.notebook_figure import NotebookFigure
 
     with mpl.rc_context(_STYLE | (style or {})):

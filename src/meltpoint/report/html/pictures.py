@@ -2,14 +2,13 @@
 
 import base64
 import math
-import struct
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.datasets.picture import to_png
 from meltpoint.report.html.elements import Html, element, void
 
 _LEAST_SIDE = 5
@@ -73,15 +72,4 @@ def texts(states: Sequence[NDArray[Any]] | NDArray[Any]) -> Html:
 
 def _png_address(pixels: NDArray[np.uint8]) -> str:
     """A grey picture (row, column) as a data address."""
-    height, width = pixels.shape
-    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    content = b"".join(
-        _chunk(kind, data)
-        for kind, data in ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
-    )
-    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + content).decode()
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return "data:image/png;base64," + base64.b64encode(to_png(pixels)).decode()
