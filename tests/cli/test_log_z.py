@@ -68,3 +68,16 @@ def test_wrong_input_ends_with_2(run, folder, arguments) -> None:
     assert result.exit_code == 2
     assert result.stdout == ""
     assert "expected" in result.stderr
+
+
+def test_lines_of_stages_fit_a_narrow_terminal(monkeypatch, capsys):
+    from types import SimpleNamespace
+
+    from meltpoint.cli import log_z, screen
+    from meltpoint.report.log_z import LogZStage
+
+    monkeypatch.setattr(screen, "_terminal", [SimpleNamespace(width=60, print=lambda *_, **__: None)])
+    shown = []
+    monkeypatch.setattr(screen, "echo_err", shown.append)
+    log_z._show(LogZStage("model", 3000, 400, 126.6, 0.8, 127.5, 0.8, 12172.2, 2.0))
+    assert max(map(len, shown[0].split("\n"))) <= 60

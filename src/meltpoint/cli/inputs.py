@@ -80,12 +80,13 @@ def load_model(path: Path, options: list[str] | None) -> "Model":
 def load_several(paths: list[str], options: list[str] | None, names: list[str] | None) -> "dict[str, Model]":
     """Models by name; the options are for the files of foreign formats among them."""
     from meltpoint.evaluation.several import named_sources
+    from meltpoint.files import zoo
     from meltpoint.importers.load import is_own
     from meltpoint.importers.source import open_source
 
     files = {name: Path(str(path)) for name, path in named_sources(paths, names).items()}
     return {
-        name: load_model(path, None if options and is_own(open_source(path)) else options)
+        name: load_model(path, None if options and is_own(open_source(zoo.path_of(path))) else options)
         for name, path in files.items()
     }
 

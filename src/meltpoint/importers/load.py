@@ -95,6 +95,7 @@ def load(path: str | os.PathLike[str], **options: Any) -> Model:  # noqa: ANN401
     Traceback (most recent call last):
     meltpoint.errors.InputError: found no file 'mnist.png', expected an existing file: check the path
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "chain.uai"
     ...     _ = file.write_text("MARKOV 2  2 2  1  2 0 1  4  1 2 2 1")
