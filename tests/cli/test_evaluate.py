@@ -294,3 +294,15 @@ def test_the_html_report_of_a_run_is_that_of_the_evaluation(run, folder):
     assert without_time(first) == without_time(second)
     assert "<h2" in first
     assert "Samples of the model beside data" in first
+
+
+def test_a_model_that_seems_misread_is_not_to_be_trusted(tmp_path, run):
+    rng = np.random.default_rng(0)
+    data = (rng.random((200, 8)) < np.linspace(0.05, 0.95, 8)).astype(np.uint8)
+    rates = np.log(np.linspace(0.05, 0.95, 8)) - np.log1p(-np.linspace(0.05, 0.95, 8))
+    np.save(tmp_path / "data.npy", data)
+    for sign, code in ((1, 0), (-1, 1)):
+        mp.save(mp.RBM(np.zeros((8, 2)), sign * rates, np.zeros(2)), tmp_path / "model.npz")
+        done = run("evaluate", tmp_path / "model.npz", tmp_path / "data.npy", "--steps", "50")
+        assert done.exit_code == code
+        assert ("Is the model read as it was meant?" in done.stdout) == (code == 1)

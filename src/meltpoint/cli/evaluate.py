@@ -141,8 +141,8 @@ def evaluate(
 ) -> None:
     """Bracket a model's mean test log-probability between RAISE and AIS.
 
-    Exit code 0: the two agree, and other starts found nothing else. 1: not so, and the verdict says why, or Ctrl-C
-    made the report partial.
+    Exit code 0: the two agree, and other starts found nothing else. 1: not so, and the verdict says why; or the data
+    fit another reading of the parameters better by far; or Ctrl-C made the report partial.
     2: wrong input. 3: a failure that is not the input's, such as a full disk or dead workers. 130: Ctrl-C before
     there was a report.
     """
@@ -212,7 +212,8 @@ def evaluate(
             )
             echo_err(f"meltpoint: interrupted: {what}")
             echo_err(again)
-    if report.interrupted or not report.verdict.trusted:
+    misread = report.conventions is not None and report.conventions.suspected is not None
+    if report.interrupted or misread or not report.verdict.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
 
 
