@@ -30,7 +30,9 @@ else:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
+    parser.add_argument("--only", choices=["wheel", "sdist"])
+    arguments = parser.parse_args()
+    folder = arguments.folder
     files = [*folder.glob("*.whl"), *folder.glob("*.tar.gz")]
     if len(files) != 2:
         sys.exit(f"{folder} has {len(files)} distributions; a wheel and an sdist were expected")
@@ -38,7 +40,7 @@ def main() -> None:
     for needed in ("meltpoint/py.typed", "meltpoint/datasets/digits.npz"):
         if needed not in names:
             sys.exit(f"{files[0].name} lacks {needed}")
-    for file in files:
+    for file in files if arguments.only is None else files[:1] if arguments.only == "wheel" else files[1:]:
         with tempfile.TemporaryDirectory() as place:
             python = Path(place) / "bin" / "python"
             subprocess.run([sys.executable, "-m", "venv", place], check=True)

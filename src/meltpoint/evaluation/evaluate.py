@@ -64,6 +64,7 @@ class Evaluation:
     origin: Origin
 
 
+@reports_progress
 def evaluate(
     model: ModelLike,
     test: ArrayLike,
@@ -155,6 +156,7 @@ def evaluate(
     >>> print(f"{report.conservative.value:.4f}")  # log 1/8
     -2.0794
     """
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     return evaluate_with_inputs(
         model,
         test,
@@ -184,7 +186,6 @@ def evaluate(
     ).report
 
 
-@reports_progress
 def evaluate_with_inputs(
     model: ModelLike,
     test: ArrayLike,
@@ -209,12 +210,11 @@ def evaluate_with_inputs(
     part: int = 0,
     executor: Executor | None = None,
     threads: int | None = None,
-    progress: Progress | bool | None = None,
+    progress: Progress | None = None,
     watch: Watch | None = None,
     names: Mapping[str, str] | None = None,
 ) -> Evaluation:
     """As `evaluate`, with what its report was made from: a folder may not have taken it, on a full disk."""
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     clock = Clock()
     model = from_object(model)
     bits = model.encode(test, "test")
