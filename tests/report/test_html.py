@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import meltpoint as mp
 from meltpoint.errors import InputError
+from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.pilot import FrictionSchedule, Pilot
 from meltpoint.report.html.elements import element
 from meltpoint.report.html.pictures import image_side
@@ -310,3 +311,10 @@ def test_the_page_stays_small_whatever_the_report():
         model=long,
     )
     assert len(report.to_html()) < 2_000_000
+
+
+def test_a_suspected_misreading_stands_beside_the_verdict():
+    check = ConventionCheck(-9.0, {"sign": 4.0}, "sign", "all parameters have the other <sign>", "flip it")
+    page = replace(made(), conventions=check).to_html()
+    assert "Not to be trusted" in page
+    assert "The data fit better if all parameters have the other &lt;sign&gt;" in page

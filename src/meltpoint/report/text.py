@@ -81,13 +81,18 @@ def _details(report: Report) -> dict[str, str]:
     return details
 
 
-def _convention(report: Report, width: int) -> list[str]:
-    """A warning if the data fit another reading of the parameters better."""
+def misreading(report: Report) -> str | None:
+    """A warning if the data fit another reading of the parameters better by far."""
     check = report.conventions
     if check is None or check.suspected is None:
-        return []
-    warning = f"Is the model read as it was meant? {str(check)[0].upper()}{str(check)[1:]}."
-    return ["", *wrapped(warning, width)]
+        return None
+    return f"Is the model read as it was meant? {str(check)[0].upper()}{str(check)[1:]}."
+
+
+def _convention(report: Report, width: int) -> list[str]:
+    """A warning if the data fit another reading of the parameters better."""
+    warning = misreading(report)
+    return [] if warning is None else ["", *wrapped(warning, width)]
 
 
 def _between(report: Report) -> str:

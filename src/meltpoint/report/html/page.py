@@ -17,6 +17,7 @@ from meltpoint.report.html.sections import (
 )
 from meltpoint.report.html.words import answer_text, subject, with_short_texts
 from meltpoint.report.report import Report
+from meltpoint.report.text import misreading
 from meltpoint.version import __version__
 
 _SECTIONS = (
@@ -57,7 +58,8 @@ def render_page(report: Report) -> str:
 
 
 def _verdict(report: Report) -> Html:
-    trusted = report.verdict.trusted and not report.interrupted
+    misread = misreading(report)
+    trusted = report.verdict.trusted and not report.interrupted and misread is None
     badge = "✓ This answer can be trusted" if trusted else "✗ Not to be trusted as it is"
     if report.interrupted:
         badge += ": interrupted, made from what was finished by then"
@@ -66,6 +68,7 @@ def _verdict(report: Report) -> Html:
         element("p", badge, class_="badge"),
         element("p", answer_text(report), class_="answer"),
         element("p", str(report.verdict)),
+        element("p", misread) if misread else None,
         class_=f"verdict {'yes' if trusted else 'no'}",
         role="group",
         aria_label="Verdict",
