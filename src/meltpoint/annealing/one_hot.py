@@ -58,15 +58,14 @@ class OneHot:
 
 def has_potts_sites(path: AnnealingPath) -> bool:
     """Whether a path leads to Potts units with hidden bits that are summed out."""
-    return isinstance(path.target, TwoLayer) and isinstance(path.target.unit, Potts)
+    return path.target.potts_layer is not None
 
 
 def one_hot_path(path: AnnealingPath) -> tuple[OneHot, TwoSidedPath]:
     """The same path for the bits of its Potts sites."""
-    target = path.target
-    assert isinstance(target, TwoLayer)
-    assert isinstance(target.unit, Potts)
-    places = OneHot(target.n_visible, target.unit.q)
+    target = path.target.potts_layer
+    assert target is not None, "has_potts_sites says so"
+    places = OneHot(target.n_visible, target.bias.shape[1])
     bits = Bipartite(
         (places.rows(target.bias),),
         (target.hidden_bias,),

@@ -16,7 +16,16 @@ from meltpoint.kernels.threads import check_threads
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.blocks import RaiseStart, Segment
-from meltpoint.models.log_f import SAMPLES, LogF, check_samples, draw_given, estimate_log_f, log_bernoulli
+from meltpoint.models.log_f import (
+    BLOCK,
+    SAMPLES,
+    LogF,
+    block_that_fits,
+    check_samples,
+    draw_given,
+    estimate_log_f,
+    log_bernoulli,
+)
 from meltpoint.models.model import Arrays, Model, PathToModel, Uniforms
 from meltpoint.models.rbm import RBM
 from meltpoint.models.recognition import Mixture, posterior_inputs
@@ -24,9 +33,6 @@ from meltpoint.randomness import Purpose, generator
 from meltpoint.units import Unit, unit_named
 from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats
-
-_BLOCK = 256  # examples whose weights are computed at once
-_BLOCK_UNITS = 8_000_000  # units of all samples that are drawn at once, where they are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,9 +235,7 @@ class DBN(Model):
                 log_weights = self._weigh_recognition(visible, generators, samples)
             return log_weights, log_weights.mean(axis=1)  # a lower bound on average (Jensen)
 
-        block = (
-            _BLOCK if len(self.directed) == 1 else max(1, _BLOCK_UNITS // (sum(self.layer_sizes) * samples))
-        )
+        block = BLOCK if len(self.directed) == 1 else block_that_fits(sum(self.layer_sizes), samples)
         return estimate_log_f(bits, weigh, block=block, progress=progress)
 
     def _weigh_recognition(

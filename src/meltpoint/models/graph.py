@@ -18,7 +18,7 @@ from meltpoint.models.blocks import Indices, RaiseStart, Segment, Sparse
 from meltpoint.models.clamped import enumerate_hidden, hidden_states, weigh_hidden
 from meltpoint.models.factor_field import FactorField
 from meltpoint.models.factors import number_visible_first
-from meltpoint.models.log_f import SAMPLES, LogF, check_samples, estimate_log_f
+from meltpoint.models.log_f import SAMPLES, LogF, block_that_fits, check_samples, estimate_log_f
 from meltpoint.models.model import Model, PathToModel, Uniforms
 from meltpoint.randomness import Purpose, generator
 from meltpoint.units import Unit
@@ -30,7 +30,6 @@ LARGEST_Q = 255
 """States of a site, which are kept in one byte."""
 
 _ENUMERATED = 1024  # states of the hidden sites, up to which log f is added up
-_BLOCK_UNITS = 8_000_000  # units of all samples that are drawn at once
 _MOST_PROBABILITIES = 50_000_000  # that are kept at once; beyond, states must do
 
 
@@ -134,7 +133,7 @@ class GraphModel(Model):
             log_weights = weigh_hidden(self.mrf, visible, generators, samples)
             return log_weights, log_weights.mean(axis=1)
 
-        block = max(1, _BLOCK_UNITS // (self.mrf.n_units * samples))
+        block = block_that_fits(self.mrf.n_units, samples)
         return estimate_log_f(states, weigh, block=block, progress=progress)
 
     def given(self, clamped: Mapping[int, int]) -> Model:

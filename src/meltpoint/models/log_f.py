@@ -15,7 +15,9 @@ from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats
 
 SAMPLES = 500
-_BLOCK = 256  # examples whose weights are computed at once
+BLOCK = 256
+"""Examples whose weights are computed at once."""
+_KEPT_UNITS = 8_000_000  # of all draws of a block, where they are kept
 _LEAST_SAMPLES = 8  # of which halves and quarters say something
 _FASTEST, _SLOWEST = 0.5, 0.85  # ratios of successive rises that are believed
 
@@ -82,7 +84,7 @@ def estimate_log_f(
     x: Bits,
     weigh: Callable[[Bits, NDArray[np.int64]], tuple[Floats, Floats]],
     *,
-    block: int = _BLOCK,
+    block: int = BLOCK,
     progress: Progress | None,
 ) -> LogF:
     """Estimate log f of every example from importance weights.
@@ -101,6 +103,11 @@ def estimate_log_f(
         if progress:
             progress("unnormalised probabilities", part.stop, len(x))
     return LogF(values, errors, bounds, rises)
+
+
+def block_that_fits(units: int, samples: int) -> int:
+    """Examples whose draws of so many units can be kept at once."""
+    return max(1, _KEPT_UNITS // (units * samples))
 
 
 def check_samples(samples: int) -> int:

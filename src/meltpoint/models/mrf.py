@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from meltpoint.models.bipartite import Bipartite
     from meltpoint.models.factor_tables import FactorTables
     from meltpoint.models.pairwise import Pairwise
+    from meltpoint.models.two_layer import TwoLayer
 
 
 class MarkovRandomField(ABC):
@@ -56,6 +57,11 @@ class MarkovRandomField(ABC):
     def draws_in_rows(self) -> bool:
         """Whether each layer begins a new row of random numbers, because whole vectors of units are drawn together."""
         return False
+
+    @property
+    def potts_layer(self) -> "TwoLayer | None":
+        """The same field as Potts sites with hidden bits that are summed out, if it is one."""
+        return None
 
     @property
     def bipartite(self) -> "Bipartite | None":

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from meltpoint.models.blocks import UnitBlock
 from meltpoint.models.mrf import MarkovRandomField
-from meltpoint.units import BERNOULLI, TwoState, Unit
+from meltpoint.units import BERNOULLI, Potts, TwoState, Unit
 from meltpoint.units.unit import Bits, Floats
 
 Product: TypeAlias = Callable[[NDArray[Any], Floats], Floats]
@@ -43,6 +43,11 @@ class TwoLayer(MarkovRandomField):
     def draws_in_rows(self) -> bool:
         """Both layers are drawn in whole vectors."""
         return True
+
+    @property
+    def potts_layer(self) -> "TwoLayer | None":
+        """The field itself, if its visible units are Potts sites."""
+        return self if isinstance(self.unit, Potts) else None
 
     @property
     def n_visible(self) -> int:
