@@ -23,11 +23,11 @@ import scipy.sparse
 import meltpoint as mp
 from attack.campaign import Campaign
 from attack.command import LARGEST, run
+from meltpoint.comparison.trace import load_checkpoint
 from meltpoint.datasets import read as read_data
 from meltpoint.datasets.mnist import read as read_mnist
 from meltpoint.datasets.omniglot import read as read_omniglot
 from meltpoint.errors import SystemFailure
-from meltpoint.evaluation.trace import load_checkpoint
 from meltpoint.files.arrays import read_array
 from meltpoint.files.models import read_note
 from meltpoint.importers.evidence import read_evidence

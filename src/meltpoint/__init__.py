@@ -15,6 +15,9 @@ from meltpoint.version import __version__
 if TYPE_CHECKING:
     from meltpoint import datasets
     from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
+    from meltpoint.comparison.compare import compare
+    from meltpoint.comparison.sweep import sweep
+    from meltpoint.comparison.trace import trace
     from meltpoint.errors import InputError, SystemFailure
     from meltpoint.estimators.ais import LogZ, ais_log_z
     from meltpoint.estimators.conventions import ConventionCheck, check_conventions
@@ -24,12 +27,8 @@ if TYPE_CHECKING:
     from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
     from meltpoint.estimators.raise_ import raise_log_prob
     from meltpoint.estimators.sampling import sample, sample_annealing_model
-    from meltpoint.evaluation.compare import compare
     from meltpoint.evaluation.evaluate import evaluate
-    from meltpoint.evaluation.log_z import log_z
     from meltpoint.evaluation.stored import merge_runs, read_run
-    from meltpoint.evaluation.sweep import sweep
-    from meltpoint.evaluation.trace import trace
     from meltpoint.importers.load import load
     from meltpoint.importers.objects import from_object, save
     from meltpoint.models.dbm import DBM
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from meltpoint.models.ising import Ising
     from meltpoint.models.potts import Potts
     from meltpoint.models.rbm import RBM
+    from meltpoint.normaliser.log_z import log_z
     from meltpoint.report.comparison import Comparison
     from meltpoint.report.log_z import LogZBracket
     from meltpoint.report.report import Interrupted, Report
@@ -67,16 +67,16 @@ _HOMES = {
     "sample": "estimators.sampling",
     "sample_annealing_model": "estimators.sampling",
     "Interrupted": "report.report",
-    "compare": "evaluation.compare",
+    "compare": "comparison.compare",
     "evaluate": "evaluation.evaluate",
-    "log_z": "evaluation.log_z",
+    "log_z": "normaliser.log_z",
     "merge_runs": "evaluation.stored",
     "read_run": "evaluation.stored",
     "from_object": "importers.objects",
     "save": "importers.objects",
     "load": "importers.load",
-    "trace": "evaluation.trace",
-    "sweep": "evaluation.sweep",
+    "trace": "comparison.trace",
+    "sweep": "comparison.sweep",
     "DBM": "models.dbm",
     "DBN": "models.dbn",
     "FactorGraph": "models.factor_graph",

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
 from meltpoint.evaluation.settings import TO_BE_CHOSEN, candidate_bases, resolve_settings, seconds_of
-from meltpoint.report.settings import Settings
 
 NOTHING = {
     "test_examples": 500,

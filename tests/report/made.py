@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from meltpoint.defaults import Settings
 from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.evidence import Evidence, Finding
 from meltpoint.report.report import PerExample, Report
-from meltpoint.report.settings import Settings
 from meltpoint.report.verdict import WeightDiagnostics, judge
 from meltpoint.statistics.certificate import Certificate, certify_log_z
 from meltpoint.statistics.estimate import Estimate

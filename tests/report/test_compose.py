@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import binom
 
+from meltpoint.defaults import Settings
 from meltpoint.estimators.ais import log_z_of
 from meltpoint.estimators.evidence import Evidence, Finding
 from meltpoint.estimators.limits import mean_log_prob_limits
@@ -21,7 +22,6 @@ from meltpoint.estimators.particles import Melted
 from meltpoint.models.log_f import LogF
 from meltpoint.report import compose as composing
 from meltpoint.report.compose import compose
-from meltpoint.report.settings import Settings
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
 

@@ -24,8 +24,8 @@ from meltpoint.cli.inputs import (
     read_test_and_train,
 )
 from meltpoint.cli.screen import echo, echo_err, echo_parts, echo_report, progress_bar
+from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS
 from meltpoint.errors import InputError
-from meltpoint.report.settings import BUDGET_OF_GAP, DEFAULTS
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -79,7 +79,7 @@ def load_model(path: Path, options: list[str] | None) -> "Model":
 
 def load_several(paths: list[str], options: list[str] | None, names: list[str] | None) -> "dict[str, Model]":
     """Models by name; the options are for the files of foreign formats among them."""
-    from meltpoint.evaluation.several import named_sources
+    from meltpoint.comparison.several import named_sources
     from meltpoint.files import zoo
     from meltpoint.importers.load import is_own
     from meltpoint.importers.source import open_source

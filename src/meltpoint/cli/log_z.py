@@ -17,7 +17,7 @@ from meltpoint.cli.inputs import (
     read_train,
 )
 from meltpoint.cli.screen import echo, echo_err, echo_parts, progress_bar
-from meltpoint.report.settings import BUDGET_OF_GAP
+from meltpoint.defaults import BUDGET_OF_GAP
 
 if TYPE_CHECKING:
     from meltpoint.report.log_z import LogZStage

@@ -21,13 +21,9 @@ from meltpoint.cli.inputs import (
     read_test_and_train,
 )
 from meltpoint.cli.screen import echo, echo_err, echo_parts, progress_bar
+from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_EXAMPLES, TRACE_STEPS
 from meltpoint.errors import InputError, Progress, printable
-from meltpoint.report.settings import DEFAULTS
 from meltpoint.report.trace import (
-    TRACE_AIS_CHAINS,
-    TRACE_CHAINS,
-    TRACE_EXAMPLES,
-    TRACE_STEPS,
     Trace,
     TracePoint,
 )
@@ -123,7 +119,7 @@ def trace(
                 remedy="for example: meltpoint trace 'run/*.npz' test.npy",
             )
         import meltpoint as mp
-        from meltpoint.evaluation.trace import load_checkpoint
+        from meltpoint.comparison.trace import load_checkpoint
         from meltpoint.report.figures import save_figure
 
         *patterns, data = arguments
@@ -174,7 +170,7 @@ def trace(
 
 def _files(patterns: list[str]) -> list[str]:
     """The files of all patterns, each once, in natural order."""
-    from meltpoint.evaluation.trace import find_checkpoints, in_natural_order
+    from meltpoint.comparison.trace import find_checkpoints, in_natural_order
 
     files: dict[str, None] = {}
     for pattern in patterns:
@@ -265,7 +261,7 @@ class TrainingTrace:
         """Draw zeros and ones from grey values (`grey`), and take in what an interrupted training has left."""
         from time import monotonic
 
-        from meltpoint.evaluation.trace import Tracer, in_natural_order, load_checkpoint
+        from meltpoint.comparison.trace import Tracer, in_natural_order, load_checkpoint
         from meltpoint.files.atomic import atomic_write, make_folder
         from meltpoint.files.models import read_note
         from meltpoint.files.temporary import remove_abandoned

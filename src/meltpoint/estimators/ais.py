@@ -15,6 +15,7 @@ from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.defaults import AIS_CHAINS, DEFAULTS
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.checks import check_count
 from meltpoint.importers.objects import ModelLike, from_object
@@ -75,8 +76,8 @@ def ais_log_z(
     model: ModelLike,
     *,
     base: Base | BaseName | None = None,
-    steps: Steps = 3000,
-    chains: int = 1000,
+    steps: Steps = DEFAULTS.steps,
+    chains: int = AIS_CHAINS,
     seed: int = 0,
     precision: Precision = "mixed",
     threads: int | None = None,

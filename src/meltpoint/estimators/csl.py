@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.schedule import as_betas
+from meltpoint.defaults import CSL_CHAINS, DEFAULTS
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.checks import check_count
@@ -39,8 +40,8 @@ def csl_log_prob(
     x: ArrayLike,
     *,
     base: Base | BaseName | None = None,
-    steps: int = 3000,
-    chains: int = 1000,
+    steps: int = DEFAULTS.steps,
+    chains: int = CSL_CHAINS,
     every: int = EVERY,
     seed: int = 0,
     threads: int | None = None,

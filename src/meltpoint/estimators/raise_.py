@@ -17,6 +17,7 @@ from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_bas
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import LogZ, path_digest
 from meltpoint.estimators.checks import check_count
@@ -50,8 +51,8 @@ def raise_log_prob(
     forward: LogZ | ArrayLike | None = None,
     particles: int | None = None,
     base: Base | BaseName | None = None,
-    steps: Steps = 3000,
-    chains: int = 4,
+    steps: Steps = DEFAULTS.steps,
+    chains: int = DEFAULTS.chains,
     seed: int = 0,
     precision: Precision = "mixed",
     threads: int | None = None,

@@ -13,6 +13,7 @@ from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_bas
 from meltpoint.annealing.loop import Annealed, anneal, prepare_path
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.defaults import DEFAULTS, SAMPLE_MOVES, SAMPLE_STEPS
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.checks import check_count
@@ -34,8 +35,8 @@ def sample(
     model: ModelLike,
     n: int,
     *,
-    steps: Steps = 1000,
-    moves: int = 100,
+    steps: Steps = SAMPLE_STEPS,
+    moves: int = SAMPLE_MOVES,
     exact: bool = False,
     seed: int = 0,
     threads: int | None = None,
@@ -88,7 +89,7 @@ def sample_annealing_model(
     *,
     particles: int = 1,
     base: Base | BaseName | None = None,
-    steps: Steps = 3000,
+    steps: Steps = DEFAULTS.steps,
     seed: int = 0,
     precision: Precision = "mixed",
     threads: int | None = None,

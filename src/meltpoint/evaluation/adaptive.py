@@ -17,12 +17,12 @@ import numpy as np
 
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.schedule import as_betas
+from meltpoint.defaults import Settings
 from meltpoint.estimators.evidence import Starts
-from meltpoint.evaluation.description import shown_of
 from meltpoint.evaluation.evidence import gather_evidence, recall_evidence
 from meltpoint.evaluation.execute import Execution, StageResult, recall_weights, run_stage
 from meltpoint.evaluation.plan import Measured, first_size, measure, next_size
-from meltpoint.evaluation.prerequisites import Origin
+from meltpoint.evaluation.prerequisites import Origin, shown_of
 from meltpoint.evaluation.stage import (
     Size,
     Stage,
@@ -37,7 +37,6 @@ from meltpoint.randomness import Purpose, sequence
 from meltpoint.report.compose import compose, optimistic_of
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Interrupted, Report
-from meltpoint.report.settings import Settings
 from meltpoint.report.stages import StageSummary, alpha_of
 from meltpoint.report.verdict import judge_target
 from meltpoint.runs.store import Store

@@ -16,14 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps
+from meltpoint.defaults import DEFAULTS, Settings
 from meltpoint.errors import Progress
 from meltpoint.estimators.pilot import FrictionSchedule, ScheduleName, friction_schedule
 from meltpoint.evaluation.adaptive import Context, Watch, close_gap
-from meltpoint.evaluation.description import NAMES, names_to_arrays, samples_of
 from meltpoint.evaluation.evidence import other_bases
 from meltpoint.evaluation.execute import Execution
 from meltpoint.evaluation.once import run_once
 from meltpoint.evaluation.prerequisites import (
+    NAMES,
     Origin,
     conventions_of,
     exact_log_z_of,
@@ -31,6 +32,8 @@ from meltpoint.evaluation.prerequisites import (
     keep_base,
     log_f_of,
     make_base,
+    names_to_arrays,
+    samples_of,
 )
 from meltpoint.evaluation.settings import BaseName, candidate_bases, check_part, resolve_settings
 from meltpoint.files.parameters import to_arrays
@@ -43,7 +46,6 @@ from meltpoint.progress import reports_progress
 from meltpoint.report.compose import versions
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
-from meltpoint.report.settings import DEFAULTS, Settings
 from meltpoint.report.stages import StageSummary
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import Specification

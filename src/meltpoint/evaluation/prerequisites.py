@@ -1,9 +1,9 @@
-"""What an evaluation needs before annealing, computed once in a run: log f, exact log Z, the base, its schedule,
-and whether the model is read as it was meant.
+"""What an evaluation computes once besides its stages: log f, exact log Z, the base and its schedule, whether the model
+is read as it was meant; and, for the report, names of model and data and samples of the model.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -15,14 +15,17 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.conventions import ConventionCheck, check_conventions, conventions_from_dict
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.pilot import FrictionSchedule, Pilot
+from meltpoint.estimators.sampling import sample
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits
 from meltpoint.models.log_f import LogF
+from meltpoint.report.report import Report
+from meltpoint.report.shown import ShownStates, choose_shown, sample_count
 from meltpoint.runs.chunks import Layout
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store, get_or_compute
 
-LOG_F, EXACT, CONVENTIONS = "log_f", "exact", "conventions"
+LOG_F, EXACT, CONVENTIONS, NAMES, SAMPLES = "log_f", "exact", "conventions", "names", "samples"
 """Names of chunks in a run's folder; those of bases and schedules are `base-NAME` and `schedule-NAME`."""
 
 EXACT_LAYOUT: Layout = {"log_z": ((), "f")}
@@ -34,6 +37,10 @@ _SCHEDULE_LAYOUT: Layout = {
     "friction": ((None,), "f"),
     **{name: ((), "iu" if name.endswith("steps") else "f") for name in _PILOT},
 }
+_NAMES_LAYOUT: Layout = {"keys": (("name",), "U"), "names": (("name",), "U")}
+_SAMPLES_LAYOUT: Layout = {"samples": ((None, None), "uf")}
+_SAMPLE_STEPS = 500  # whatever the evaluation had: the samples of a run do not change when it is continued
+
 EXACT_UNITS = 20
 """On the smaller side: enumeration then takes less than a second."""
 
@@ -180,3 +187,45 @@ def keep_base(name: str, make: Callable[[str], Base], store: Store) -> Base:
             remedy=f"remove {chunk}.npz from the run's folder, or begin the run anew in another one",
         )
     return Base(name, biases)
+
+
+def shown_of(report: Report, model: Model, states: Bits) -> ShownStates | None:
+    """States (example, visible unit) to look at, of those that RAISE was run for; None of very large ones."""
+    differences = report.per_example_differences
+    return choose_shown(model.units[0].name, report.per_example.positions, states, differences)
+
+
+def samples_of(
+    model: Model, seed: int, threads: int, store: Store, progress: Progress | None
+) -> NDArray[Any]:
+    """States (sample, visible unit) of samples of the model to look at; none of very large ones.
+
+    They are those of `sample(model, n, steps=500, seed=seed)`.
+    """
+    count, unit = sample_count(model.n_visible), model.units[0]
+    if not count:
+        return np.zeros((0, 0), np.uint8)
+
+    def compute() -> Arrays:
+        values = sample(model, count, steps=_SAMPLE_STEPS, seed=seed, threads=threads, progress=progress)
+        return {"samples": model.encode(values, "samples")}
+
+    layout: Layout = {"samples": ((count, model.n_visible), unit.dtype.kind)}
+    return get_or_compute(store, SAMPLES, compute, layout)["samples"]
+
+
+def names_to_arrays(names: Mapping[str, str]) -> Arrays:
+    """Arrays from which `recall_names` makes the same names."""
+    return {"keys": np.array(list(names), np.str_), "names": np.array(list(names.values()), np.str_)}
+
+
+def recall_names(store: Store) -> dict[str, str]:
+    """What a store has of the names of model and data."""
+    kept = store.read(NAMES, _NAMES_LAYOUT)
+    return dict(zip(kept["keys"].tolist(), kept["names"].tolist(), strict=True)) if kept else {}
+
+
+def recall_samples(store: Store) -> NDArray[Any] | None:
+    """What a store has of samples of the model."""
+    kept = store.read(SAMPLES, _SAMPLES_LAYOUT)
+    return kept["samples"] if kept else None

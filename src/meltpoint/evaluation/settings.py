@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.precision import Precision, check_precision
 from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS, Settings
 from meltpoint.errors import InputError
 from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.pilot import ScheduleName
 from meltpoint.models.checks import Floats
 from meltpoint.randomness import check_seed
-from meltpoint.report.settings import BUDGET_OF_GAP, DEFAULTS, Settings
 from meltpoint.statistics.certificate import check_confidence
 
 BaseName: TypeAlias = Literal["auto", "data", "model", "uniform"]

@@ -12,11 +12,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
 from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.evidence import Starts
 from meltpoint.evaluation.adaptive import best_of, half_width_of, report_of, summary_of, with_stages
-from meltpoint.evaluation.description import NAMES, SAMPLES, recall_names, recall_samples
 from meltpoint.evaluation.evidence import NAME, recall_evidence
 from meltpoint.evaluation.execute import recall_weights
 from meltpoint.evaluation.once import most_found, turn_name, turned_to
@@ -26,9 +26,13 @@ from meltpoint.evaluation.prerequisites import (
     EXACT,
     EXACT_LAYOUT,
     LOG_F,
+    NAMES,
+    SAMPLES,
     Origin,
     conventions_from_arrays,
     log_f_layout,
+    recall_names,
+    recall_samples,
     recall_schedule,
 )
 from meltpoint.evaluation.stage import (
@@ -41,7 +45,6 @@ from meltpoint.evaluation.stage import (
 )
 from meltpoint.models.log_f import LogF
 from meltpoint.report.report import Report
-from meltpoint.report.settings import Settings
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import Specification, read_specification
 from meltpoint.runs.store import RunFolder, open_run

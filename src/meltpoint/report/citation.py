@@ -2,9 +2,9 @@
 
 import math
 
+from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import printable
 from meltpoint.report.report import Report
-from meltpoint.report.settings import DEFAULTS
 from meltpoint.statistics.estimate import decimals
 
 _LATEX = {

@@ -8,6 +8,7 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.defaults import Settings
 from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_prob_limits
@@ -15,7 +16,6 @@ from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_pro
 from meltpoint.estimators.pilot import Pilot
 from meltpoint.models.log_f import LogF
 from meltpoint.report.report import PerExample, Report
-from meltpoint.report.settings import Settings
 from meltpoint.report.verdict import Doubts, WeightDiagnostics, judge, judge_doubts
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
 from meltpoint.statistics.estimate import Estimate, combined_error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from meltpoint.defaults import LogZSettings
 from meltpoint.estimators.ais import LogZ, log_z_of
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.log_z_sides import Sides
@@ -19,29 +20,6 @@ from meltpoint.units.unit import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True)
-class LogZSettings:
-    """What was asked for. The defaults stand here and nowhere else; the command reads them too.
-
-    `base` is where annealing starts ("auto": a short trial from every base chooses), `steps` the number of annealing
-    steps and `chains` that of forward chains. `tolerance` is the distance of the two sides that counts as agreement.
-    With a `gap` or a `budget` in seconds sizes are chosen in stages.
-    """
-
-    base: str = "auto"
-    steps: int = 3000
-    chains: int = 400
-    seed: int = 0
-    precision: str = "mixed"
-    tolerance: float = 1.0
-    confidence: float = 0.99
-    gap: float | None = None
-    budget: float | None = None
-
-
-LOG_Z_DEFAULTS = LogZSettings()
 
 
 @dataclass(frozen=True)

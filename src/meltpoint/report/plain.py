@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
 from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.conventions import conventions_from_dict
@@ -16,7 +17,6 @@ from meltpoint.estimators.evidence import Evidence, Finding
 from meltpoint.estimators.pilot import FrictionSchedule, Pilot
 from meltpoint.models.checks import Floats
 from meltpoint.report.report import PerExample, Report
-from meltpoint.report.settings import Settings
 from meltpoint.report.shown import ShownStates
 from meltpoint.report.stages import OtherBase, StageSummary
 from meltpoint.report.verdict import Verdict

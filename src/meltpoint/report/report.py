@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
 from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.conventions import ConventionCheck
@@ -17,7 +18,6 @@ from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.pilot import FrictionSchedule, Pilot
 from meltpoint.models.checks import Floats
 from meltpoint.records import short_repr
-from meltpoint.report.settings import Settings
 from meltpoint.report.shown import ShownStates
 from meltpoint.report.stages import OtherBase, StageSummary
 from meltpoint.report.verdict import Verdict

@@ -16,9 +16,6 @@ Interval: TypeAlias = tuple[float, float]
 WhenEvidence: TypeAlias = Literal["some", "all", "none"]
 """At which checkpoints other starts are asked: where the schedule is new (also at the last one), at all, at none."""
 
-TRACE_STEPS, TRACE_EXAMPLES, TRACE_CHAINS, TRACE_AIS_CHAINS = 2000, 100, 1, 400
-"""Sizes at every checkpoint, unless others are given."""
-
 _NOT_A_DOUBT = ("agree", "unchecked")
 
 

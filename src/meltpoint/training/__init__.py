@@ -4,5 +4,5 @@ settings    options, their defaults, recipes        phases      the DBM in train
 rbm         train_rbm, and greedy stacks of RBMs    optimiser   steps, momentum, the average of the last iterates
 dbn, dbm    train_dbn, train_dbm                    checkpoint  the sealed file from which a stopped run goes on
 loop        examples, stages, epochs, Ctrl-C        monitor     what is reported after each epoch
-sparse      products with states that are mostly zero
+visible     Bernoulli, Potts and Gaussian visible units in training
 """

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError, Progress
+from meltpoint.kernels.bit_products import State
 from meltpoint.models import Model, checks
 from meltpoint.randomness import Purpose, check_seed, generator
 from meltpoint.training.checkpoint import (
@@ -46,7 +47,6 @@ from meltpoint.training.phases import (
     start_chains,
 )
 from meltpoint.training.settings import TrainingSettings, with_epochs
-from meltpoint.training.sparse import State
 from meltpoint.training.visible import BERNOULLI_VISIBLE, Rows, VisibleUnits, draw_bits, visible_units
 from meltpoint.units import Unit
 

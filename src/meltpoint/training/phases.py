@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from meltpoint.kernels.bit_products import Coupling, State, pair_sums
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.xoshiro import LANES, fill_uniforms
 from meltpoint.randomness import Purpose, sequence
-from meltpoint.training.sparse import Coupling, State, pair_sums
 from meltpoint.training.visible import BERNOULLI_VISIBLE, Extras, VisibleUnits, draw_bits, sigmoid_
 
 Array: TypeAlias = NDArray[np.floating]

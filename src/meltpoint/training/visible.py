@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from meltpoint.errors import InputError
+from meltpoint.kernels.bit_products import State
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.numerics import LIMIT, exp
 from meltpoint.kernels.xoshiro import LANES, fill_uniforms
 from meltpoint.models.rbm import RBM
-from meltpoint.training.sparse import State
 from meltpoint.units import BERNOULLI, GAUSSIAN, SPIN, Potts, Unit, unit_named
 
 Array: TypeAlias = NDArray[np.floating]

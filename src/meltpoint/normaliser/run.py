@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.annealing.schedule import as_betas
+from meltpoint.defaults import LogZSettings
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import run_ais
 from meltpoint.estimators.elimination import Eliminated
@@ -20,16 +21,15 @@ from meltpoint.estimators.exact import cheap_elimination, exact_log_z
 from meltpoint.estimators.log_z_sides import Sides
 from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
 from meltpoint.estimators.starts import Computation, ask_starts, reverse_log_weights
-from meltpoint.evaluation.log_z_plan import LEAST_STEPS, Size, choose_base, first_size, next_size
 from meltpoint.evaluation.prerequisites import EXACT_UNITS, make_base
 from meltpoint.models import Model
 from meltpoint.models.checks import Floats
+from meltpoint.normaliser.plan import LEAST_STEPS, Size, choose_base, first_size, next_size
 from meltpoint.randomness import Purpose, generator, sequence
 from meltpoint.report.compose import versions
 from meltpoint.report.duration import Clock
 from meltpoint.report.log_z import (
     LogZBracket,
-    LogZSettings,
     LogZStage,
     compose_log_z,
     half_width_of,

@@ -10,10 +10,7 @@ from typing import Any, Unpack, get_args
 
 from numpy.typing import ArrayLike
 
-from meltpoint.errors import InputError, Progress
-from meltpoint.evaluation.adaptive import Watch
-from meltpoint.evaluation.settings import seconds_of
-from meltpoint.evaluation.several import (
+from meltpoint.comparison.several import (
     Evaluated,
     EvaluationOptions,
     Source,
@@ -25,11 +22,14 @@ from meltpoint.evaluation.several import (
     named_sources,
     progress_named,
 )
+from meltpoint.defaults import DEFAULTS
+from meltpoint.errors import InputError, Progress
+from meltpoint.evaluation.adaptive import Watch
+from meltpoint.evaluation.settings import seconds_of
 from meltpoint.models import Model
 from meltpoint.progress import reports_progress
 from meltpoint.report.comparison import Comparison
 from meltpoint.report.pair import About, Pair, Side, compose_pair
-from meltpoint.report.settings import DEFAULTS
 from meltpoint.report.stages import alpha_of
 from meltpoint.statistics.certificate import check_confidence
 

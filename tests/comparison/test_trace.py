@@ -7,9 +7,9 @@ import pytest
 
 import meltpoint as mp
 from meltpoint.annealing.base import Base
+from meltpoint.comparison import trace as tracing
+from meltpoint.comparison.trace import Tracer, find_checkpoints, in_natural_order, load_checkpoint
 from meltpoint.errors import InputError
-from meltpoint.evaluation import trace as tracing
-from meltpoint.evaluation.trace import Tracer, find_checkpoints, in_natural_order, load_checkpoint
 
 QUICK = {"steps": 40, "examples": 20, "ais_chains": 60, "threads": 1}
 

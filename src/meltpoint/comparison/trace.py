@@ -19,9 +19,7 @@ from typing import Any, TypeAlias, Unpack, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meltpoint.errors import InputError, Progress
-from meltpoint.evaluation.prerequisites import Origin
-from meltpoint.evaluation.several import (
+from meltpoint.comparison.several import (
     Evaluated,
     EvaluationOptions,
     Source,
@@ -32,18 +30,16 @@ from meltpoint.evaluation.several import (
     named_sources,
     progress_named,
 )
+from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_EXAMPLES, TRACE_STEPS
+from meltpoint.errors import InputError, Progress
+from meltpoint.evaluation.prerequisites import Origin
 from meltpoint.importers.load import load
 from meltpoint.models import Model
 from meltpoint.models.log_f import LogF
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, check_seed, generator, sequence
 from meltpoint.report.report import Report
-from meltpoint.report.settings import DEFAULTS
 from meltpoint.report.trace import (
-    TRACE_AIS_CHAINS,
-    TRACE_CHAINS,
-    TRACE_EXAMPLES,
-    TRACE_STEPS,
     Interval,
     Trace,
     TracePoint,

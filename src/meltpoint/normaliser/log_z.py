@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base, annealing_path
-from meltpoint.annealing.precision import Precision
+from meltpoint.annealing.precision import Precision, check_precision
+from meltpoint.defaults import BUDGET_OF_GAP, LOG_Z_DEFAULTS, LogZSettings
 from meltpoint.errors import InputError, Progress
-from meltpoint.evaluation.log_z_run import LogZRun, Watch
-from meltpoint.evaluation.log_z_settings import resolve_log_z_settings
-from meltpoint.evaluation.settings import BaseName
+from meltpoint.estimators.checks import check_count
+from meltpoint.evaluation.settings import BaseName, base_name, check_nats, seconds_of
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.threads import check_threads
+from meltpoint.normaliser.run import LogZRun, Watch
 from meltpoint.progress import reports_progress
+from meltpoint.randomness import check_seed
 from meltpoint.report.duration import Clock
-from meltpoint.report.log_z import (
-    LOG_Z_DEFAULTS,
-    LogZBracket,
-)
+from meltpoint.report.log_z import LogZBracket
+from meltpoint.statistics.certificate import check_confidence
 
 
 @reports_progress
@@ -83,7 +83,7 @@ def log_z(
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     clock = Clock()
     model = from_object(model)
-    settings = resolve_log_z_settings(
+    settings = _resolve_settings(
         base, gap, budget, steps, chains, seed, precision, tolerance, confidence, train
     )
     if clamped and train is not None:
@@ -101,3 +101,54 @@ def log_z(
         annealing_path(model, own)
     work.prepare(own, exact)
     return work.run_once() if settings.budget is None else work.close_gap(watch)
+
+
+def _resolve_settings(
+    base: BaseName | Base,
+    gap: float | None,
+    budget: str | float | None,
+    steps: int | None,
+    chains: int | None,
+    seed: int,
+    precision: Precision,
+    tolerance: float | None,
+    confidence: float,
+    train: ArrayLike | None,
+) -> LogZSettings:
+    """Checked settings; sizes that stages are to choose are 0."""
+    name = "auto" if base == "auto" else base_name(base, train)
+    in_stages = gap is not None or budget is not None
+    if in_stages and (steps is not None or chains is not None):
+        raise InputError(
+            found=f"{'steps' if steps is not None else 'chains'} together with a gap or a budget",
+            expected="one or the other",
+            remedy="leave them out: sizes follow from the gap and the budget",
+        )
+    target = None if gap is None else check_nats(gap, "gap", "0.1 is a good answer")
+    tolerated = (target or LOG_Z_DEFAULTS.tolerance) if tolerance is None else tolerance
+    d = LOG_Z_DEFAULTS
+    return LogZSettings(
+        base=name,
+        steps=0
+        if in_stages
+        else check_count(d.steps if steps is None else steps, "steps", f"{d.steps:,} are usual"),
+        chains=0
+        if in_stages
+        else _check_chains(
+            check_count(d.chains if chains is None else chains, "chains", f"{d.chains:,} are usual")
+        ),
+        seed=check_seed(seed),
+        precision=check_precision(precision),
+        tolerance=check_nats(tolerated, "tolerance", "1 is usual"),
+        confidence=float(check_confidence(confidence)),
+        gap=target,
+        budget=seconds_of(BUDGET_OF_GAP if budget is None else budget) if in_stages else None,
+    )
+
+
+def _check_chains(chains: int) -> int:
+    if chains < 2:
+        raise InputError(
+            found="1 chain", expected="at least 2", remedy="a single chain has no error; 400 are usual"
+        )
+    return chains

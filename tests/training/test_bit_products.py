@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from meltpoint.training.sparse import Coupling, list_columns, list_rows, multiply, pair_sums, strips_of
+from meltpoint.kernels.bit_products import Coupling, list_columns, list_rows, multiply, pair_sums, strips_of
 
 KINDS = st.sampled_from([np.float32, np.float64])
 COUNTS = hnp.arrays(np.uint8, st.tuples(st.integers(1, 7), st.integers(1, 40)), elements=st.integers(0, 2))

@@ -1,0 +1,71 @@
+"""Every default but those of training: settings of evaluate() and log_z(), sizes of traces, estimators and samples.
+
+Signatures and commands read them from here.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of an evaluation.
+
+    `base` is where annealing starts ("auto": data rates if there is training data, else the model's, and again from
+    another base that found more of log Z), `schedule` how its `steps` are spaced. RAISE is run for `examples` test
+    examples with `chains` chains each, AIS with `ais_chains` (0 here: as many as RAISE has in all), all of which are
+    `particles` unless a smaller number is given. `tolerance` is the gap that counts as agreement. With a `gap` or a
+    `budget` in seconds the sizes are chosen in stages. With `evidence` other starts are asked for missed modes.
+    """
+
+    base: str = "auto"
+    schedule: str = "friction"
+    steps: int = 3000
+    examples: int = 100
+    chains: int = 4
+    ais_chains: int = 0
+    particles: int | None = None
+    seed: int = 0
+    precision: str = "mixed"
+    tolerance: float = 1.0
+    confidence: float = 0.99
+    gap: float | None = None
+    budget: float | None = None
+    evidence: bool = True
+
+
+DEFAULTS = Settings()
+
+BUDGET_OF_GAP = "30m"
+"""What a run to a gap may take if nothing is said."""
+
+
+@dataclass(frozen=True)
+class LogZSettings:
+    """Settings of log_z().
+
+    `base` is where annealing starts ("auto": a short trial from every base chooses), `steps` the number of annealing
+    steps and `chains` that of forward chains. `tolerance` is the distance of the two sides that counts as agreement.
+    With a `gap` or a `budget` in seconds sizes are chosen in stages.
+    """
+
+    base: str = "auto"
+    steps: int = DEFAULTS.steps
+    chains: int = 400
+    seed: int = DEFAULTS.seed
+    precision: str = DEFAULTS.precision
+    tolerance: float = DEFAULTS.tolerance
+    confidence: float = DEFAULTS.confidence
+    gap: float | None = None
+    budget: float | None = None
+
+
+LOG_Z_DEFAULTS = LogZSettings()
+
+TRACE_STEPS, TRACE_EXAMPLES, TRACE_CHAINS, TRACE_AIS_CHAINS = 2000, 100, 1, 400
+"""Sizes at every checkpoint of a trace."""
+
+AIS_CHAINS, CSL_CHAINS = 1000, 1000
+"""Chains of ais_log_z() and csl_log_prob(), which stand alone; those of an evaluation follow from RAISE's."""
+
+SAMPLES, SAMPLE_STEPS, SAMPLE_MOVES = 100, 1000, 100
+"""How many samples the command draws, and the annealing steps and Gibbs sweeps of each."""
