@@ -11,29 +11,11 @@ from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
 from meltpoint.evaluation.settings import TO_BE_CHOSEN, candidate_bases, resolve_settings, seconds_of
 
-NOTHING = {
-    "test_examples": 500,
-    "train": None,
-    "base": None,
-    "particles": None,
-    "gap": None,
-    "budget": None,
-    "steps": None,
-    "schedule": "friction",
-    "chains": None,
-    "examples": None,
-    "ais_chains": None,
-    "seed": 0,
-    "precision": "mixed",
-    "tolerance": None,
-    "confidence": 0.99,
-    "evidence": True,
-}
 TRAIN = np.eye(3)
 
 
-def resolve(**given):
-    return resolve_settings(**(NOTHING | given))
+def resolve(test_examples=500, train=None, **given):
+    return resolve_settings(test_examples, train, given)
 
 
 def test_defaults():

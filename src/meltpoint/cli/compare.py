@@ -1,41 +1,30 @@
 """`meltpoint compare`: several model files and a test set in, their differences and an order out."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.evaluate import show_stage, to_continue
 from meltpoint.cli.inputs import (
-    ALPHABET_HELP,
-    BINARIZE_HELP,
-    DATA_HELP,
-    OUTSIDE_HELP,
-    SEED_HELP,
-    ModelOptions,
     Sequences,
     check_output,
     load_several,
     read_test_and_train,
 )
-from meltpoint.cli.screen import echo, echo_err, progress_bar
+from meltpoint.cli.screen import PLOT_FORMATS, echo_err, progress_bar, write_result
 from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS
 from meltpoint.errors import InputError
 
 
 def compare(
     arguments: Annotated[
-        list[str], typer.Argument(metavar="MODEL MODEL... DATA", help=f"Model files, and last: {DATA_HELP}")
+        list[str],
+        typer.Argument(metavar="MODEL MODEL... DATA", help=f"Model files, and last: {options.DATA_HELP}"),
     ],
-    option: ModelOptions = None,
-    train: Annotated[
-        str | None,
-        typer.Option(
-            help="Training examples, for base rates and the pilot; never the test set.",
-            show_default="those of the data set, if DATA is one",
-        ),
-    ] = None,
+    option: options.FormatOptions = None,
+    train: options.Train = None,
     name: Annotated[
         list[str] | None,
         typer.Option(help="A model's name; once for each model.", show_default="names of the files"),
@@ -47,22 +36,9 @@ def compare(
     about: Annotated[
         str, typer.Option(help="test-set: these very examples. population: what they were drawn from.")
     ] = "test-set",
-    base: Annotated[
-        str | None,
-        typer.Option(
-            help="auto, data, model or uniform.", show_default="auto: data with --train, else model"
-        ),
-    ] = None,
-    particles: Annotated[
-        int | None,
-        typer.Option(help="N of RAISE; 1 is the paper's estimator.", show_default="one more than AIS chains"),
-    ] = None,
-    gap: Annotated[
-        float | None,
-        typer.Option(
-            help="Go on until each value is known to plus or minus so many nats.", show_default="none"
-        ),
-    ] = None,
+    base: options.Base = None,
+    particles: options.Particles = None,
+    gap: options.Gap = None,
     budget: Annotated[
         str | None,
         typer.Option(
@@ -70,54 +46,22 @@ def compare(
             show_default=f"{BUDGET_OF_GAP} each with --gap",
         ),
     ] = None,
-    steps: Annotated[
-        int | None, typer.Option(help="Annealing steps.", show_default=str(DEFAULTS.steps))
-    ] = None,
-    schedule: Annotated[
-        str, typer.Option(help="friction: steps where a short pilot finds them needed. linear: equal steps.")
-    ] = DEFAULTS.schedule,
-    chains: Annotated[
-        int | None, typer.Option(help="RAISE chains per example.", show_default=str(DEFAULTS.chains))
-    ] = None,
-    examples: Annotated[
-        int | None,
-        typer.Option(
-            help="Test examples RAISE is run for.", show_default=f"{DEFAULTS.examples}, or all if fewer"
-        ),
-    ] = None,
-    ais_chains: Annotated[
-        int | None, typer.Option(help="AIS chains.", show_default="as many as RAISE has in all")
-    ] = None,
-    seed: Annotated[int, typer.Option(help=SEED_HELP)] = DEFAULTS.seed,
-    binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
-    alphabet: Annotated[
-        str | None, typer.Option(help=ALPHABET_HELP, show_default="protein, or rna or dna by the letters")
-    ] = None,
-    outside: Annotated[str, typer.Option(help=OUTSIDE_HELP)] = "refuse",
+    steps: options.Steps = None,
+    schedule: options.Schedule = DEFAULTS.schedule,
+    chains: options.Chains = None,
+    examples: options.Examples = None,
+    ais_chains: options.AisChains = None,
+    seed: options.Seed = DEFAULTS.seed,
+    binarize: options.Binarize = None,
+    alphabet: options.Alphabet = None,
+    outside: options.Outside = "refuse",
     confidence: Annotated[float, typer.Option(help="Of all differences together.")] = DEFAULTS.confidence,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            help="Gap, in nats, that still counts as agreement.",
-            show_default=f"--gap, or {DEFAULTS.tolerance:g}",
-        ),
-    ] = None,
-    evidence: Annotated[
-        bool,
-        typer.Option(
-            "--evidence/--no-evidence",
-            help="Ask other starts for missed modes. Without it no report is trusted.",
-        ),
-    ] = DEFAULTS.evidence,
-    run: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Keep what is finished in this folder; the same command continues there."
-        ),
-    ] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")] = None,
+    tolerance: options.Tolerance = None,
+    evidence: options.Evidence = DEFAULTS.evidence,
+    run: options.Run = None,
+    threads: options.Threads = None,
+    json: options.Json = False,
+    plot: options.Plot = None,
 ) -> None:
     """Compare models on the same test examples, with the errors of the differences.
 
@@ -126,8 +70,7 @@ def compare(
     """
     again = to_continue(run)
     with report_errors(again):
-        if plot is not None:
-            check_output(plot, ".png", ".pdf", ".svg")
+        check_output(plot, *PLOT_FORMATS)
         if len(arguments) < 3:
             raise InputError(
                 found=f"{len(arguments)} argument{'' if len(arguments) == 1 else 's'}",
@@ -135,7 +78,6 @@ def compare(
                 remedy="for example: meltpoint compare a.npz b.npz test.npy",
             )
         import meltpoint as mp
-        from meltpoint.report.figures import save_figure
 
         *files, data = arguments
         models = load_several(files, option, name)
@@ -173,15 +115,7 @@ def compare(
                 progress=progress,
                 watch=show_stage,
             )
-        if json:
-            from json import dumps
-
-            echo(dumps(found.to_dict(), indent=2, allow_nan=False))
-        else:
-            echo(found)
-        if plot is not None:
-            save_figure(found.plot(), plot)
-            echo_err(f"figure: {plot}")
+        write_result(found, json, plot)
         if found.interrupted:
             echo_err(f"meltpoint: interrupted: {len(found.reports)} models by then")
             echo_err(again)

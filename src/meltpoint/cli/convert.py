@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
+from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
-from meltpoint.cli.inputs import OUTSIDE_HELP, Sequences, check_output, read_train
+from meltpoint.cli.inputs import Sequences, check_output, read_train
 from meltpoint.cli.screen import echo, echo_err, progress_bar
 
 
@@ -43,7 +44,7 @@ def convert(
         str | None,
         typer.Option(metavar="DATA", help="Compare with other readings of the parameters on these examples."),
     ] = None,
-    outside: Annotated[str, typer.Option(help=OUTSIDE_HELP)] = "refuse",
+    outside: options.Outside = "refuse",
 ) -> None:
     """Write a model file of another program as one of meltpoint; its path goes to stdout.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from meltpoint.cli import options
 from meltpoint.cli.ending import report_errors
 from meltpoint.cli.screen import echo, echo_err, progress_bar
 
@@ -17,7 +18,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `meltpoin
 
 
 @app.command("list")
-def list_(json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False) -> None:
+def list_(json: options.Json = False) -> None:
     """List the data sets, and whether their files are here."""
     from meltpoint.datasets.catalogue import ENTRIES
 

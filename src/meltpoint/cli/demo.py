@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from meltpoint.cli import options
 from meltpoint.cli.ending import report_errors
-from meltpoint.cli.inputs import SEED_HELP
 from meltpoint.cli.screen import echo_err, echo_report, progress_bar
+from meltpoint.defaults import DEFAULTS
 
 _HIDDEN = 20
 _EPOCHS = 100
@@ -19,7 +20,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the model, the figure and the report.")] = Path(
         "demo"
     ),
-    seed: Annotated[int, typer.Option(help=SEED_HELP)] = 0,
+    seed: options.Seed = DEFAULTS.seed,
 ) -> None:
     """Train a small RBM on handwritten digits and bracket its likelihood between AIS and RAISE."""
     with report_errors():

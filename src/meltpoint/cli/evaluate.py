@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.inputs import (
-    ALPHABET_HELP,
-    BINARIZE_HELP,
-    DATA_HELP,
-    MODEL_HELP,
-    OUTSIDE_HELP,
-    SEED_HELP,
-    ModelOptions,
     Sequences,
     check_output,
     load_model,
     read_test_and_train,
 )
-from meltpoint.cli.screen import echo, echo_err, echo_parts, echo_report, progress_bar
-from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS
+from meltpoint.cli.screen import (
+    PLOT_FORMATS,
+    echo_err,
+    echo_parts,
+    echo_report,
+    progress_bar,
+    write_result,
+)
+from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,89 +36,30 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)],
-    data: Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP)],
-    option: ModelOptions = None,
-    train: Annotated[
-        str | None,
-        typer.Option(
-            help="Training examples, for base rates and the pilot; never the test set.",
-            show_default="those of the data set, if DATA is one",
-        ),
-    ] = None,
-    base: Annotated[
-        str | None,
-        typer.Option(
-            help="auto, data, model or uniform.", show_default="auto: data with --train, else model"
-        ),
-    ] = None,
-    particles: Annotated[
-        int | None,
-        typer.Option(help="N of RAISE; 1 is the paper's estimator.", show_default="one more than AIS chains"),
-    ] = None,
-    gap: Annotated[
-        float | None,
-        typer.Option(
-            help="Go on until the value is known to plus or minus so many nats; sizes are then chosen.",
-            show_default="none",
-        ),
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            help="Time to spend, such as 30m, 2h or 90s; sizes are then chosen.",
-            show_default=f"{BUDGET_OF_GAP} with --gap",
-        ),
-    ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(help="Annealing steps. More steps, smaller gap.", show_default=str(DEFAULTS.steps)),
-    ] = None,
-    schedule: Annotated[
-        str, typer.Option(help="friction: steps where a short pilot finds them needed. linear: equal steps.")
-    ] = DEFAULTS.schedule,
-    chains: Annotated[
-        int | None, typer.Option(help="RAISE chains per example.", show_default=str(DEFAULTS.chains))
-    ] = None,
-    examples: Annotated[
-        int | None,
-        typer.Option(
-            help="Test examples RAISE is run for.", show_default=f"{DEFAULTS.examples}, or all if fewer"
-        ),
-    ] = None,
-    ais_chains: Annotated[
-        int | None, typer.Option(help="AIS chains.", show_default="as many as RAISE has in all")
-    ] = None,
-    seed: Annotated[int, typer.Option(help=SEED_HELP)] = DEFAULTS.seed,
-    binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
-    alphabet: Annotated[
-        str | None, typer.Option(help=ALPHABET_HELP, show_default="protein, or rna or dna by the letters")
-    ] = None,
-    outside: Annotated[str, typer.Option(help=OUTSIDE_HELP)] = "refuse",
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            help="Gap, in nats, that still counts as agreement.",
-            show_default=f"--gap, or {DEFAULTS.tolerance:g}",
-        ),
-    ] = None,
-    evidence: Annotated[
-        bool,
-        typer.Option(
-            "--evidence/--no-evidence",
-            help="Ask other starts for missed modes. Without it no report is trusted.",
-        ),
-    ] = DEFAULTS.evidence,
-    run: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Keep what is finished in this folder; the same command continues there."
-        ),
-    ] = None,
+    model: options.ModelFile,
+    data: options.TestData,
+    option: options.FormatOptions = None,
+    train: options.Train = None,
+    base: options.Base = None,
+    particles: options.Particles = None,
+    gap: options.Gap = None,
+    budget: options.Budget = None,
+    steps: options.Steps = None,
+    schedule: options.Schedule = DEFAULTS.schedule,
+    chains: options.Chains = None,
+    examples: options.Examples = None,
+    ais_chains: options.AisChains = None,
+    seed: options.Seed = DEFAULTS.seed,
+    binarize: options.Binarize = None,
+    alphabet: options.Alphabet = None,
+    outside: options.Outside = "refuse",
+    tolerance: options.Tolerance = None,
+    evidence: options.Evidence = DEFAULTS.evidence,
+    run: options.Run = None,
     part: Annotated[
         int, typer.Option(help="1, 2, …: as many other chains, for another --run; join with runs merge.")
     ] = 0,
-    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    threads: options.Threads = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes, in place of threads.", show_default="none")
     ] = None,
@@ -133,8 +75,8 @@ def evaluate(
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: our certificate.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: its private key.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")] = None,
+    json: options.Json = False,
+    plot: options.Plot = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the whole report as one HTML file.")
     ] = None,
@@ -148,12 +90,9 @@ def evaluate(
     """
     again = to_continue(run)
     with report_errors(again):
-        if plot is not None:
-            check_output(plot, ".png", ".pdf", ".svg")
-        if html is not None:
-            check_output(html, ".html", ".htm")
+        check_output(plot, *PLOT_FORMATS)
+        check_output(html, ".html", ".htm")
         import meltpoint as mp
-        from meltpoint.report.figures import save_figure
 
         loaded = load_model(model, option)
         tls = _tls(tls_ca_file, tls_cert, tls_key)
@@ -191,15 +130,7 @@ def evaluate(
                 watch=show_stage,
                 names=_names(model, data, train),
             )
-        if json:
-            from json import dumps
-
-            echo(dumps(report.to_dict(), indent=2, allow_nan=False))
-        else:
-            echo_report(report)
-        if plot is not None:
-            save_figure(report.plot(), plot)
-            echo_err(f"figure: {plot}")
+        write_result(report, json, plot, echo_report)
         if html is not None:
             report.to_html(html)
             echo_err(f"report: {html}")

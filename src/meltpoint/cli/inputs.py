@@ -3,9 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from meltpoint.errors import InputError, Progress
 
@@ -19,28 +17,6 @@ if TYPE_CHECKING:
     Examples: TypeAlias = NDArray[Any]
 
 Split: TypeAlias = Literal["train", "test"]
-
-MODEL_HELP = "The model: .npz of this library, or a file of another format (docs/formats.md)."
-DATA_HELP = (
-    "Test examples: a .csv, .npy, .npz, .mat, FASTA, a2m, parquet or idx file (FILE:NAME for one array of several, or "
-    "one file of a .tar.gz), or the name of a data set, such as digits."
-)
-ALPHABET_HELP = "Of sequences: protein, rna, dna, or the letters in the order of the model's states."
-OUTSIDE_HELP = "Sequences with letters outside the alphabet: refuse or drop."
-BINARIZE_HELP = "For grey values in a file: stochastic or threshold."
-SEED_HELP = "The same seed gives the same answer."
-
-ModelOptions: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--option",
-        metavar="NAME=VALUE",
-        help="What the model's format leaves open, such as temperature=1 or update=last; once for each "
-        "(docs/formats.md).",
-        show_default=False,
-    ),
-]
-"""The option of every command that reads a model: what `load` is told besides the path."""
 
 _NUMBERS: dict[str, type[int] | type[float]] = {
     "temperature": float,
@@ -147,8 +123,10 @@ def read_train(
     return _read(source, "train", binarize, seed, progress, model, sequences)
 
 
-def check_output(path: Path, *suffixes: str) -> None:
-    """Refuse a file that cannot be written there, before the work is done."""
+def check_output(path: Path | None, *suffixes: str) -> None:
+    """Refuse a file that cannot be written there, before the work is done; None is no file."""
+    if path is None:
+        return
     if path.suffix.lower() not in suffixes:
         raise InputError(
             found=f"{path} as an output file",

@@ -6,26 +6,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.inputs import (
-    BINARIZE_HELP,
-    MODEL_HELP,
-    SEED_HELP,
-    ModelOptions,
     check_output,
     load_model,
     read_train,
 )
-from meltpoint.cli.screen import echo, echo_err, echo_parts, progress_bar
-from meltpoint.defaults import BUDGET_OF_GAP
+from meltpoint.cli.screen import PLOT_FORMATS, echo, echo_err, echo_parts, progress_bar, write_result
+from meltpoint.defaults import LOG_Z_DEFAULTS
 
 if TYPE_CHECKING:
     from meltpoint.report.log_z import LogZStage
 
 
 def log_z(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)],
-    option: ModelOptions = None,
+    model: options.ModelFile,
+    option: options.FormatOptions = None,
     evidence: Annotated[
         Path | None,
         typer.Option(
@@ -34,27 +31,17 @@ def log_z(
             show_default="none",
         ),
     ] = None,
-    gap: Annotated[
-        float | None,
-        typer.Option(
-            help="Go on until log Z is known to plus or minus so many nats; sizes are then chosen.",
-            show_default="none",
-        ),
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            help="Time to spend, such as 30m, 2h or 90s; sizes are then chosen.",
-            show_default=f"{BUDGET_OF_GAP} with --gap",
-        ),
-    ] = None,
+    gap: options.Gap = None,
+    budget: options.Budget = None,
     base: Annotated[
         str, typer.Option(help="auto (a short trial from each chooses), data, model or uniform.")
-    ] = "auto",
+    ] = LOG_Z_DEFAULTS.base,
     train: Annotated[str | None, typer.Option(help="Training examples, for the base of data rates.")] = None,
-    binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
-    steps: Annotated[int | None, typer.Option(help="Annealing steps.", show_default="3000")] = None,
-    chains: Annotated[int | None, typer.Option(help="Forward chains.", show_default="400")] = None,
+    binarize: options.Binarize = None,
+    steps: options.Steps = None,
+    chains: Annotated[
+        int | None, typer.Option(help="Forward chains.", show_default=str(LOG_Z_DEFAULTS.chains))
+    ] = None,
     exact: Annotated[
         bool | None,
         typer.Option(
@@ -63,16 +50,11 @@ def log_z(
             show_default="where that takes a second",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help=SEED_HELP)] = 0,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            help="Distance of the sides, in nats, that counts as agreement.", show_default="--gap, or 1"
-        ),
-    ] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")] = None,
+    seed: options.Seed = LOG_Z_DEFAULTS.seed,
+    tolerance: options.Tolerance = None,
+    threads: options.Threads = None,
+    json: options.Json = False,
+    plot: options.Plot = None,
 ) -> None:
     """Bracket a model's log normaliser, log Z, between AIS and states melted back.
 
@@ -81,11 +63,9 @@ def log_z(
     a result.
     """
     with report_errors():
-        if plot is not None:
-            check_output(plot, ".png", ".pdf", ".svg")
+        check_output(plot, *PLOT_FORMATS)
         import meltpoint as mp
         from meltpoint.importers.evidence import read_evidence
-        from meltpoint.report.figures import save_figure
         from meltpoint.report.log_z_text import render_log_z
 
         loaded = load_model(model, option)
@@ -107,15 +87,12 @@ def log_z(
                 progress=progress,
                 watch=_show,
             )
-        if json:
-            from json import dumps
-
-            echo(dumps(bracket.to_dict(), indent=2, allow_nan=False))
-        else:
-            echo(render_log_z(bracket, shutil.get_terminal_size().columns - 1))
-        if plot is not None:
-            save_figure(bracket.plot(), plot)
-            echo_err(f"figure: {plot}")
+        write_result(
+            bracket,
+            json,
+            plot,
+            lambda found: echo(render_log_z(found, shutil.get_terminal_size().columns - 1)),
+        )
         if bracket.interrupted:
             echo_err("meltpoint: interrupted: the result is made of what was finished by then")
     if bracket.interrupted or not bracket.verdict.trusted:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from meltpoint.cli import options
 from meltpoint.cli.ending import report_errors
 from meltpoint.cli.screen import echo, echo_err, progress_bar
 from meltpoint.errors import InputError
@@ -37,7 +38,7 @@ def paper(
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
-    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    threads: options.Threads = None,
     docs: Annotated[Path, typer.Option(help="Folder that `page` writes paper.md into.")] = Path("docs"),
     only: Annotated[
         str | None, typer.Option(help="Models to compute, NAME,NAME: no others.", show_default="all")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.inputs import check_output
 from meltpoint.cli.screen import echo, echo_err
@@ -23,7 +24,7 @@ _WIDTH = 79
 @app.command()
 def show(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A run's folder.")],
-    json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
+    json: options.Json = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the report so far as one HTML file.")
     ] = None,
@@ -34,8 +35,7 @@ def show(
         from meltpoint.runs.lock import is_locked
         from meltpoint.runs.store import reading_run
 
-        if html is not None:
-            check_output(html, ".html", ".htm")
+        check_output(html, ".html", ".htm")
         with reading_run(folder):
             run = read_run(folder)
             running = is_locked(folder)
@@ -60,7 +60,7 @@ def merge(
         list[Path], typer.Argument(metavar="FOLDER...", help="Finished runs, of different parts.")
     ],
     out: Annotated[Path | None, typer.Option(help="Write the joint run to this new folder.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
+    json: options.Json = False,
 ) -> None:
     """Join runs of the same specification and different --part: the chains of all of them count."""
     with report_errors():

@@ -6,26 +6,24 @@ from typing import Annotated
 
 import typer
 
+from meltpoint.cli import options
 from meltpoint.cli.ending import report_errors
 from meltpoint.cli.inputs import (
-    BINARIZE_HELP,
-    MODEL_HELP,
-    SEED_HELP,
-    ModelOptions,
     check_output,
     load_model,
     read_train,
 )
 from meltpoint.cli.screen import echo, progress_bar
+from meltpoint.defaults import DEFAULTS, SAMPLE_STEPS, SAMPLES
 from meltpoint.errors import InputError
 
 
 def sample(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP)],
-    option: ModelOptions = None,
+    model: options.ModelFile,
+    option: options.FormatOptions = None,
     out: Annotated[Path, typer.Option(help="A .png picture, or .npy zeros and ones.")] = Path("samples.png"),
-    n: Annotated[int, typer.Option("-n", "--count", help="How many samples.")] = 100,
-    steps: Annotated[int, typer.Option(help="Annealing steps.")] = 1000,
+    n: Annotated[int, typer.Option("-n", "--count", help="How many samples.")] = SAMPLES,
+    steps: Annotated[int, typer.Option(help="Annealing steps.")] = SAMPLE_STEPS,
     annealing_model: Annotated[
         bool,
         typer.Option("--annealing-model", help="Sample the annealing model, whose likelihood RAISE bounds."),
@@ -34,8 +32,8 @@ def sample(
         str | None,
         typer.Option(help="Training examples: the annealing model then starts at their base rates."),
     ] = None,
-    binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
-    seed: Annotated[int, typer.Option(help=SEED_HELP)] = 0,
+    binarize: options.Binarize = None,
+    seed: options.Seed = DEFAULTS.seed,
     width: Annotated[
         int | None, typer.Option(help="Pixels per row of a picture.", show_default="square")
     ] = None,

@@ -2,9 +2,10 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
@@ -17,10 +18,24 @@ if TYPE_CHECKING:
 
     from meltpoint.report.report import Report
 
+PLOT_FORMATS = ".png", ".pdf", ".svg"
+
 _WIDTH, _NARROWEST = 79, 60
 _APART = "   "
 _INDENT = 8
 _terminal: "list[Console]" = []  # the terminal that shows a bar now, if any
+
+
+class Result(Protocol):
+    """What a command finds: it can be written as plain values and drawn."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain values."""
+        ...
+
+    def plot(self) -> Any:  # noqa: ANN401
+        """The result as a Matplotlib figure."""
+        ...
 
 
 def echo(text: object) -> None:
@@ -73,6 +88,26 @@ def echo_parts(parts: Sequence[str]) -> None:
         else:
             lines[-1] = longer
     echo_err("\n".join(lines))
+
+
+def write_result(found: Result, json: bool, plot: Path | None, show: Callable[[Any], None] = echo) -> None:
+    """Write a result to stdout, as JSON or by `show`, and its figure to a file, if one is named."""
+    if json:
+        echo_json(found.to_dict())
+    else:
+        show(found)
+    if plot is not None:
+        from meltpoint.report.figures import save_figure
+
+        save_figure(found.plot(), plot)
+        echo_err(f"figure: {plot}")
+
+
+def echo_json(content: object) -> None:
+    """Write plain values to stdout as JSON."""
+    from json import dumps
+
+    echo(dumps(content, indent=2, allow_nan=False))
 
 
 @contextmanager

@@ -8,19 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.evaluate import to_continue
 from meltpoint.cli.inputs import (
-    ALPHABET_HELP,
-    BINARIZE_HELP,
-    DATA_HELP,
-    OUTSIDE_HELP,
-    SEED_HELP,
     Sequences,
     check_output,
     read_test_and_train,
 )
-from meltpoint.cli.screen import echo, echo_err, echo_parts, progress_bar
+from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, progress_bar, write_result
 from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_EXAMPLES, TRACE_STEPS
 from meltpoint.errors import InputError, Progress, printable
 from meltpoint.report.trace import (
@@ -48,7 +44,7 @@ def trace(
         list[str],
         typer.Argument(
             metavar="CHECKPOINT... DATA",
-            help=f"Files of models or training checkpoints, or patterns: 'run/*.npz'; last: {DATA_HELP}",
+            help=f"Files of models or training checkpoints, or patterns: 'run/*.npz'; last: {options.DATA_HELP}",
         ),
     ],
     train: Annotated[
@@ -58,12 +54,7 @@ def trace(
             show_default="those of the data set, if DATA is one",
         ),
     ] = None,
-    base: Annotated[
-        str | None,
-        typer.Option(
-            help="auto, data, model or uniform.", show_default="auto: data with --train, else model"
-        ),
-    ] = None,
+    base: options.Base = None,
     steps: Annotated[
         int | None,
         typer.Option(
@@ -79,12 +70,10 @@ def trace(
         ),
     ] = None,
     ais_chains: Annotated[int, typer.Option(help="AIS chains.")] = TRACE_AIS_CHAINS,
-    seed: Annotated[int, typer.Option(help=SEED_HELP)] = DEFAULTS.seed,
-    binarize: Annotated[str | None, typer.Option(help=BINARIZE_HELP)] = None,
-    alphabet: Annotated[
-        str | None, typer.Option(help=ALPHABET_HELP, show_default="protein, or rna or dna by the letters")
-    ] = None,
-    outside: Annotated[str, typer.Option(help=OUTSIDE_HELP)] = "refuse",
+    seed: options.Seed = DEFAULTS.seed,
+    binarize: options.Binarize = None,
+    alphabet: options.Alphabet = None,
+    outside: options.Outside = "refuse",
     confidence: Annotated[float, typer.Option(help="Of each interval by itself.")] = DEFAULTS.confidence,
     evidence: Annotated[
         str,
@@ -92,15 +81,10 @@ def trace(
             help="Where other starts are asked for missed modes: some (where the schedule is new), all, none."
         ),
     ] = "some",
-    run: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Keep what is finished in this folder; the same command continues there."
-        ),
-    ] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")] = None,
+    run: options.Run = None,
+    threads: options.Threads = None,
+    json: options.Json = False,
+    plot: options.Plot = None,
 ) -> None:
     """Bracket the likelihood of test and training examples along a training run.
 
@@ -110,8 +94,7 @@ def trace(
     """
     again = to_continue(run)
     with report_errors(again):
-        if plot is not None:
-            check_output(plot, ".png", ".pdf", ".svg")
+        check_output(plot, *PLOT_FORMATS)
         if len(arguments) < 2:
             raise InputError(
                 found="one argument",
@@ -120,7 +103,6 @@ def trace(
             )
         import meltpoint as mp
         from meltpoint.comparison.trace import load_checkpoint
-        from meltpoint.report.figures import save_figure
 
         *patterns, data = arguments
         files = _files(patterns)
@@ -152,15 +134,7 @@ def trace(
                 progress=screen.progress,
                 watch=screen.show,
             )
-        if json:
-            from json import dumps
-
-            echo(dumps(found.to_dict(), indent=2, allow_nan=False))
-        else:
-            echo(found)
-        if plot is not None:
-            save_figure(found.plot(), plot)
-            echo_err(f"figure: {plot}")
+        write_result(found, json, plot)
         if found.interrupted:
             echo_err(f"meltpoint: interrupted: {len(found.points)} checkpoints by then")
             echo_err(again)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from meltpoint.cli import options
 from meltpoint.cli.ending import INTERRUPTED, report_errors
 from meltpoint.cli.screen import echo, echo_err, progress_bar
 from meltpoint.cli.trace import TraceScreen, TrainingTrace, trace_screen
@@ -77,7 +78,7 @@ def train(
             "these moments in OUT.trace.",
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
+    json: options.Json = False,
 ) -> None:
     """Train an RBM, a DBN or a DBM; the path of the model goes to stdout.
 
@@ -85,7 +86,7 @@ def train(
     was, and ends with the same model.
     """
     with report_errors():
-        options = {
+        texts = {
             "hidden": hidden,
             "visible": visible,
             "method": method,
@@ -99,7 +100,7 @@ def train(
             "averaged": averaged,
             "centred": centred,
         }
-        given: dict[str, Any] = {name: _values(text) for name, text in options.items() if text is not None}
+        given: dict[str, Any] = {name: _values(text) for name, text in texts.items() if text is not None}
         given |= {
             name: value for name, value in (("chains", chains), ("sweeps", sweeps)) if value is not None
         }

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from meltpoint.comparison.several import (
     Evaluated,
-    EvaluationOptions,
     Source,
     check_same_visible,
     evaluate_in_folder,
@@ -24,8 +23,7 @@ from meltpoint.comparison.several import (
 )
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import InputError, Progress
-from meltpoint.evaluation.adaptive import Watch
-from meltpoint.evaluation.settings import seconds_of
+from meltpoint.evaluation.settings import SharedOptions, Watch, seconds_of
 from meltpoint.models import Model
 from meltpoint.progress import reports_progress
 from meltpoint.report.comparison import Comparison
@@ -51,7 +49,7 @@ def compare(
     run: str | os.PathLike[str] | None = None,
     progress: Progress | bool | None = None,
     watch: Watch | None = None,
-    **options: Unpack[EvaluationOptions],
+    **options: Unpack[SharedOptions],
 ) -> Comparison:
     """Compare the mean test log-probabilities of models, with errors that are those of the differences.
 

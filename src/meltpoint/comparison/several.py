@@ -3,21 +3,15 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from meltpoint.annealing.base import Base
-from meltpoint.annealing.precision import Precision
-from meltpoint.annealing.schedule import Steps
 from meltpoint.errors import InputError, Progress
-from meltpoint.estimators.pilot import ScheduleName
 from meltpoint.evaluation.evaluate import Evaluation, evaluate_with_inputs
-from meltpoint.evaluation.settings import BaseName
 from meltpoint.files.temporary import temporary_folder
 from meltpoint.importers.load import load
 from meltpoint.importers.objects import from_object
@@ -27,23 +21,6 @@ from meltpoint.runs.store import refuse_links
 
 Source: TypeAlias = Model | str | os.PathLike[str]
 """A model, or the file that it is in."""
-
-
-class EvaluationOptions(TypedDict, total=False):
-    """Keywords that evaluations of several models hand on to `evaluate`; its docstring explains them."""
-
-    particles: int | None
-    base: BaseName | Base | None
-    steps: Steps | None
-    schedule: ScheduleName
-    chains: int | None
-    examples: int | None
-    ais_chains: int | None
-    precision: Precision
-    tolerance: float | None
-    exact: bool | None
-    executor: Executor | None
-    threads: int | None
 
 
 @dataclass(frozen=True, eq=False)

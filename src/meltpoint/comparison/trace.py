@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike
 
 from meltpoint.comparison.several import (
     Evaluated,
-    EvaluationOptions,
     Source,
     check_same_visible,
     evaluate_in_folder,
@@ -33,6 +32,7 @@ from meltpoint.comparison.several import (
 from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_EXAMPLES, TRACE_STEPS
 from meltpoint.errors import InputError, Progress
 from meltpoint.evaluation.prerequisites import Origin
+from meltpoint.evaluation.settings import SharedOptions
 from meltpoint.importers.load import load
 from meltpoint.models import Model
 from meltpoint.models.log_f import LogF
@@ -70,7 +70,7 @@ def trace(
     run: str | os.PathLike[str] | None = None,
     progress: Progress | bool | None = None,
     watch: WatchPoint | None = None,
-    **options: Unpack[EvaluationOptions],
+    **options: Unpack[SharedOptions],
 ) -> Trace:
     """Bracket the likelihoods of test and training examples along a training run.
 
@@ -165,7 +165,7 @@ class Tracer:
         seed: int = DEFAULTS.seed,
         confidence: float = DEFAULTS.confidence,
         progress: Progress | None = None,
-        **options: Unpack[EvaluationOptions],
+        **options: Unpack[SharedOptions],
     ) -> None:
         if evidence not in get_args(WhenEvidence):
             raise InputError(

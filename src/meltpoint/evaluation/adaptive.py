@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 from statistics import NormalDist
-from typing import TypeAlias
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from meltpoint.evaluation.evidence import gather_evidence, recall_evidence
 from meltpoint.evaluation.execute import Execution, StageResult, recall_weights, run_stage
 from meltpoint.evaluation.plan import Measured, first_size, measure, next_size
 from meltpoint.evaluation.prerequisites import Origin, shown_of
+from meltpoint.evaluation.settings import Watch
 from meltpoint.evaluation.stage import (
     Size,
     Stage,
@@ -40,9 +40,6 @@ from meltpoint.report.report import Interrupted, Report
 from meltpoint.report.stages import StageSummary, alpha_of
 from meltpoint.report.verdict import judge_target
 from meltpoint.runs.store import Store
-
-Watch: TypeAlias = Callable[[StageSummary], None]
-"""Called with each stage that is finished."""
 
 _RESERVE = 0.95  # of the time that is left: what a stage takes is not known to the second
 _RESERVE_FOR_EVIDENCE = 0.8  # … if other starts are to be asked after it

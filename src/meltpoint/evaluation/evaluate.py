@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -19,7 +19,7 @@ from meltpoint.annealing.schedule import Steps
 from meltpoint.defaults import DEFAULTS, Settings
 from meltpoint.errors import Progress
 from meltpoint.estimators.pilot import FrictionSchedule, ScheduleName, friction_schedule
-from meltpoint.evaluation.adaptive import Context, Watch, close_gap
+from meltpoint.evaluation.adaptive import Context, close_gap
 from meltpoint.evaluation.evidence import other_bases
 from meltpoint.evaluation.execute import Execution
 from meltpoint.evaluation.once import run_once
@@ -35,7 +35,14 @@ from meltpoint.evaluation.prerequisites import (
     names_to_arrays,
     samples_of,
 )
-from meltpoint.evaluation.settings import BaseName, candidate_bases, check_part, resolve_settings
+from meltpoint.evaluation.settings import (
+    BaseName,
+    EvaluationOptions,
+    Watch,
+    candidate_bases,
+    check_part,
+    resolve_settings,
+)
 from meltpoint.files.parameters import to_arrays
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.threads import check_threads
@@ -189,58 +196,16 @@ def evaluate(
 
 
 def evaluate_with_inputs(
-    model: ModelLike,
-    test: ArrayLike,
-    train: ArrayLike | None = None,
-    *,
-    particles: int | None = None,
-    base: BaseName | Base | None = None,
-    gap: float | None = None,
-    budget: str | float | None = None,
-    steps: Steps | None = None,
-    schedule: ScheduleName = DEFAULTS.schedule,  # pyright: ignore[reportArgumentType]
-    chains: int | None = None,
-    examples: int | None = None,
-    ais_chains: int | None = None,
-    seed: int = DEFAULTS.seed,
-    precision: Precision = DEFAULTS.precision,  # pyright: ignore[reportArgumentType]
-    tolerance: float | None = None,
-    confidence: float = DEFAULTS.confidence,
-    exact: bool | None = None,
-    evidence: bool = DEFAULTS.evidence,
-    run: str | os.PathLike[str] | None = None,
-    part: int = 0,
-    executor: Executor | None = None,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    watch: Watch | None = None,
-    names: Mapping[str, str] | None = None,
+    model: ModelLike, test: ArrayLike, train: ArrayLike | None = None, **options: Unpack[EvaluationOptions]
 ) -> Evaluation:
     """As `evaluate`, with what its report was made from: a folder may not have taken it, on a full disk."""
     clock = Clock()
     model = from_object(model)
     bits = model.encode(test, "test")
     known = None if train is None else model.decode(model.encode(train, "train"))
-    settings, betas = resolve_settings(
-        test_examples=len(bits),
-        train=train,
-        base=base,
-        particles=particles,
-        gap=gap,
-        budget=budget,
-        steps=steps,
-        schedule=schedule,
-        chains=chains,
-        examples=examples,
-        ais_chains=ais_chains,
-        seed=seed,
-        precision=precision,
-        tolerance=tolerance,
-        confidence=confidence,
-        evidence=evidence,
-    )
-    threads = check_threads(threads)
-    part = check_part(part)
+    settings, betas = resolve_settings(len(bits), train, options)
+    threads, part = check_threads(options.get("threads")), check_part(options.get("part", 0))
+    base, progress, watch = options.get("base"), options.get("progress"), options.get("watch")
     own_base = base if isinstance(base, Base) else None
     if own_base is not None:
         annealing_path(model, own_base)  # a base that does not fit is found now, not after log f
@@ -258,10 +223,10 @@ def evaluate_with_inputs(
 
     _log.info("evaluating %r on %d test examples, seed %d", model, len(bits), settings.seed)
     fingerprints = _fingerprints(model, bits, known, own_base, betas)
-    with _open_store(run, model, bits, fingerprints, settings, part) as store:
+    with _open_store(options.get("run"), model, bits, fingerprints, settings, part) as store:
         log_f = log_f_of(model, bits, settings.seed, threads, store, progress)
         clock.lap("log f")
-        exact_log_z = exact_log_z_of(model, exact, threads, store, progress)
+        exact_log_z = exact_log_z_of(model, options.get("exact"), threads, store, progress)
         clock.lap("exact")
         conventions = conventions_of(model, model.decode(bits) if known is None else known, store)
         clock.lap("conventions")
@@ -283,13 +248,13 @@ def evaluate_with_inputs(
 
         free = base in (None, "auto")
         context = Context(model, bits, origin, settings, log_f, exact_log_z, part, others, origin_at, free)
-        execution = Execution(threads, progress, executor, store)
+        execution = Execution(threads, progress, options.get("executor"), store)
         if settings.budget is None:
             report = run_once(context, betas, execution, clock)
         else:
             report = close_gap(context, execution, clock, tell)
         report = replace(report, conventions=conventions)
-        report = _with_description(report, context, fingerprints, names, execution)
+        report = _with_description(report, context, fingerprints, options.get("names"), execution)
         if isinstance(store, RunFolder) and not report.interrupted:
             store.finish(report.to_dict())
         _log.info("%r in %.1f s: %s", report, report.seconds["total"], report.verdict)

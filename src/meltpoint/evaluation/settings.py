@@ -1,9 +1,12 @@
 """evaluate()'s arguments, checked, with the defaults of `Settings` filled in."""
 
 import math
+import os
 import re
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,53 +15,77 @@ from meltpoint.annealing.base import Base
 from meltpoint.annealing.precision import Precision, check_precision
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS, Settings
-from meltpoint.errors import InputError
+from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.pilot import ScheduleName
 from meltpoint.models.checks import Floats
 from meltpoint.randomness import check_seed
+from meltpoint.report.stages import StageSummary
 from meltpoint.statistics.certificate import check_confidence
 
 BaseName: TypeAlias = Literal["auto", "data", "model", "uniform"]
+
+Watch: TypeAlias = Callable[[StageSummary], None]
+"""Called with each stage that is finished."""
 
 TO_BE_CHOSEN = "chosen"
 """Name of a base that a pilot is still to choose."""
 
 
+class SharedOptions(TypedDict, total=False):
+    """Keywords of evaluate() that evaluations of several models share; its docstring explains them."""
+
+    particles: int | None
+    base: BaseName | Base | None
+    steps: Steps | None
+    schedule: ScheduleName
+    chains: int | None
+    examples: int | None
+    ais_chains: int | None
+    precision: Precision
+    tolerance: float | None
+    exact: bool | None
+    executor: Executor | None
+    threads: int | None
+
+
+class EvaluationOptions(SharedOptions, total=False):
+    """All keywords of evaluate()."""
+
+    gap: float | None
+    budget: str | float | None
+    seed: int
+    confidence: float
+    evidence: bool
+    run: str | os.PathLike[str] | None
+    part: int
+    progress: Progress | None
+    watch: Watch | None
+    names: Mapping[str, str] | None
+
+
 def resolve_settings(
-    *,
-    test_examples: int,
-    train: ArrayLike | None,
-    base: BaseName | Base | None,
-    particles: int | None,
-    gap: float | None,
-    budget: str | float | None,
-    steps: Steps | None,
-    schedule: ScheduleName,
-    chains: int | None,
-    examples: int | None,
-    ais_chains: int | None,
-    seed: int,
-    precision: Precision,
-    tolerance: float | None,
-    confidence: float,
-    evidence: bool,
+    test_examples: int, train: ArrayLike | None, options: EvaluationOptions
 ) -> tuple[Settings, Floats | None]:
     """Checked settings, and the betas if they were given. Sizes that stages are to choose are 0."""
+    base, steps = options.get("base"), options.get("steps")
+    chains, examples, ais_chains = (options.get(name) for name in ("chains", "examples", "ais_chains"))
+    particles, tolerance = options.get("particles"), options.get("tolerance")
+    gap, budget = options.get("gap"), options.get("budget")
     sizes = {"steps": steps, "chains": chains, "examples": examples, "ais_chains": ais_chains}
     given = steps is not None and np.ndim(steps) > 0
     settings = replace(
         DEFAULTS,
         base=base_name(base, train),
-        schedule="given" if given else check_schedule(schedule),
-        seed=check_seed(seed),
-        precision=check_precision(precision),
+        schedule="given" if given else check_schedule(options.get("schedule", DEFAULTS.schedule)),  # pyright: ignore[reportArgumentType]
+        seed=check_seed(options.get("seed", DEFAULTS.seed)),
+        precision=check_precision(options.get("precision", DEFAULTS.precision)),  # pyright: ignore[reportArgumentType]
         tolerance=check_nats(
             DEFAULTS.tolerance if tolerance is None else tolerance, "tolerance", "1 is usual"
         ),
-        confidence=float(check_confidence(confidence)),
+        confidence=float(check_confidence(options.get("confidence", DEFAULTS.confidence))),
         particles=None if particles is None else _check_particles(particles),
-        evidence=bool(evidence),
+        evidence=bool(options.get("evidence", DEFAULTS.evidence)),
     )
     if gap is not None or budget is not None:
         _check_left_out(sizes)

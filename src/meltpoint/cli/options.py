@@ -1,0 +1,131 @@
+"""Arguments and options that more than one command has: type, help text, and the default that the help shows.
+
+A command writes `steps: options.Steps = None`; where its meaning differs, it has an option of its own.
+"""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS
+
+DATA_HELP = (
+    "Test examples: a .csv, .npy, .npz, .mat, FASTA, a2m, parquet or idx file (FILE:NAME for one array of several, or "
+    "one file of a .tar.gz), or the name of a data set, such as digits."
+)
+
+ModelFile: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="The model: .npz of this library, or a file of another format (docs/formats.md).",
+    ),
+]
+TestData: TypeAlias = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP)]
+
+FormatOptions: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="What the model's format leaves open, such as temperature=1 or update=last; once for each "
+        "(docs/formats.md).",
+        show_default=False,
+    ),
+]
+"""What `load` is told besides the path."""
+
+# Examples
+
+Train: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="Training examples, for base rates and the pilot; never the test set.",
+        show_default="those of the data set, if DATA is one",
+    ),
+]
+Binarize: TypeAlias = Annotated[
+    str | None, typer.Option(help="For grey values in a file: stochastic or threshold.")
+]
+Alphabet: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="Of sequences: protein, rna, dna, or the letters in the order of the model's states.",
+        show_default="protein, or rna or dna by the letters",
+    ),
+]
+Outside: TypeAlias = Annotated[
+    str, typer.Option(help="Sequences with letters outside the alphabet: refuse or drop.")
+]
+
+# What is computed
+
+Base: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="auto, data, model or uniform.", show_default="auto: data with --train, else model"),
+]
+Particles: TypeAlias = Annotated[
+    int | None,
+    typer.Option(help="N of RAISE; 1 is the paper's estimator.", show_default="one more than AIS chains"),
+]
+Gap: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        help="Go on until the value is known to plus or minus so many nats; sizes are then chosen.",
+        show_default="none",
+    ),
+]
+Budget: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="Time to spend, such as 30m, 2h or 90s; sizes are then chosen.",
+        show_default=f"{BUDGET_OF_GAP} with --gap",
+    ),
+]
+Steps: TypeAlias = Annotated[
+    int | None,
+    typer.Option(help="Annealing steps. More steps, smaller gap.", show_default=str(DEFAULTS.steps)),
+]
+Schedule: TypeAlias = Annotated[
+    str, typer.Option(help="friction: steps where a short pilot finds them needed. linear: equal steps.")
+]
+Chains: TypeAlias = Annotated[
+    int | None, typer.Option(help="RAISE chains per example.", show_default=str(DEFAULTS.chains))
+]
+Examples: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        help="Test examples RAISE is run for.", show_default=f"{DEFAULTS.examples}, or all if fewer"
+    ),
+]
+AisChains: TypeAlias = Annotated[
+    int | None, typer.Option(help="AIS chains.", show_default="as many as RAISE has in all")
+]
+Seed: TypeAlias = Annotated[int, typer.Option(help="The same seed gives the same answer.")]
+Tolerance: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        help="Gap, in nats, that still counts as agreement.",
+        show_default=f"--gap, or {DEFAULTS.tolerance:g}",
+    ),
+]
+Evidence: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--evidence/--no-evidence",
+        help="Ask other starts for missed modes. Without it no report is trusted.",
+    ),
+]
+
+# How it is computed, and what is written
+
+Run: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER", help="Keep what is finished in this folder; the same command continues there."
+    ),
+]
+Threads: TypeAlias = Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
+Plot: TypeAlias = Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")]
