@@ -64,8 +64,11 @@ LOG_Z_DEFAULTS = LogZSettings()
 TRACE_STEPS, TRACE_EXAMPLES, TRACE_CHAINS, TRACE_AIS_CHAINS = 2000, 100, 1, 400
 """Sizes at every checkpoint of a trace."""
 
+SWEEP_STEPS = (10, 30, 100, 300, 1000)
+"""Numbers of steps of sweep()."""
+
 AIS_CHAINS, CSL_CHAINS = 1000, 1000
 """Chains of ais_log_z() and csl_log_prob(), which stand alone; those of an evaluation follow from RAISE's."""
 
-SAMPLES, SAMPLE_STEPS, SAMPLE_MOVES = 100, 1000, 100
+SAMPLE_COUNT, SAMPLE_STEPS, SAMPLE_MOVES = 100, 1000, 100
 """How many samples the command draws, and the annealing steps and Gibbs sweeps of each."""

@@ -11,7 +11,7 @@ import meltpoint as mp
 from meltpoint.errors import InputError, RunWarning, SystemFailure
 from meltpoint.models.log_f import LogF
 from meltpoint.report import pair as pairs
-from meltpoint.report.pair import Side, compose_pair
+from meltpoint.report.pair import ComparedModel, compose_pair
 from meltpoint.statistics.paired import limits_of_difference
 
 QUICK = {
@@ -84,7 +84,7 @@ def test_intervals_hold_as_promised_and_are_never_wider_than_separate_ones(monke
         narrower += width < 0.95 * separate
         assert pair.population[1] - pair.population[0] >= width
         sides = [
-            Side(name, report, LogF.exact(model.log_f(test)))
+            ComparedModel(name, report, LogF.exact(model.log_f(test)))
             for (name, report), model in zip(found.reports.items(), (one, other), strict=True)
         ]
         assert compose_pair(*sides, 0.1).between == pytest.approx(pair.between)

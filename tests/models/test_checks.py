@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from meltpoint.errors import InputError
-from meltpoint.models.checks import bias, binary, parameter, to_bits
+from meltpoint.models.checks import bias, binary, check_bits, parameter
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN, Directed
 from meltpoint.models.rbm import RBM
@@ -170,10 +170,10 @@ def test_one_example_may_be_a_vector() -> None:
 )
 def test_nothing_but_zeros_and_ones_gets_through(values) -> None:
     if np.isin(values, (0, 1)).all():
-        np.testing.assert_array_equal(to_bits(values, "x"), values)
+        np.testing.assert_array_equal(check_bits(values, "x"), values)
     else:
         with pytest.raises(InputError):
-            to_bits(values, "x")
+            check_bits(values, "x")
 
 
 @given(hnp.arrays(np.float64, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)))

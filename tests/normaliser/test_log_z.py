@@ -10,7 +10,7 @@ import meltpoint as mp
 from meltpoint.errors import InputError
 from meltpoint.estimators.evidence import Start, Starts
 from meltpoint.estimators.log_z_sides import Sides, inverse_log_z
-from meltpoint.normaliser.plan import Size, choose_base, first_size, next_size
+from meltpoint.normaliser.plan import LogZSize, choose_base, first_size, next_size
 from meltpoint.report.log_z_text import render_log_z
 
 
@@ -121,9 +121,9 @@ def test_a_target_that_is_missed_is_said() -> None:
 def test_sizes_grow_with_what_is_missing() -> None:
     rng = np.random.default_rng(0)
     noisy, calm = 3 * rng.standard_normal(100), 0.1 * rng.standard_normal(100)
-    last = Size(100, 100)
+    last = LogZSize(100, 100)
     steps = next_size(last, noisy, 2.0, 0.1, 1e9)
-    chains = next_size(Size(2000, 200), calm, 0.2, 0.05, 1e9)
+    chains = next_size(LogZSize(2000, 200), calm, 0.2, 0.05, 1e9)
     assert steps is not None
     assert chains is not None
     assert steps.steps == 1000

@@ -9,7 +9,7 @@ import pytest
 
 from meltpoint.models.log_f import LogF
 from meltpoint.report.comparison import Comparison, Rank, known_order
-from meltpoint.report.pair import Side, compose_pair
+from meltpoint.report.pair import ComparedModel, compose_pair
 from meltpoint.statistics.estimate import Estimate
 from report.made import made
 
@@ -31,7 +31,7 @@ def side(name, value, **changes):
     rng = np.random.default_rng(5)
     log_f = rng.normal(value + report.log_z.value, 10, report.test_examples)
     log_f += value + report.log_z.value - log_f.mean()
-    return Side(name, report, LogF.exact(log_f))
+    return ComparedModel(name, report, LogF.exact(log_f))
 
 
 def comparison_of(*sides, **changes):
@@ -140,7 +140,9 @@ def test_an_interrupted_comparison_is_not_trusted():
 def test_a_report_that_is_not_trusted_is_named():
     doubtful = replace(made().verdict, reason="gap", trusted=False)
     bad = side("bad", -90.0)
-    found = comparison_of(Side("bad", replace(bad.report, verdict=doubtful), bad.log_f), side("good", -80.0))
+    found = comparison_of(
+        ComparedModel("bad", replace(bad.report, verdict=doubtful), bad.log_f), side("good", -80.0)
+    )
     assert found.untrusted == ["bad"]
     assert not found.trusted
     assert "Not to be trusted: the report of bad." in found.verdict
@@ -173,7 +175,7 @@ def test_chains_that_cannot_be_paired_count_with_the_worst_correlation():
 def test_a_single_chain_has_no_interval():
     alone = side("alone", -80.0)
     weights = alone.report.ais_log_weights[:1]
-    single = Side("single", replace(alone.report, ais_log_weights=weights, particles=2), alone.log_f)
+    single = ComparedModel("single", replace(alone.report, ais_log_weights=weights, particles=2), alone.log_f)
     pair = compose_pair(alone, single, 0.01)
     assert pair.between == (-math.inf, math.inf)
     assert pair.better("test set") is None

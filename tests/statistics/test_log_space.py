@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.special import logsumexp
 
 from meltpoint.errors import InputError
-from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
+from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp, log_sum_exp
 
 SHIFTS = (0.0, 2.0**17, -(2.0**17), 2.0**30)  # far outside the range of exp
 
@@ -100,3 +101,21 @@ def test_one_weight_has_no_error() -> None:
 def test_no_weights() -> None:
     with pytest.raises(InputError, match="at least one"):
         log_mean_exp(np.zeros((3, 0)))
+
+
+@pytest.mark.parametrize("shape", [(1,), (300,), (7, 4), (50, 4, 3), (20, 5, 300)])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1000.0])
+def test_log_sum_exp_has_the_bits_of_scipy(shape, scale) -> None:
+    values = scale * np.random.default_rng(3).normal(size=shape)
+    values.flat[1:3] = values.flat[0]
+    for axis in range(-1, values.ndim):
+        assert log_sum_exp(values, axis).tobytes() == logsumexp(values, axis=axis).tobytes()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[np.inf, 0], [-np.inf, -np.inf], [np.nan, 1], [np.inf, -np.inf], [np.inf, np.inf], [-np.inf, 3]],
+)
+def test_log_sum_exp_of_what_is_not_finite(values) -> None:
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(log_sum_exp(np.array(values, float)), logsumexp(values))

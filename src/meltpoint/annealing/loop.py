@@ -32,7 +32,7 @@ TILE = 128
 _LEAST_TILE = 25  # fewer chains make a step dearer than idle threads do
 _PAUSES = 16  # that a tile makes at least, if they are not too close together
 _TOGETHER = 2  # tiles for each thread that advance at the same time; those of later groups wait
-_PATIENCE = 0.1  # seconds between looks at the progress
+_PROGRESS_SECONDS = 0.1  # seconds between looks at the progress
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,7 +98,7 @@ def anneal(
         try:
             pending = {pool.submit(_work, waiting, stop) for _ in range(threads)}
             while pending:
-                ended, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
+                ended, pending = wait(pending, timeout=_PROGRESS_SECONDS, return_when=FIRST_COMPLETED)
                 for future in ended:
                     future.result()
                 progress(task, float(done.sum()), float(n_chains * steps))

@@ -14,7 +14,7 @@ from meltpoint.cli.inputs import (
     read_train,
 )
 from meltpoint.cli.screen import echo, progress_bar
-from meltpoint.defaults import DEFAULTS, SAMPLE_STEPS, SAMPLES
+from meltpoint.defaults import DEFAULTS, SAMPLE_COUNT, SAMPLE_STEPS
 from meltpoint.errors import InputError
 
 
@@ -22,7 +22,7 @@ def sample(
     model: options.ModelFile,
     option: options.FormatOptions = None,
     out: Annotated[Path, typer.Option(help="A .png picture, or .npy zeros and ones.")] = Path("samples.png"),
-    n: Annotated[int, typer.Option("-n", "--count", help="How many samples.")] = SAMPLES,
+    n: Annotated[int, typer.Option("-n", "--count", help="How many samples.")] = SAMPLE_COUNT,
     steps: Annotated[int, typer.Option(help="Annealing steps.")] = SAMPLE_STEPS,
     annealing_model: Annotated[
         bool,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from meltpoint.comparison.several import (
     Evaluated,
-    Source,
+    ModelSource,
     check_same_visible,
     evaluate_in_folder,
     folder_name,
@@ -27,14 +27,14 @@ from meltpoint.evaluation.settings import SharedOptions, Watch, seconds_of
 from meltpoint.models import Model
 from meltpoint.progress import reports_progress
 from meltpoint.report.comparison import Comparison
-from meltpoint.report.pair import About, Pair, Side, compose_pair
+from meltpoint.report.pair import About, ComparedModel, Pair, compose_pair
 from meltpoint.report.stages import alpha_of
 from meltpoint.statistics.certificate import check_confidence
 
 
 @reports_progress
 def compare(
-    models: Mapping[str, Source | Any] | Iterable[Source | Any],
+    models: Mapping[str, ModelSource | Any] | Iterable[ModelSource | Any],
     test: ArrayLike,
     train: ArrayLike | None = None,
     *,
@@ -163,12 +163,13 @@ def _compose(first: str, second: str, evaluated: Mapping[str, Evaluated], alpha:
         if each.report.settings.budget is not None:
             alpha *= alpha_of(each.stage, 1.0)
     one, other = (
-        Side(name, each.report, each.log_f) for name, each in zip((first, second), found, strict=True)
+        ComparedModel(name, each.report, each.log_f)
+        for name, each in zip((first, second), found, strict=True)
     )
     return compose_pair(one, other, alpha)
 
 
-def _check(sources: Mapping[str, Source], baseline: str | None, about: str) -> None:
+def _check(sources: Mapping[str, ModelSource], baseline: str | None, about: str) -> None:
     if len(sources) < 2:
         raise InputError(
             found=f"{len(sources)} model{'' if len(sources) == 1 else 's'}",

@@ -19,7 +19,7 @@ from meltpoint.models import Model
 from meltpoint.runs.specification import FILE
 from meltpoint.runs.store import refuse_links
 
-Source: TypeAlias = Model | str | os.PathLike[str]
+ModelSource: TypeAlias = Model | str | os.PathLike[str]
 """A model, or the file that it is in."""
 
 
@@ -70,10 +70,10 @@ def folder_name(number: int, name: str) -> str:
 
 
 def named_sources(
-    models: "Mapping[str, Source | Any] | Iterable[Source | Any]",
+    models: "Mapping[str, ModelSource | Any] | Iterable[ModelSource | Any]",
     names: Sequence[str] | None = None,
     noun: str = "model",
-) -> dict[str, Source]:
+) -> dict[str, ModelSource]:
     """Models or files by name: the names that are given, those of the files, or "model 1", "model 2", ….
 
     Files of one name in different folders are told apart by their folders.
@@ -99,7 +99,7 @@ def named_sources(
     return dict(zip(own, sources, strict=True))
 
 
-def _as_source(source: Any) -> Source:  # noqa: ANN401
+def _as_source(source: Any) -> ModelSource:  # noqa: ANN401
     """A model or a path as it is, an object of another library as a model."""
     return source if isinstance(source, str | os.PathLike) else from_object(source)
 
@@ -115,7 +115,7 @@ def _checked_names(names: Sequence[str], count: int) -> list[str]:
     return chosen
 
 
-def load_source(source: Source) -> Model:
+def load_source(source: ModelSource) -> Model:
     """The model itself, or that in a file."""
     return source if isinstance(source, Model) else load(source)
 

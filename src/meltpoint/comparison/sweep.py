@@ -7,14 +7,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from meltpoint.defaults import SWEEP_STEPS
 from meltpoint.errors import Progress
 from meltpoint.evaluation.evaluate import evaluate
 from meltpoint.evaluation.execute import ANNEALING
 from meltpoint.models import Model
 from meltpoint.progress import reports_progress
 from meltpoint.report.report import Report
-
-STEPS = (10, 30, 100, 300, 1000)
 
 
 @reports_progress
@@ -23,7 +22,7 @@ def sweep(
     test: ArrayLike,
     train: ArrayLike | None = None,
     *,
-    steps: Sequence[int] = STEPS,
+    steps: Sequence[int] = SWEEP_STEPS,
     progress: Progress | bool | None = None,
     **settings: Any,  # noqa: ANN401
 ) -> list[Report]:

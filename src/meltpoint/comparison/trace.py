@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from meltpoint.comparison.several import (
     Evaluated,
-    Source,
+    ModelSource,
     check_same_visible,
     evaluate_in_folder,
     folder_name,
@@ -60,7 +60,7 @@ _RENEW_SHARE = 0.5  # of the effective share that a schedule had when it was new
 
 @reports_progress
 def trace(
-    checkpoints: str | os.PathLike[str] | Mapping[str, Source] | Iterable[Source],
+    checkpoints: str | os.PathLike[str] | Mapping[str, ModelSource] | Iterable[ModelSource],
     test: ArrayLike,
     train: ArrayLike | None = None,
     *,
@@ -311,8 +311,8 @@ def _some(train: ArrayLike, count: int, seed: int) -> np.ndarray:
 
 
 def find_checkpoints(
-    checkpoints: str | os.PathLike[str] | Mapping[str, Source] | Iterable[Source],
-) -> dict[str, Source]:
+    checkpoints: str | os.PathLike[str] | Mapping[str, ModelSource] | Iterable[ModelSource],
+) -> dict[str, ModelSource]:
     """Checkpoints by name: files of a pattern or a folder in natural order, all else in the order that is given."""
     if isinstance(checkpoints, str | os.PathLike):
         text = os.fspath(checkpoints)

@@ -29,7 +29,7 @@ _LARGEST_PRODUCT = 600.0  # exp(±600) is a normal float64
 _LARGEST_DECAY = 700.0  # exp(-700) is a normal float64 too, and nothing beside exp(-600)
 
 
-class Blocks(NamedTuple):
+class EnumeratedBlocks(NamedTuple):
     """What all blocks share."""
 
     centre: Floats  # (unit,) field with the outer units off and the block's units half on
@@ -51,7 +51,7 @@ class Blocks(NamedTuple):
         return (self.log_bias.size + 50) * (self.centre.size + 50)
 
 
-def lay_out(weights: Floats, enumerated_bias: Floats, bias: Floats) -> Blocks:
+def lay_out(weights: Floats, enumerated_bias: Floats, bias: Floats) -> EnumeratedBlocks:
     """Cut the states of the enumerated units into blocks; weights are (enumerated unit, unit).
 
     The units with the weakest weights vary inside a block, as many as keep every factor in range.
@@ -62,7 +62,7 @@ def lay_out(weights: Floats, enumerated_bias: Floats, bias: Floats) -> Blocks:
     inner = int(np.searchsorted(reach.max(axis=1), _LARGEST_PRODUCT - math.log(2), side="right"))
     low, middle = slice(0, min(inner, _LOW_UNITS)), slice(min(inner, _LOW_UNITS), inner)
     low_states, middle_states = _states(low), _states(middle)
-    return Blocks(
+    return EnumeratedBlocks(
         centre=bias + weights[:inner].sum(axis=0) / 2,
         outer_weights=weights[inner:],
         outer_bias=enumerated_bias[inner:],
@@ -74,7 +74,7 @@ def lay_out(weights: Floats, enumerated_bias: Floats, bias: Floats) -> Blocks:
 
 
 @compiled
-def sum_blocks(blocks: Blocks, first: int, log_sums: Floats) -> None:
+def sum_blocks(blocks: EnumeratedBlocks, first: int, log_sums: Floats) -> None:
     """log_sums[k] = log of the sum of f over the states of block first + k."""
     n_units, n_low = blocks.low.shape
     field, off, on = np.empty(n_units), np.empty(n_units), np.empty(n_units)
@@ -95,7 +95,7 @@ def sum_blocks(blocks: Blocks, first: int, log_sums: Floats) -> None:
 
 
 @compiled
-def _open_block(blocks: Blocks, outer: int, field: Floats, off: Floats, on: Floats) -> float:
+def _open_block(blocks: EnumeratedBlocks, outer: int, field: Floats, off: Floats, on: Floats) -> float:
     """Fill A (off) and B (on) for the block with outer state `outer`, and give its log scale."""
     for i in range(field.size):
         field[i] = blocks.centre[i]

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, softmax
 
 from meltpoint.errors import InputError
 from meltpoint.estimators.checks import check_count
 from meltpoint.records import fields_html
 from meltpoint.statistics.certificate import Certificate, cost_of
-from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
+from meltpoint.statistics.log_space import log_mean_error, log_mean_exp, log_sum_exp
 from meltpoint.units.bernoulli import softplus
 from meltpoint.units.unit import Floats
 
@@ -112,10 +112,7 @@ def particle_log_prob(
             forward_shares=np.zeros((len(log_weights), 0)),
         )
     groups = forward[: len(forward) // (n - 1) * (n - 1)].reshape(-1, n - 1)
-    log_sums: Any = logsumexp(groups, axis=1)
-    # (example, chain, group): log of S / w_rev, which may be infinite on either side
-    odds = log_sums - log_reverse_weights[:, :, np.newaxis]
-    terms = log_weights[:, :, np.newaxis] + np.log(n) - softplus(odds)
+    terms, odds = _terms(log_weights, log_reverse_weights, groups)
     per_chain = log_mean_exp(terms)
     share = softmax(terms, axis=(1, 2)) * expit(odds)
     return LogProb(
@@ -126,6 +123,22 @@ def particle_log_prob(
         share.sum(axis=1),
         np.asarray(log_mean_error(groups)),
     )
+
+
+def _terms(log_weights: Floats, log_reverse_weights: Floats, groups: Floats) -> tuple[Floats, Floats]:
+    """Log estimates of p_N(v) (example, chain, group) with forward weights (group, N - 1), and log of S / w_rev."""
+    log_sums: Any = log_sum_exp(groups, axis=1)
+    # The odds may be infinite on either side.
+    odds = log_sums - log_reverse_weights[:, :, np.newaxis]
+    return log_weights[:, :, np.newaxis] + np.log(groups.shape[1] + 1) - softplus(odds), odds
+
+
+def _values(log_weights: Floats, log_reverse_weights: Floats, forward: Floats) -> Floats:
+    """`particle_log_prob` (example,) with all forward chains, without its errors."""
+    if not len(forward):
+        return log_mean_exp(log_weights)
+    terms, _ = _terms(log_weights, log_reverse_weights, forward[np.newaxis])
+    return log_mean_exp(log_mean_exp(terms))
 
 
 _SCALES = ((1, 0.6), (4, 0.2), (16, 0.2))
@@ -158,9 +171,7 @@ def certify_mean_log_prob(
         estimates = np.empty(examples)
         for k, members in enumerate(np.array_split(np.arange(examples), groups)):
             own = forward[k * chains : (k + 1) * chains]
-            estimates[members] = particle_log_prob(
-                log_weights[members], log_reverse_weights[members], own
-            ).values
+            estimates[members] = _values(log_weights[members], log_reverse_weights[members], own)
         mean = float(np.mean(estimates))
         largest = -(-examples // groups) / examples
         found.append((mean - (cost_of(confidence) - math.log(share)) * largest, mean, chains + 1))

@@ -36,7 +36,7 @@ from meltpoint.evaluation.prerequisites import (
     samples_of,
 )
 from meltpoint.evaluation.settings import (
-    BaseName,
+    BaseChoice,
     EvaluationOptions,
     Watch,
     candidate_bases,
@@ -80,7 +80,7 @@ def evaluate(
     train: ArrayLike | None = None,
     *,
     particles: int | None = None,
-    base: BaseName | Base | None = None,
+    base: BaseChoice | Base | None = None,
     gap: float | None = None,
     budget: str | float | None = None,
     steps: Steps | None = None,

@@ -11,14 +11,14 @@ from meltpoint.estimators.evidence import Start, Starts
 from meltpoint.estimators.starts import Computation, ask_starts
 from meltpoint.evaluation.execute import Execution
 from meltpoint.evaluation.stage import Stage, StageWeights
-from meltpoint.runs.chunks import Layout
+from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store
 
 NAME = "evidence"
 """Of the chunk, in the stage's folder."""
 
-_LAYOUT: Layout = {
+_LAYOUT: ChunkLayout = {
     "names": (("start",), "U"),
     "chains": (("start",), "i"),
     "states": (("start",), "i"),

@@ -21,24 +21,24 @@ from meltpoint.models.checks import Bits
 from meltpoint.models.log_f import LogF
 from meltpoint.report.report import Report
 from meltpoint.report.shown import ShownStates, choose_shown, sample_count
-from meltpoint.runs.chunks import Layout
+from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store, get_or_compute
 
 LOG_F, EXACT, CONVENTIONS, NAMES, SAMPLES = "log_f", "exact", "conventions", "names", "samples"
 """Names of chunks in a run's folder; those of bases and schedules are `base-NAME` and `schedule-NAME`."""
 
-EXACT_LAYOUT: Layout = {"log_z": ((), "f")}
-CONVENTIONS_LAYOUT: Layout = {"json": ((None,), "u")}
+EXACT_LAYOUT: ChunkLayout = {"log_z": ((), "f")}
+CONVENTIONS_LAYOUT: ChunkLayout = {"json": ((None,), "u")}
 
 _PILOT = tuple(field.name for field in fields(Pilot))
-_SCHEDULE_LAYOUT: Layout = {
+_SCHEDULE_LAYOUT: ChunkLayout = {
     "edges": ((None,), "f"),
     "friction": ((None,), "f"),
     **{name: ((), "iu" if name.endswith("steps") else "f") for name in _PILOT},
 }
-_NAMES_LAYOUT: Layout = {"keys": (("name",), "U"), "names": (("name",), "U")}
-_SAMPLES_LAYOUT: Layout = {"samples": ((None, None), "uf")}
+_NAMES_LAYOUT: ChunkLayout = {"keys": (("name",), "U"), "names": (("name",), "U")}
+_SAMPLES_LAYOUT: ChunkLayout = {"samples": ((None, None), "uf")}
 _SAMPLE_STEPS = 500  # whatever the evaluation had: the samples of a run do not change when it is continued
 
 EXACT_UNITS = 20
@@ -64,7 +64,7 @@ def log_f_of(
     return LogF(**get_or_compute(store, LOG_F, compute, log_f_layout(len(bits))))
 
 
-def log_f_layout(examples: int) -> Layout:
+def log_f_layout(examples: int) -> ChunkLayout:
     """What the chunk with log f must hold."""
     return {
         **dict.fromkeys(("values", "stderrs", "bound"), ((examples,), "f")),
@@ -210,7 +210,7 @@ def samples_of(
         values = sample(model, count, steps=_SAMPLE_STEPS, seed=seed, threads=threads, progress=progress)
         return {"samples": model.encode(values, "samples")}
 
-    layout: Layout = {"samples": ((count, model.n_visible), unit.dtype.kind)}
+    layout: ChunkLayout = {"samples": ((count, model.n_visible), unit.dtype.kind)}
     return get_or_compute(store, SAMPLES, compute, layout)["samples"]
 
 

@@ -23,7 +23,7 @@ from meltpoint.randomness import check_seed
 from meltpoint.report.stages import StageSummary
 from meltpoint.statistics.certificate import check_confidence
 
-BaseName: TypeAlias = Literal["auto", "data", "model", "uniform"]
+BaseChoice: TypeAlias = Literal["auto", "data", "model", "uniform"]
 
 Watch: TypeAlias = Callable[[StageSummary], None]
 """Called with each stage that is finished."""
@@ -36,7 +36,7 @@ class SharedOptions(TypedDict, total=False):
     """Keywords of evaluate() that evaluations of several models share; its docstring explains them."""
 
     particles: int | None
-    base: BaseName | Base | None
+    base: BaseChoice | Base | None
     steps: Steps | None
     schedule: ScheduleName
     chains: int | None
@@ -104,7 +104,7 @@ def resolve_settings(
             budget=seconds_of(BUDGET_OF_GAP if budget is None else budget),
         ), None
     betas = as_betas(DEFAULTS.steps if steps is None else steps)
-    n = check_examples(examples, test_examples)
+    n = check_example_count(examples, test_examples)
     remedy = "chains per example: 1 is enough with many steps, the paper uses 50"
     per_example = check_count(DEFAULTS.chains if chains is None else chains, "chains", remedy)
     forward = n * per_example if ais_chains is None else ais_chains
@@ -119,12 +119,12 @@ def resolve_settings(
     return resolved, betas if given else None
 
 
-def base_name(base: BaseName | Base | None, train: ArrayLike | None) -> str:
+def base_name(base: BaseChoice | Base | None, train: ArrayLike | None) -> str:
     """The base's name: as given, or ("auto", None) "data" with training data and "model" without."""
     if isinstance(base, Base):
         return base.name
     name = ("model" if train is None else "data") if base in (None, "auto") else base
-    if name not in get_args(BaseName):
+    if name not in get_args(BaseChoice):
         raise InputError(
             found=f"base={name!r}",
             expected="'auto', 'data', 'model', 'uniform', or a Base",
@@ -146,7 +146,7 @@ def candidate_bases(settings: Settings, train: ArrayLike | None) -> tuple[str, .
     return base_name(None, train), "uniform"
 
 
-def check_examples(examples: int | None, available: int) -> int:
+def check_example_count(examples: int | None, available: int) -> int:
     """The number of examples RAISE is run for: as given, or the default, or all if there are fewer."""
     usual = DEFAULTS.examples
     if examples is None:

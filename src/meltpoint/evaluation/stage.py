@@ -18,7 +18,7 @@ from meltpoint.files.parameters import from_arrays, to_arrays
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.randomness import Purpose, generator
-from meltpoint.runs.chunks import Layout
+from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.specification import METHOD
 from meltpoint.runs.store import Store
@@ -101,7 +101,7 @@ class Task:
         """Name of the chunk with its results, in the stage's folder."""
         return f"{self.estimator}-{self.first:07d}"
 
-    def layout(self, chains: int) -> Layout:
+    def layout(self, chains: int) -> ChunkLayout:
         """What the chunk with its results must hold, with so many chains per example."""
         if self.estimator == "ais":
             return {"log_weights": ((self.count,), "f"), "seconds": ((), "f")}

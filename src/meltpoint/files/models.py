@@ -23,7 +23,7 @@ from meltpoint.files import mat, npz
 from meltpoint.files.atomic import atomic_write
 from meltpoint.files.bounded import reading
 from meltpoint.files.formats import Format, detect
-from meltpoint.files.parameters import Arrays, Model, from_arrays, is_kind, names_of, to_arrays
+from meltpoint.files.parameters import Model, ParameterArrays, from_arrays, is_kind, names_of, to_arrays
 from meltpoint.models import KINDS
 
 VERSION = 2
@@ -59,7 +59,7 @@ def save(
         raise InputError(found="a zero byte in the note", expected="text", remedy="leave it out")
     kind, parameters = to_arrays(model)
     version = 2 if ":" in kind else 1  # a file that an earlier meltpoint can read says so
-    entries: Arrays = {_KIND: np.array(kind, "<U"), _VERSION: np.array(version, "<i8")}
+    entries: ParameterArrays = {_KIND: np.array(kind, "<U"), _VERSION: np.array(version, "<i8")}
     if note:
         entries[_NOTE] = np.array(note, "<U")
     entries |= _rounded(parameters, dtype)
@@ -106,7 +106,7 @@ def read_note(path: str | os.PathLike[str]) -> str:
     return _scalar(file, _NOTE, "U")
 
 
-def _build(kind: str, arrays: Arrays, path: Path) -> Model:
+def _build(kind: str, arrays: ParameterArrays, path: Path) -> Model:
     """The model, or what its own checks say, with the file's name added."""
     longest = max(max(array.shape, default=0) for array in arrays.values())
     if longest > max(_UNITS, path.stat().st_size):
@@ -121,7 +121,7 @@ def _build(kind: str, arrays: Arrays, path: Path) -> Model:
         raise problem.with_found(f"{problem.found} in {path}") from problem
 
 
-def _rounded(arrays: Arrays, dtype: DTypeLike) -> Arrays:
+def _rounded(arrays: ParameterArrays, dtype: DTypeLike) -> ParameterArrays:
     """Parameters as they are stored: little-endian, rows first, so that equal models give equal bytes."""
     try:
         precision = np.dtype(dtype)
@@ -131,7 +131,7 @@ def _rounded(arrays: Arrays, dtype: DTypeLike) -> Arrays:
         raise InputError(
             found=f"dtype {dtype!r}", expected="float16, float32 or float64", remedy="choose one of them"
         )
-    stored: Arrays = {}
+    stored: ParameterArrays = {}
     for name, array in arrays.items():
         if array.dtype.kind == "i":  # numbers of sites and of states
             stored[name] = array.astype("<i8", order="C")

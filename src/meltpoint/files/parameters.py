@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.models import KINDS, Model
-from meltpoint.models.model import Arrays
+from meltpoint.models.model import ParameterArrays
 
-__all__ = ["Arrays", "Model", "from_arrays", "is_kind", "names_of", "to_arrays"]
+__all__ = ["Model", "ParameterArrays", "from_arrays", "is_kind", "names_of", "to_arrays"]
 
 
-def to_arrays(model: Model) -> tuple[str, Arrays]:
+def to_arrays(model: Model) -> tuple[str, ParameterArrays]:
     """Kind of a model, and its parameters by the names they have in a file."""
     if not isinstance(model, Model):
         raise InputError(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.errors import InputError
 from meltpoint.models.foreign import as_array
 from meltpoint.units import BERNOULLI, Unit
-from meltpoint.units.bernoulli import to_bits
+from meltpoint.units.bernoulli import check_bits
 from meltpoint.units.unit import Bits, Floats
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "as_array",
     "bias",
     "binary",
+    "check_bits",
     "counts_rows",
     "examples",
     "extra_column",
@@ -25,7 +26,6 @@ __all__ = [
     "number",
     "pairs",
     "parameter",
-    "to_bits",
     "unit_names",
     "whole_numbers",
 ]

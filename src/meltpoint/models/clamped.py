@@ -8,12 +8,12 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from meltpoint.errors import Progress
 from meltpoint.models.binary_field import BinaryField
 from meltpoint.models.blocks import UnitBlock
 from meltpoint.models.factor_field import FactorField
+from meltpoint.statistics.log_space import log_sum_exp
 from meltpoint.units.unit import Bits, Floats
 
 _MOVES = 25  # sweeps of a chain: as many importance samples are saved
@@ -46,7 +46,7 @@ def enumerate_hidden(field: BinaryField | FactorField, visible: Bits, progress: 
         states = np.concatenate(
             [np.repeat(part, len(hidden), axis=0), np.tile(hidden, (len(part), 1))], axis=1
         )
-        log_f[low : low + step] = logsumexp(field.log_f(states).reshape(len(part), -1), axis=1)
+        log_f[low : low + step] = log_sum_exp(field.log_f(states).reshape(len(part), -1), axis=1)
         if progress:
             progress("unnormalised probabilities", low + len(part), len(visible))
     return log_f

@@ -17,7 +17,7 @@ from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.factors import Factors, layered_factors
 from meltpoint.models.log_f import SAMPLES, LogF, check_samples, estimate_log_f
-from meltpoint.models.model import Arrays, Model, Uniforms, two_sided_base
+from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
 from meltpoint.randomness import Purpose
 from meltpoint.units import Unit, unit_named
 from meltpoint.units.unit import Bits, Floats
@@ -214,9 +214,9 @@ class DBM(Model):
             weights[two.even_slices[block.even_layer], two.odd_slices[block.odd_layer]] = block.weights
         return SummedOut.of([(1.0, weights[self.n_visible :])])
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file; layers count from 1."""
-        arrays: Arrays = {"visible_bias": self.biases[0]}
+        arrays: ParameterArrays = {"visible_bias": self.biases[0]}
         for layer, weights in enumerate(self.weights, start=1):
             arrays[f"weights_{layer}"] = weights
             arrays[f"hidden_bias_{layer}"] = self.biases[layer]

@@ -26,7 +26,7 @@ from meltpoint.models.log_f import (
     estimate_log_f,
     log_bernoulli,
 )
-from meltpoint.models.model import Arrays, Model, PathToModel, Uniforms
+from meltpoint.models.model import Model, ParameterArrays, PathToModel, Uniforms
 from meltpoint.models.rbm import RBM
 from meltpoint.models.recognition import Mixture, posterior_inputs
 from meltpoint.randomness import Purpose, generator
@@ -280,9 +280,9 @@ class DBN(Model):
         (layer,) = self._bit_layers
         return SummedOut.of([(-1.0, layer.weights.T), (1.0, self.mrf.blocks[0].weights)])
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file; directed layers count from 1."""
-        arrays: Arrays = {}
+        arrays: ParameterArrays = {}
         for layer, directed in enumerate(self.directed, start=1):
             arrays[f"directed_{layer}_weights"] = directed.weights
             arrays[f"directed_{layer}_visible_bias"] = directed.visible_bias

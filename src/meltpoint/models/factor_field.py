@@ -38,7 +38,7 @@ class Tables(NamedTuple):
         return total
 
 
-class Incidences(NamedTuple):
+class UnitFactors(NamedTuple):
     """The factors of each unit of a block, unit after unit: tables without the unit's own place, and its strides.
 
     `first` (unit,) is where a unit's factors begin.
@@ -138,7 +138,7 @@ class FactorField(MarkovRandomField):
         )
 
     @cached_property
-    def _incidences(self) -> dict[int, Incidences]:
+    def _incidences(self) -> dict[int, UnitFactors]:
         tables = self.tables
         factor, place = np.nonzero(tables.strides)
         unit = tables.scopes[factor, place]
@@ -154,7 +154,7 @@ class FactorField(MarkovRandomField):
             strides = tables.strides[own].copy()
             strides[np.arange(len(own)), at] = 0
             others = Tables(tables.scopes[own], strides, tables.offsets[own], tables.values)
-            found[id(block)] = Incidences(others, tables.strides[own, at], np.cumsum(counts) - counts)
+            found[id(block)] = UnitFactors(others, tables.strides[own, at], np.cumsum(counts) - counts)
         return found
 
 

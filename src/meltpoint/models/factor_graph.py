@@ -18,7 +18,7 @@ from meltpoint.models.factor_field import factor_field
 from meltpoint.models.factors import Factor, Factors, number_visible_first
 from meltpoint.models.graph import LARGEST_Q, GraphField, GraphModel, hidden_sites
 from meltpoint.models.layout import lay_out
-from meltpoint.models.model import Arrays
+from meltpoint.models.model import ParameterArrays
 from meltpoint.units import Potts
 from meltpoint.units.unit import Floats
 
@@ -100,7 +100,7 @@ class FactorGraph(GraphModel):
         """Cardinalities of all variables, visible ones first, factors (scope, log values), and a constant."""
         return visible_first(self, self.factors)
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file: scopes and tables one after the other."""
         scopes = [np.array(scope, np.int64) for scope, _ in self.factors]
         return {

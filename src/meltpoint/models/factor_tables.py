@@ -9,12 +9,10 @@ are summed out after them.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from meltpoint.models.blocks import Indices
 from meltpoint.models.pairwise import Pairwise
 from meltpoint.units.unit import Floats
-
-Indices = NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)

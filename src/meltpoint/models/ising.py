@@ -16,7 +16,7 @@ from meltpoint.models.blocks import Indices, Sparse
 from meltpoint.models.factors import Factor, Factors, number_visible_first
 from meltpoint.models.graph import GraphModel, hidden_sites
 from meltpoint.models.layout import lay_out
-from meltpoint.models.model import Arrays
+from meltpoint.models.model import ParameterArrays
 from meltpoint.models.readings import Reading, ising_readings
 from meltpoint.units import unit_named
 from meltpoint.units.unit import Floats, TwoState
@@ -128,7 +128,7 @@ class Ising(GraphModel):
         """Signs, other units, and pairs that count twice; none with hidden sites."""
         return () if self.hidden.size else ising_readings(Ising, self.couplings, self.fields, self.unit.name)
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file: every pair once, with its two sites."""
         rows, columns, data = self._pairs()
         return {

@@ -23,7 +23,7 @@ from meltpoint.units.unit import Bits, Floats
 Uniforms: TypeAlias = Callable[[int], NDArray[np.floating]]
 """Gives uniform numbers (chain, so many) from the chains' own streams."""
 
-Arrays: TypeAlias = dict[str, NDArray[Any]]
+ParameterArrays: TypeAlias = dict[str, NDArray[Any]]
 
 _ROWS = 4096  # examples whose log f is computed at once
 
@@ -217,7 +217,7 @@ class Model(ABC):
 
     # Arrays on disk.
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file."""
         raise InputError(
             found=f"{self!r}, a kind of model that has no file format",

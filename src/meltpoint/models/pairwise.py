@@ -11,12 +11,10 @@ fields (site, q) and couplings (entry, q, q), whose first state is that of the s
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.models.blocks import Indices
 from meltpoint.units.unit import Floats
-
-Indices = NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from meltpoint.models.factor_graph import (
 )
 from meltpoint.models.factors import Factor, Factors
 from meltpoint.models.graph import GraphField, GraphModel, hidden_sites
-from meltpoint.models.model import Arrays
+from meltpoint.models.model import ParameterArrays
 from meltpoint.models.readings import Reading, potts_readings
 from meltpoint.units import Potts as PottsUnit
 from meltpoint.units.unit import Floats
@@ -135,7 +135,7 @@ class Potts(GraphModel):
             return ()
         return potts_readings(int(self.cardinalities[0]))
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file: fields and couplings one after the other."""
         return {
             "cardinalities": self.cardinalities,

@@ -12,7 +12,7 @@ from meltpoint.errors import InputError
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.factors import Factors, layered_factors, potts_layer_factors
-from meltpoint.models.model import Arrays, Model, Uniforms, two_sided_base
+from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.models.readings import Reading, potts_readings, rbm_readings
 from meltpoint.models.two_layer import TwoLayer, with_hidden_bits
@@ -197,9 +197,9 @@ class RBM(Model):
             )
         return rbm_readings(RBM, self.weights, self.visible_bias, self.hidden_bias, self.units)
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file."""
-        arrays: Arrays = {
+        arrays: ParameterArrays = {
             "weights": self.weights,
             "visible_bias": self.visible_bias,
             "hidden_bias": self.hidden_bias,

@@ -11,10 +11,10 @@ from meltpoint.annealing.precision import Precision, check_precision
 from meltpoint.defaults import BUDGET_OF_GAP, LOG_Z_DEFAULTS, LogZSettings
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.checks import check_count
-from meltpoint.evaluation.settings import BaseName, base_name, check_nats, seconds_of
+from meltpoint.evaluation.settings import BaseChoice, base_name, check_nats, seconds_of
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.threads import check_threads
-from meltpoint.normaliser.run import LogZRun, Watch
+from meltpoint.normaliser.run import LogZRun, WatchLogZ
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import check_seed
 from meltpoint.report.duration import Clock
@@ -28,7 +28,7 @@ def log_z(
     *,
     clamped: Mapping[int, int] | None = None,
     train: ArrayLike | None = None,
-    base: BaseName | Base = "auto",
+    base: BaseChoice | Base = "auto",
     gap: float | None = None,
     budget: str | float | None = None,
     steps: int | None = None,
@@ -40,7 +40,7 @@ def log_z(
     confidence: float = LOG_Z_DEFAULTS.confidence,
     threads: int | None = None,
     progress: Progress | bool | None = None,
-    watch: Watch | None = None,
+    watch: WatchLogZ | None = None,
 ) -> LogZBracket:
     """Bracket the log normaliser of a model (for a DBN, of its top RBM) between AIS and states melted back.
 
@@ -104,7 +104,7 @@ def log_z(
 
 
 def _resolve_settings(
-    base: BaseName | Base,
+    base: BaseChoice | Base,
     gap: float | None,
     budget: str | float | None,
     steps: int | None,

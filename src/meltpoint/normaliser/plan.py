@@ -26,7 +26,7 @@ _APART = 0.1
 
 
 @dataclass(frozen=True)
-class Size:
+class LogZSize:
     """Steps and forward chains of a stage; other starts follow from them."""
 
     steps: int
@@ -53,16 +53,16 @@ def choose_base(trials: Mapping[str, NDArray[np.floating]]) -> str:
     return max(near, key=lambda name: float(np.mean(trials[name])))
 
 
-def first_size(budget: float) -> Size:
+def first_size(budget: float) -> LogZSize:
     """The first stage, for measuring: a small part of the budget."""
     steps, chains = _FIRST
     affordable = _FIRST_RATE * _FIRST_SHARE * budget / chains
-    return Size(int(np.clip(affordable, _LEAST_AT_ALL, steps)), chains)
+    return LogZSize(int(np.clip(affordable, _LEAST_AT_ALL, steps)), chains)
 
 
 def next_size(
-    last: Size, log_weights: NDArray[np.floating], half_width: float, target: float, affordable: float
-) -> Size | None:
+    last: LogZSize, log_weights: NDArray[np.floating], half_width: float, target: float, affordable: float
+) -> LogZSize | None:
     """The next stage from what the last one found, None where time for a better one is lacking.
 
     `affordable` is chains times steps in the time that is left. The variance of log weights falls as 1 / steps; steps
@@ -87,4 +87,4 @@ def next_size(
     steps = min(steps, max(last.steps, wanted / _CHAINS))
     chains = max(_CHAINS, wanted / steps)
     steps = max(_LEAST_AT_ALL, min(steps, wanted / chains))
-    return Size(round(steps), round(chains))
+    return LogZSize(round(steps), round(chains))

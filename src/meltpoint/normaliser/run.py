@@ -24,7 +24,7 @@ from meltpoint.estimators.starts import Computation, ask_starts, reverse_log_wei
 from meltpoint.evaluation.prerequisites import EXACT_UNITS, make_base
 from meltpoint.models import Model
 from meltpoint.models.checks import Floats
-from meltpoint.normaliser.plan import LEAST_STEPS, Size, choose_base, first_size, next_size
+from meltpoint.normaliser.plan import LEAST_STEPS, LogZSize, choose_base, first_size, next_size
 from meltpoint.randomness import Purpose, generator, sequence
 from meltpoint.report.compose import versions
 from meltpoint.report.duration import Clock
@@ -37,7 +37,7 @@ from meltpoint.report.log_z import (
 )
 from meltpoint.report.log_z_verdict import judge_log_z_target
 
-Watch: TypeAlias = Callable[[LogZStage], None]
+WatchLogZ: TypeAlias = Callable[[LogZStage], None]
 """Called with each stage that is finished."""
 
 _TRIAL_STEPS, _TRIAL_CHAINS = 100, 100
@@ -94,7 +94,7 @@ class LogZRun:
 
     def run_once(self) -> LogZBracket:
         """The bracket of one stage of the size that was asked for, or of a second one from a base that found more."""
-        size = Size(self.settings.steps, self.settings.chains)
+        size = LogZSize(self.settings.steps, self.settings.chains)
         brackets = [self.stage(size, 0)]
         if self._turn_to_larger(brackets[0]):
             try:
@@ -114,12 +114,12 @@ class LogZRun:
         self.base = better.name
         return True
 
-    def close_gap(self, watch: Watch | None) -> LogZBracket:
+    def close_gap(self, watch: WatchLogZ | None) -> LogZBracket:
         """The bracket of the best stage: each has a size that follows from those before it. All share alpha."""
         s = self.settings
         budget, target = s.budget or math.inf, s.gap or 0.0
         brackets: list[LogZBracket] = []
-        size: Size | None = first_size(budget)
+        size: LogZSize | None = first_size(budget)
         while size is not None and len(brackets) < _MOST_STAGES:
             begun = time.perf_counter()
             try:
@@ -153,7 +153,7 @@ class LogZRun:
             interrupted=any(bracket.interrupted for bracket in brackets),
         )
 
-    def stage(self, size: Size, index: int, *, in_stages: bool = False) -> LogZBracket:
+    def stage(self, size: LogZSize, index: int, *, in_stages: bool = False) -> LogZBracket:
         """Forward chains, other starts and melted states of one size; their random numbers are the stage's own."""
         s = self.settings
         seed = _stage_seed(s.seed, index)
@@ -180,7 +180,7 @@ class LogZRun:
             interrupted=interrupted,
         )
 
-    def _melt(self, forward: Floats, betas: Floats, size: Size, seed: int) -> tuple[Sides, str]:
+    def _melt(self, forward: Floats, betas: Floats, size: LogZSize, seed: int) -> tuple[Sides, str]:
         """Both sides, and what the upper one rests on."""
         how = Computation(seed, self.settings.precision, self.threads, self.progress)  # pyright: ignore[reportArgumentType]
         base = self.bases[self.base]

@@ -9,18 +9,18 @@ from meltpoint.errors import InputError
 from meltpoint.estimators.checks import check_count
 from meltpoint.paper.models import DBMS, DBNS, DEEP, PARAMETERS, RBMS, SMALL, PaperModel
 
-Method: TypeAlias = Literal[
+CellMethod: TypeAlias = Literal[
     "exact", "log-f", "ais", "raise", "raise-n", "csl", "configurations", "samples", "annealed", "training"
 ]
-BaseName: TypeAlias = Literal["uniform", "data"]
+PaperBase: TypeAlias = Literal["uniform", "data"]
 
-BASES: tuple[BaseName, ...] = ("uniform", "data")
+BASES: tuple[PaperBase, ...] = ("uniform", "data")
 TABLES = ("table1", "table2")
 
-_BOTH: tuple[Method, ...] = ("ais", "raise")
+_BOTH: tuple[CellMethod, ...] = ("ais", "raise")
 _SAMPLE_STEPS = 1000
 
-CURVES: dict[str, list[tuple[PaperModel, BaseName, tuple[Method, ...]]]] = {
+CURVES: dict[str, list[tuple[PaperModel, PaperBase, tuple[CellMethod, ...]]]] = {
     "log-likelihood-rbms": [(model, "uniform", ("raise",)) for model in RBMS],
     "cd1-500": [(RBMS[2], "uniform", _BOTH), (RBMS[2], "data", _BOTH)],
     "cd1-20-dbr": [(RBMS[0], "data", _BOTH)],
@@ -40,8 +40,8 @@ class Cell:
     """
 
     model: str
-    method: Method
-    base: BaseName | None = None
+    method: CellMethod
+    base: PaperBase | None = None
     steps: int | None = None
     examples: int | None = None
     chains: int | None = None
@@ -151,16 +151,16 @@ class Plan:
         """The unnormalised probabilities of the test set, where they must be estimated."""
         return self._cell(model, "log-f")
 
-    def ais(self, model: PaperModel, base: BaseName, steps: int) -> Cell:
+    def ais(self, model: PaperModel, base: PaperBase, steps: int) -> Cell:
         """AIS with so many steps."""
         return self._cell(model, "ais", base=base, steps=steps, chains=self.profile.ais_chains)
 
-    def raise_(self, model: PaperModel, base: BaseName, steps: int) -> Cell:
+    def raise_(self, model: PaperModel, base: PaperBase, steps: int) -> Cell:
         """RAISE with so many steps, as in the paper: one particle."""
         p = self.profile
         return self._cell(model, "raise", base=base, steps=steps, examples=p.examples, chains=p.chains)
 
-    def raise_n(self, model: PaperModel, base: BaseName, steps: int) -> Cell:
+    def raise_n(self, model: PaperModel, base: PaperBase, steps: int) -> Cell:
         """RAISE with N particles: one chain melts each example, the others run forward."""
         p = self.profile
         return replace(self.raise_(model, base, steps), method="raise-n", chains=1, forward=p.forward)
@@ -206,7 +206,7 @@ class Plan:
         shallow = [model for model, steps in rows if steps == self.profile.steps]
         return [*map(self.exact, SMALL), *cells, *map(self.csl, shallow), self.configurations()]
 
-    def row(self, model: PaperModel, base: BaseName, steps: int) -> Iterator[Cell]:
+    def row(self, model: PaperModel, base: PaperBase, steps: int) -> Iterator[Cell]:
         """AIS and RAISE with one and with N particles, and what they rest on."""
         if model in DEEP:
             yield self.log_f(model)
@@ -237,7 +237,7 @@ class Plan:
             figures,
         ]
 
-    def _cell(self, model: PaperModel, method: Method, **asked: Any) -> Cell:  # noqa: ANN401
+    def _cell(self, model: PaperModel, method: CellMethod, **asked: Any) -> Cell:  # noqa: ANN401
         return Cell(
             model.name,
             method,
@@ -247,7 +247,7 @@ class Plan:
         )
 
 
-def bases_of(model: PaperModel) -> tuple[BaseName, ...]:
+def bases_of(model: PaperModel) -> tuple[PaperBase, ...]:
     """The base distributions of a model's row: the paper has no data base rates for DBNs."""
     return BASES[:1] if model in DBNS else BASES
 

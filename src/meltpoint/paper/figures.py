@@ -14,7 +14,7 @@ import numpy as np
 
 from meltpoint.datasets.picture import mosaic
 from meltpoint.models.checks import Bits
-from meltpoint.paper.cells import CURVES, BaseName, Cell, Method, Plan
+from meltpoint.paper.cells import CURVES, Cell, CellMethod, PaperBase, Plan
 from meltpoint.paper.models import SMALL, PaperModel
 from meltpoint.paper.results import Results, write_text
 from meltpoint.paper.tables import csv_numbers
@@ -54,8 +54,8 @@ class Curve:
     """Estimates of one model by one method, from few steps to many; only those that are finished."""
 
     model: PaperModel
-    base: BaseName
-    method: Method
+    base: PaperBase
+    method: CellMethod
     points: list[tuple[int, Estimate]]
 
 

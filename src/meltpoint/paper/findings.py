@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
-from meltpoint.paper.cells import BASES, TABLES, BaseName, Plan
+from meltpoint.paper.cells import BASES, TABLES, PaperBase, Plan
 from meltpoint.paper.figures import curves_of
 from meltpoint.paper.models import DBMS, DBNS, PARAMETERS, RBMS, SMALL
 from meltpoint.paper.paper_values import PAPER_VALUES
 from meltpoint.paper.results import Results
-from meltpoint.paper.tables import BaseEstimates, Row, all_rows, base_estimates, table_rows
+from meltpoint.paper.tables import BaseEstimates, TableRow, all_rows, base_estimates, table_rows
 
 SIGMAS = 3.0  # beyond which a difference is not put down to noise
 _MARKOV = math.log(100)  # nats by which log Z is overestimated in one run of a hundred at most
 _MANY = 5.0  # nats
 _TENS = 10.0  # nats
-_ALLOWED: dict[BaseName, float] = {"data": 0.2, "uniform": 1.5}
+_ALLOWED: dict[PaperBase, float] = {"data": 0.2, "uniform": 1.5}
 """Nats by which the paper's own parameters may miss the paper's numbers: with fewer chains, the same steps."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckedClaim:
     """A claim, whether it holds for our models (None: its cells are not all finished), and why."""
 
     claim: str
@@ -41,7 +41,7 @@ Check: TypeAlias = Callable[[Plan, Results], tuple[bool, str]]
 """Whether a claim holds, and the numbers that say so."""
 
 
-def findings(plan: Plan, results: Results) -> list[Finding]:
+def findings(plan: Plan, results: Results) -> list[CheckedClaim]:
     """All findings, in the order of the paper."""
     checks = dict(_CHECKS)
     if plan.parameters:
@@ -49,11 +49,11 @@ def findings(plan: Plan, results: Results) -> list[Finding]:
     return [_held(claim, check, plan, results) for claim, check in checks.items()]
 
 
-def _held(claim: str, check: Check, plan: Plan, results: Results) -> Finding:
+def _held(claim: str, check: Check, plan: Plan, results: Results) -> CheckedClaim:
     try:
-        return Finding(claim, *check(plan, results))
+        return CheckedClaim(claim, *check(plan, results))
     except _UnfinishedError:
-        return Finding(claim, None, "not all of its cells are finished")
+        return CheckedClaim(claim, None, "not all of its cells are finished")
 
 
 def _need(value: T | None) -> T:
@@ -187,7 +187,7 @@ def _few(found: BaseEstimates) -> str:
     return f" ({found.ess or 0:.1f} effective chains)" if found.degenerate else ""
 
 
-def row_label(row: Row) -> str:
+def row_label(row: TableRow) -> str:
     """A row's model, with the steps where it has several rows."""
     return f"{row.model.label} ({row.steps:,} steps)" if row.model == PARAMETERS else row.model.label
 

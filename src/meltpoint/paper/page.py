@@ -10,7 +10,7 @@ from meltpoint.estimators.csl import EVERY
 from meltpoint.paper.cells import CURVES, TABLES, Cell, Plan, unique
 from meltpoint.paper.figures import draw
 from meltpoint.paper.findings import SIGMAS, findings, row_label
-from meltpoint.paper.paper_values import STEPS
+from meltpoint.paper.paper_values import PAPER_STEPS
 from meltpoint.paper.results import Record, Results, write_text
 from meltpoint.paper.tables import all_rows, markdown, pipes, shown_estimate, table_rows
 from meltpoint.report.duration import duration
@@ -46,7 +46,7 @@ def page(plan: Plan, results: Results) -> str:
     template = Template((files("meltpoint.paper") / "page.md").read_text(encoding="utf-8"))
     return template.substitute(
         steps=f"{profile.steps:,}",
-        paper_steps=f"{STEPS:,}",
+        paper_steps=f"{PAPER_STEPS:,}",
         long_steps=f"{profile.long_steps:,}",
         examples=profile.examples,
         chains=profile.chains,

@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 
-from meltpoint.paper.cells import BaseName
+from meltpoint.paper.cells import PaperBase
 
-STEPS = 100_000
+PAPER_STEPS = 100_000
 
 
 @dataclass(frozen=True)
 class PaperValues:
     """A row of the paper's tables; for each base distribution RAISE, AIS and the gap. None is a dash."""
 
-    bases: dict[BaseName, tuple[float, float, float]]
+    bases: dict[PaperBase, tuple[float, float, float]]
     exact: float | None = None
     csl: float | None = None
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, get_args
 from meltpoint.files.atomic import atomic_write, make_folder
 from meltpoint.files.bounded import open_regular
 from meltpoint.kernels.threads import check_threads
-from meltpoint.paper.cells import Cell, Method
+from meltpoint.paper.cells import Cell, CellMethod
 from meltpoint.paper.models import MODELS, LoadedModel
 from meltpoint.report.compose import versions
 from meltpoint.runs.fingerprint import fingerprint
@@ -20,7 +20,7 @@ from meltpoint.statistics.estimate import Estimate
 Record: TypeAlias = dict[str, Any]
 """What is kept of a finished cell: `fingerprint`, `cell`, `model`, `data`, `result`, `seconds`, `versions`, …"""
 
-VERSIONS: dict[Method, int] = dict.fromkeys(get_args(Method), 1)
+VERSIONS: dict[CellMethod, int] = dict.fromkeys(get_args(CellMethod), 1)
 """Versions of the computations: raised when a change of the source changes numbers beyond their errors."""
 
 _SEAL = "seal"

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from meltpoint.paper.cells import BASES, TABLES, BaseName, Plan, bases_of
+from meltpoint.paper.cells import BASES, TABLES, PaperBase, Plan, bases_of
 from meltpoint.paper.models import DEEP, SMALL, PaperModel
-from meltpoint.paper.paper_values import PAPER_VALUES, STEPS
+from meltpoint.paper.paper_values import PAPER_STEPS, PAPER_VALUES
 from meltpoint.paper.results import Results, write_text
+from meltpoint.report.stages import ENOUGH_ESS
 from meltpoint.statistics.estimate import Estimate
-
-ENOUGH_ESS = 5.0
 
 _ABSENT = "—"
 _MARK = " †"
@@ -71,7 +70,7 @@ class BaseEstimates:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One model with one number of steps and of particles; estimates by base distribution, those the paper has."""
 
     model: PaperModel
@@ -79,13 +78,13 @@ class Row:
     n_particles: int
     exact: Estimate | None
     csl: Estimate | None
-    bases: dict[BaseName, BaseEstimates]
+    bases: dict[PaperBase, BaseEstimates]
 
 
-def table_rows(table: str, plan: Plan, results: Results) -> list[Row]:
+def table_rows(table: str, plan: Plan, results: Results) -> list[TableRow]:
     """The rows of a table."""
     return [
-        Row(
+        TableRow(
             model,
             steps,
             plan.profile.forward + 1,
@@ -99,13 +98,13 @@ def table_rows(table: str, plan: Plan, results: Results) -> list[Row]:
     ]
 
 
-def all_rows(plan: Plan, results: Results) -> list[Row]:
+def all_rows(plan: Plan, results: Results) -> list[TableRow]:
     """The rows of both tables."""
     return [row for table in TABLES for row in table_rows(table, plan, results)]
 
 
 def base_estimates(
-    model: PaperModel, base: BaseName, steps: int, plan: Plan, results: Results
+    model: PaperModel, base: PaperBase, steps: int, plan: Plan, results: Results
 ) -> BaseEstimates:
     """The estimates of a model from one base distribution with so many steps."""
     ais, raise_n = plan.ais(model, base, steps), plan.raise_n(model, base, steps)
@@ -133,7 +132,7 @@ def write_table(table: str, plan: Plan, results: Results, folder: Path) -> list[
     return [write_text(folder / f"{table}{suffix}", text) for suffix, text in texts.items()]
 
 
-def markdown(rows: Sequence[Row]) -> str:
+def markdown(rows: Sequence[TableRow]) -> str:
     """Every model twice: our estimates with standard errors, and what the paper has for its own model.
 
     A dagger marks estimates whose error is not known, because a handful of chains carry them.
@@ -145,11 +144,11 @@ def markdown(rows: Sequence[Row]) -> str:
         shown = [shown_estimate(estimate, few) for estimate, few in _columns(row, extra)]
         paper = [_ABSENT if number is None else f"{number:.2f}" for number in _of_paper(row, extra)]
         lines.append(pipes([row.model.label, f"{row.steps:,} steps", *shown]))
-        lines.append(pipes(["", f"paper, {STEPS:,}", *paper]))
+        lines.append(pipes(["", f"paper, {PAPER_STEPS:,}", *paper]))
     return "\n".join(lines) + "\n"
 
 
-def latex(rows: Sequence[Row]) -> str:
+def latex(rows: Sequence[TableRow]) -> str:
     """A tabular in the paper's form, with standard errors."""
     extra = _extra(rows)
     columns = "l|r|" + "r|" * len(extra) + "|".join("r" * len(_NAMES) for _ in BASES)
@@ -171,7 +170,7 @@ def latex(rows: Sequence[Row]) -> str:
     return "\n".join([*lines, "\\end{tabular}"]) + "\n"
 
 
-def comma_separated(rows: Sequence[Row]) -> str:
+def comma_separated(rows: Sequence[TableRow]) -> str:
     """A line for each model, every number in a column of its own, unrounded; what is missing is empty."""
     extra = _extra(rows)
     text = io.StringIO()
@@ -184,7 +183,7 @@ def comma_separated(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def as_json(rows: Sequence[Row]) -> str:
+def as_json(rows: Sequence[TableRow]) -> str:
     """The same as a list of objects, each with the paper's numbers."""
     extra = _extra(rows)
     return json.dumps([_object(row, extra) for row in rows], indent=1, allow_nan=False) + "\n"
@@ -209,7 +208,7 @@ def shown_estimate(estimate: Estimate | None, few: bool = False) -> str:
     return estimate.value_text(2) + error + (_MARK if few else "")
 
 
-def _object(row: Row, extra: Sequence[str]) -> dict[str, Any]:
+def _object(row: TableRow, extra: Sequence[str]) -> dict[str, Any]:
     numbers = [estimate and estimate.to_dict() for estimate, _ in _columns(row, extra)]
     return {
         "model": row.model.label,
@@ -220,7 +219,7 @@ def _object(row: Row, extra: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _titles(rows: Sequence[Row]) -> list[str]:
+def _titles(rows: Sequence[TableRow]) -> list[str]:
     """The columns of each base distribution, as readers see them."""
     return [f"RAISE, N = {rows[0].n_particles:,}" if name == "RAISE N" else name for name in _NAMES]
 
@@ -229,12 +228,12 @@ def _keys(extra: Sequence[str]) -> list[str]:
     return [*extra, *(f"{base} {name}" for base in BASES for name in _NAMES)]
 
 
-def _extra(rows: Sequence[Row]) -> list[str]:
+def _extra(rows: Sequence[TableRow]) -> list[str]:
     """Columns before those of the bases: RBMs have an exact value, or CSL, or both."""
     return ["exact", "CSL"] if any(PAPER_VALUES[row.model.label].csl is not None for row in rows) else []
 
 
-def _columns(row: Row, extra: Sequence[str]) -> Iterator[tuple[Estimate | None, bool]]:
+def _columns(row: TableRow, extra: Sequence[str]) -> Iterator[tuple[Estimate | None, bool]]:
     """All estimates of a row, each with whether a handful of chains carry it."""
     if extra:
         yield from ((row.exact, False), (row.csl, False))
@@ -243,7 +242,7 @@ def _columns(row: Row, extra: Sequence[str]) -> Iterator[tuple[Estimate | None, 
         yield from found.columns if found else [(None, False)] * len(_NAMES)
 
 
-def _of_paper(row: Row, extra: Sequence[str]) -> Iterator[float | None]:
+def _of_paper(row: TableRow, extra: Sequence[str]) -> Iterator[float | None]:
     """What the paper has in the columns of a row; it has one particle only."""
     paper = PAPER_VALUES[row.model.label]
     if extra:

@@ -16,7 +16,7 @@ from meltpoint.report.duration import duration
 from meltpoint.report.figures import CONSERVATIVE, OPTIMISTIC, styled_figure
 from meltpoint.report.pair import Pair
 from meltpoint.report.report import Report
-from meltpoint.report.text import count
+from meltpoint.report.text import count, interval_text, text_table
 from meltpoint.statistics.estimate import Estimate, decimals
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _WIDTH = 79
 _LABEL = 14
 _NAME, _SHORTEST_NAME = 24, 10
 _MODEL_HEAD = ("", "model", "rank", "conservative", "optimistic", "between")
+_LEFT = ("", "model", "rank", "pair", "better")  # heads of columns of words
 _PAIR_HEAD = ("pair", "AIS", "RAISE", "this test set", "population", "better")
 
 
@@ -37,14 +38,18 @@ def render_comparison(comparison: Comparison) -> str:
         f"{count(len(comparison.reports), 'model')} on "
         f"{count(comparison.test_examples, 'test example')}, nats per example"
     )
-    models = _table(_MODEL_HEAD, _model_rows(comparison, letters, _NAME))
+    models = text_table(_MODEL_HEAD, _model_rows(comparison, letters, _NAME), _LEFT)
     excess = max(map(len, models)) - _WIDTH
     if excess > 0:
-        models = _table(_MODEL_HEAD, _model_rows(comparison, letters, max(_SHORTEST_NAME, _NAME - excess)))
+        models = text_table(
+            _MODEL_HEAD, _model_rows(comparison, letters, max(_SHORTEST_NAME, _NAME - excess)), _LEFT
+        )
     lines = [title, "─" * _WIDTH, *models, ""]
     if comparison.pairs:
         tables = (
-            _table(_PAIR_HEAD, [_pair_row(pair, comparison, letters, digits) for pair in comparison.pairs])
+            text_table(
+                _PAIR_HEAD, [_pair_row(pair, comparison, letters, digits) for pair in comparison.pairs], _LEFT
+            )
             for digits in (3, 2)
         )
         lines += [*min(tables, key=lambda table: max(map(len, table)) > _WIDTH), ""]
@@ -155,7 +160,7 @@ def _model_rows(
                 name if longest is None else shortened(name, longest),
                 str(rank) if comparison.baseline is None else "",
                 *(_estimate(estimate, digits) for estimate in (report.conservative, report.optimistic)),
-                _interval(report.between),
+                interval_text(report.between),
             ]
         )
     return rows
@@ -168,8 +173,8 @@ def _pair_row(pair: Pair, comparison: Comparison, letters: dict[str, str], most_
         f"{letters[pair.first]} − {letters[pair.second]}",
         _estimate(pair.optimistic, digits) if pair.exact is None else f"{decimals(pair.exact, digits)} exact",
         _estimate(pair.conservative, digits) if pair.conservative else "",
-        _interval(pair.between, digits),
-        _interval(pair.population, digits),
+        interval_text(pair.between, digits),
+        interval_text(pair.population, digits),
         letters[better] if better else "?",
     ]
 
@@ -220,32 +225,6 @@ def _estimate(estimate: Estimate, digits: int) -> str:
     if not math.isfinite(estimate.stderr):
         return f"{value} ± ?"
     return f"{value} {estimate.error_text(digits)}" if estimate.stderr > 0 else f"{value} ± 0"
-
-
-def _interval(ends: tuple[float, float], digits: int = 2) -> str:
-    """The interval, its ends rounded outwards: what is printed holds too."""
-    scale = 10**digits
-    low, high = (
-        decimals(op(end * scale) / scale + 0.0, digits) if math.isfinite(end) else None
-        for op, end in zip((math.floor, math.ceil), ends, strict=True)
-    )
-    if low is None or high is None:
-        return "not known" if low is high is None else f"below {high}" if low is None else f"above {low}"
-    return f"{low} to {high}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns two spaces apart; texts to the left, numbers to the right."""
-    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
-    words = {"", "model", "rank", "pair", "better"}
-    between = "  " if sum(widths) + 2 * (len(widths) - 1) <= _WIDTH else " "
-    return [
-        between.join(
-            f"{cell:<{width}}" if name in words else f"{cell:>{width}}"
-            for cell, width, name in zip(row, widths, head, strict=True)
-        ).rstrip()
-        for row in [head, *rows]
-    ]
 
 
 def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -89,7 +89,7 @@ class Pair:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ComparedModel:
     """One model of a comparison: its name, its report, and log f of every test example."""
 
     name: str
@@ -141,7 +141,7 @@ class Side:
         return certify_mean_log_prob(*_melted(report), forward, 1 - alpha)[0].bound
 
 
-def compose_pair(first: Side, second: Side, alpha: float) -> Pair:
+def compose_pair(first: ComparedModel, second: ComparedModel, alpha: float) -> Pair:
     """The difference of two models, for each of whose claims `alpha` is the probability of being wrong."""
     one, other = first.limits(alpha), second.limits(alpha)
     correlation = _correlation(first, second)
@@ -167,14 +167,14 @@ def compose_pair(first: Side, second: Side, alpha: float) -> Pair:
     )
 
 
-def _correlation(first: Side, second: Side) -> float:
+def _correlation(first: ComparedModel, second: ComparedModel) -> float:
     """Of the errors of the two log Z; the worst where chains that Ctrl-C left out cannot be paired."""
     if first.report.interrupted or second.report.interrupted:
         return -1.0
     return believed_correlation(first.report.ais_log_weights, second.report.ais_log_weights)
 
 
-def _optimistic(first: Side, second: Side) -> Estimate:
+def _optimistic(first: ComparedModel, second: ComparedModel) -> Estimate:
     one, other = first.report, second.report
     if one.interrupted or other.interrupted:
         own = one.log_z.stderr + other.log_z.stderr
@@ -187,7 +187,7 @@ def _optimistic(first: Side, second: Side) -> Estimate:
     return Estimate(value, error, "difference", "the noise of the AIS chains of both, paired", df=df)
 
 
-def _conservative(first: Side, second: Side) -> Estimate | None:
+def _conservative(first: ComparedModel, second: ComparedModel) -> Estimate | None:
     """RAISE's difference, example by example; None where it was not run for the same examples."""
     one, other = first.report, second.report
     positions = one.per_example.positions
@@ -223,7 +223,7 @@ def _conservative(first: Side, second: Side) -> Estimate | None:
     return Estimate(value, error, "difference", "examples, their chains and forward chains, paired", df=df)
 
 
-def _at_most(first: Side, second: Side, alpha: float) -> float | None:
+def _at_most(first: ComparedModel, second: ComparedModel, alpha: float) -> float | None:
     """An upper limit of the difference, whatever was missed: the second model's exact value is needed for it."""
     if second.exact is None:
         return None
@@ -237,7 +237,7 @@ def _negative(value: float | None) -> float | None:
     return None if value is None else -value
 
 
-def _certified(better: Side, worse: Side, alpha: float) -> float | None:
+def _certified(better: ComparedModel, worse: ComparedModel, alpha: float) -> float | None:
     """How much more the annealing model of `better` certainly gives to its examples than the model `worse` does.
 
     Four certificates of a pair share alpha: two of annealing models, two of log Z.

@@ -83,10 +83,16 @@ def worst(differences: Floats) -> list[int]:
     return np.argsort(-np.abs(np.nan_to_num(differences)), kind="stable").tolist()
 
 
-def _to_plain(state: NDArray[Any]) -> str | list[float]:
+def digits_of(state: NDArray[Any]) -> str | None:
+    """States (unit,) of one example as a digit each, 0 to 9 and a to z; None where they are not states or too many."""
     if np.issubdtype(state.dtype, np.integer) and state.max(initial=0) < len(_DIGITS):
         return "".join(_DIGITS[value] for value in state.tolist())
-    return [float(value) for value in state.tolist()]
+    return None
+
+
+def _to_plain(state: NDArray[Any]) -> str | list[float]:
+    text = digits_of(state)
+    return [float(value) for value in state.tolist()] if text is None else text
 
 
 def _from_plain(rows: Sequence[str | list[float]]) -> NDArray[Any]:

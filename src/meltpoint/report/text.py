@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from collections.abc import Collection, Sequence
 
 from meltpoint.estimators.evidence import MODES
 from meltpoint.report.duration import duration
@@ -208,3 +209,34 @@ def count(n: int, what: str) -> str:
     ('1 model', '2,000 chains')
     """
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def interval_text(ends: tuple[float, float] | None, digits: int = 2) -> str:
+    """An interval, its ends rounded outwards: what is printed holds too. Without an interval nothing.
+
+    >>> interval_text((-86.413, -86.351)), interval_text((-math.inf, 1.0))
+    ('-86.42 to -86.35', 'below 1.00')
+    """
+    if ends is None:
+        return ""
+    scale = 10**digits
+    low, high = (
+        decimals(op(end * scale) / scale + 0.0, digits) if math.isfinite(end) else None
+        for op, end in zip((math.floor, math.ceil), ends, strict=True)
+    )
+    if low is None or high is None:
+        return "not known" if low is high is None else f"below {high}" if low is None else f"above {low}"
+    return f"{low} to {high}"
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[str]) -> list[str]:
+    """Lines of a table, its columns two spaces apart if they fit; those whose heads are in `left` are left-aligned."""
+    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
+    between = "  " if sum(widths) + 2 * (len(widths) - 1) <= _WIDTH else " "
+    return [
+        between.join(
+            f"{cell:<{width}}" if name in left else f"{cell:>{width}}"
+            for cell, width, name in zip(row, widths, head, strict=True)
+        ).rstrip()
+        for row in [head, *rows]
+    ]

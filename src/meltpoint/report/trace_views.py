@@ -13,6 +13,7 @@ import numpy as np
 from meltpoint.errors import shortened
 from meltpoint.report.duration import duration
 from meltpoint.report.figures import CONSERVATIVE, OPTIMISTIC, styled_figure
+from meltpoint.report.text import interval_text, text_table
 from meltpoint.report.trace import Interval, Trace, TracePoint
 from meltpoint.statistics.estimate import decimals
 
@@ -35,7 +36,12 @@ def render_trace(trace: Trace) -> str:
     if trace.train_examples:
         title += f" and {trace.train_examples:,} training examples"
     rows = [trace_row(point) for point in trace.points]
-    lines = [*textwrap.wrap(f"{title}, nats per example", _WIDTH), "─" * _WIDTH, *_table(HEAD, rows), ""]
+    lines = [
+        *textwrap.wrap(f"{title}, nats per example", _WIDTH),
+        "─" * _WIDTH,
+        *text_table(HEAD, rows, (HEAD[0], HEAD[-1])),
+        "",
+    ]
     lines += [*textwrap.wrap(trace.verdict, _WIDTH), ""]
     for label, text in _details(trace):
         lines += textwrap.wrap(
@@ -50,8 +56,8 @@ def trace_row(point: TracePoint) -> list[str]:
         shortened(point.name, _NAME),
         decimals(point.conservative.value, 2),
         decimals(point.optimistic.value, 2),
-        _interval(point.between),
-        _interval(point.train_between),
+        interval_text(point.between),
+        interval_text(point.train_between),
         decimals(point.overfit.value, 2) if point.overfit else "",
         ("s" if point.new_schedule else "") + ("e" if point.checked else "") + ("" if point.sound else "!"),
     ]
@@ -124,29 +130,3 @@ def _details(trace: Trace) -> list[tuple[str, str]]:
         ("run", f"{duration(trace.seconds)} in all, {duration(trace.points[0].seconds)} for the first")
     )
     return details
-
-
-def _interval(ends: Interval | None) -> str:
-    """The interval, its ends rounded outwards: what is printed holds too."""
-    if ends is None:
-        return ""
-    low, high = (
-        decimals(op(100 * end) / 100 + 0.0, 2) if math.isfinite(end) else None
-        for op, end in zip((math.floor, math.ceil), ends, strict=True)
-    )
-    if low is None or high is None:
-        return "not known" if low is high is None else f"below {high}" if low is None else f"above {low}"
-    return f"{low} to {high}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns two spaces apart; the first to the left, the others to the right."""
-    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
-    gap = "  " if sum(widths) + 2 * (len(widths) - 1) <= _WIDTH else " "
-    return [
-        gap.join(
-            f"{cell:<{width}}" if k in (0, len(head) - 1) else f"{cell:>{width}}"
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in [head, *rows]
-    ]

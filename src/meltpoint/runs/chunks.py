@@ -19,10 +19,10 @@ from meltpoint.files.bounded import open_regular
 from meltpoint.files.npz import NUMBERS, read_npz, write_npz
 from meltpoint.runs.fingerprint import Arrays, fingerprint
 
-Axis: TypeAlias = int | str | None
+AxisLength: TypeAlias = int | str | None
 """A length, None for any, or a name: axes of one name have one length."""
 
-Layout: TypeAlias = Mapping[str, tuple[tuple[Axis, ...], str]]
+ChunkLayout: TypeAlias = Mapping[str, tuple[tuple[AxisLength, ...], str]]
 """What a reader expects: for every array its axes and the kinds of its type, such as (("chain",), "f")."""
 
 _SEAL = "fingerprint"
@@ -37,7 +37,7 @@ def write_sealed(path: str | os.PathLike[str], arrays: Arrays, *context: str) ->
 
 
 def read_sealed(
-    path: str | os.PathLike[str], *context: str, layout: Layout | None = None
+    path: str | os.PathLike[str], *context: str, layout: ChunkLayout | None = None
 ) -> dict[str, NDArray[Any]]:
     """The arrays of a chunk, or an InputError if it is not whole, belongs elsewhere or has another layout.
 
@@ -71,7 +71,7 @@ def read_sealed(
     return arrays
 
 
-def check_layout(arrays: Arrays, layout: Layout, where: str) -> None:
+def check_layout(arrays: Arrays, layout: ChunkLayout, where: str) -> None:
     """Refuse arrays that are not those of a layout: their names, numbers of axes, lengths and types."""
     if set(arrays) != set(layout):
         raise _wrong(where, f"the arrays {', '.join(arrays) or '(none)'}", ", ".join(layout))

@@ -13,7 +13,7 @@ from meltpoint.files.temporary import is_at, try_lock
 
 LOCK = "lock"
 
-_PATIENCE = 0.5  # seconds: whoever only looks whether there is a writer holds the lock for an instant
+_LOCK_SECONDS = 0.5  # seconds: whoever only looks whether there is a writer holds the lock for an instant
 _PAUSE = 0.02
 
 
@@ -54,7 +54,7 @@ _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os
 
 @contextmanager
 def _held(path: Path, what: str, remedy: str, *, remove: bool = False) -> Iterator[None]:
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _LOCK_SECONDS
     while (descriptor := _try(path)) is None:
         if time.monotonic() > until:
             raise InputError(

@@ -31,7 +31,7 @@ from meltpoint.errors import InputError, RunWarning, SystemFailure
 from meltpoint.files.atomic import atomic_write, make_folder, write_error
 from meltpoint.files.bounded import open_regular
 from meltpoint.files.temporary import is_temporary, remove_abandoned
-from meltpoint.runs.chunks import Layout, read_sealed, write_sealed
+from meltpoint.runs.chunks import ChunkLayout, read_sealed, write_sealed
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.lock import LOCK, locked
 from meltpoint.runs.specification import (
@@ -48,7 +48,7 @@ _LARGEST_REPORT = 1 << 28  # bytes; one with 100,000 examples has 10 MB
 class Store(Protocol):
     """Keeps chunks, that is named arrays, by names such as "log_f" or "part-0/stage-0/ais-0000000"."""
 
-    def read(self, name: str, layout: Layout | None = None) -> dict[str, NDArray[Any]] | None:
+    def read(self, name: str, layout: ChunkLayout | None = None) -> dict[str, NDArray[Any]] | None:
         """The chunk of this name, None if it has to be computed."""
         ...
 
@@ -60,7 +60,7 @@ class Store(Protocol):
 class NullStore:
     """Keeps nothing."""
 
-    def read(self, name: str, layout: Layout | None = None) -> dict[str, NDArray[Any]] | None:
+    def read(self, name: str, layout: ChunkLayout | None = None) -> dict[str, NDArray[Any]] | None:
         """Nothing was kept."""
         return None
 
@@ -69,7 +69,7 @@ class NullStore:
 
 
 def get_or_compute(
-    store: Store, name: str, compute: Callable[[], Arrays], layout: Layout | None = None
+    store: Store, name: str, compute: Callable[[], Arrays], layout: ChunkLayout | None = None
 ) -> Arrays:
     """The chunk of this name, computed unless it is there with this layout.
 
@@ -97,7 +97,7 @@ class RunFolder:
         self._fingerprint = fingerprint
         self._waiting: dict[str, Arrays] = {}
 
-    def read(self, name: str, layout: Layout | None = None) -> dict[str, NDArray[Any]] | None:
+    def read(self, name: str, layout: ChunkLayout | None = None) -> dict[str, NDArray[Any]] | None:
         """The chunk of this name, None if it has to be computed."""
         if name in self._waiting:
             return dict(self._waiting[name])

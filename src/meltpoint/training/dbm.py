@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from meltpoint.errors import Progress
 from meltpoint.models.dbm import DBM
 from meltpoint.progress import reports_progress
-from meltpoint.training.loop import Stage, check_examples, train_stage, training_run
+from meltpoint.training.loop import TrainingStage, check_examples, train_stage, training_run
 from meltpoint.training.monitor import Epoch, report_epochs
 from meltpoint.training.phases import Architecture, TrainableDBM, trainable_dbm
 from meltpoint.training.rbm import stack_architectures, train_stack
@@ -102,7 +102,7 @@ def train_dbm(
         sweeps=sweeps,
     ) as run:
         layers = train_stack(run, depth, None)
-        joint = Stage(depth, "all layers", sweeps=sweeps, model=_dbm)
+        joint = TrainingStage(depth, "all layers", sweeps=sweeps, model=_dbm)
         return _dbm(train_stage(run, joint, lambda: compose_layers(layers)))
 
 

@@ -134,7 +134,7 @@ class Recognition:
 
 
 @dataclass(frozen=True)
-class Stage:
+class TrainingStage:
     """Which DBM is trained, on what, and what it will be part of.
 
     `recognition` draws the DBM's lowest layer from visible units, None where that is the visible layer. `model`
@@ -152,7 +152,7 @@ class Stage:
         return self.recognition(cast(NDArray[np.uint8], visible), stream) if self.recognition else visible
 
 
-AfterEpoch: TypeAlias = Callable[["TrainingRun", Stage, TrainingState, float], None]
+AfterEpoch: TypeAlias = Callable[["TrainingRun", TrainingStage, TrainingState, float], None]
 """Called after every epoch with the seconds that the stage has taken in this process."""
 
 
@@ -169,7 +169,7 @@ class TrainingRun:
     after_epoch: AfterEpoch | None
     checkpoint: Checkpoint | None
 
-    def n_epochs(self, stage: Stage) -> int:
+    def n_epochs(self, stage: TrainingStage) -> int:
         """Number of epochs of a stage."""
         return self.settings[stage.number].n_epochs(len(self.examples))
 
@@ -204,7 +204,7 @@ def training_run(
         )
 
 
-def train_stage(run: TrainingRun, stage: Stage, start: Callable[[], TrainableDBM]) -> TrainableDBM:
+def train_stage(run: TrainingRun, stage: TrainingStage, start: Callable[[], TrainableDBM]) -> TrainableDBM:
     """The DBM at the end of its stage, trained from `start`, or from the run's checkpoint."""
     state = run.checkpoint.state_at(stage.number) if run.checkpoint else None
     if state is None:
@@ -227,7 +227,7 @@ def train_stage(run: TrainingRun, stage: Stage, start: Callable[[], TrainableDBM
 
 
 def _train_epoch(
-    run: TrainingRun, stage: Stage, state: TrainingState, interrupted: Callable[[], bool]
+    run: TrainingRun, stage: TrainingStage, state: TrainingState, interrupted: Callable[[], bool]
 ) -> None:
     """Show the model every example once, or those that are left of an epoch that was interrupted."""
     settings, n_epochs = run.settings[stage.number], run.n_epochs(stage)

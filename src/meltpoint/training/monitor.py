@@ -11,7 +11,7 @@ from meltpoint.annealing.base import data_rates
 from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.models import Model
-from meltpoint.training.loop import AfterEpoch, Examples, Stage, TrainingRun
+from meltpoint.training.loop import AfterEpoch, Examples, TrainingRun, TrainingStage
 from meltpoint.training.optimiser import TrainingState, averaged_dbm
 from meltpoint.training.phases import data_phase, log_f_bound, random_stream
 
@@ -64,7 +64,7 @@ def report_epochs(on_epoch: Callable[[Epoch], None] | None) -> AfterEpoch | None
     return lambda run, stage, state, seconds: on_epoch(describe_epoch(run, stage, state, seconds))
 
 
-def describe_epoch(run: TrainingRun, stage: Stage, state: TrainingState, seconds: float) -> Epoch:
+def describe_epoch(run: TrainingRun, stage: TrainingStage, state: TrainingState, seconds: float) -> Epoch:
     """The report on the epoch that has just ended."""
     n_epochs = run.n_epochs(stage)
     stream = random_stream(run.seed, stage.number, state.epoch, _MONITOR)
@@ -79,7 +79,9 @@ def describe_epoch(run: TrainingRun, stage: Stage, state: TrainingState, seconds
     return Epoch(stage.name, state.epoch, n_epochs, seconds, gap, bracket, model)
 
 
-def _log_f(stage: Stage, state: TrainingState, examples: Examples, stream: NDArray[np.uint32]) -> float:
+def _log_f(
+    stage: TrainingStage, state: TrainingState, examples: Examples, stream: NDArray[np.uint32]
+) -> float:
     """Mean log f, or its bound, of the stage's own layers."""
     visible = examples.layer(slice(_GAP_EXAMPLES), stream)
     dbm = averaged_dbm(state)

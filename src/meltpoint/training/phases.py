@@ -20,9 +20,8 @@ from meltpoint.kernels.bit_products import Coupling, State, pair_sums
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.xoshiro import LANES, fill_uniforms
 from meltpoint.randomness import Purpose, sequence
-from meltpoint.training.visible import BERNOULLI_VISIBLE, Extras, VisibleUnits, draw_bits, sigmoid_
+from meltpoint.training.visible import BERNOULLI_VISIBLE, Array, Extras, VisibleUnits, draw_bits, sigmoid_
 
-Array: TypeAlias = NDArray[np.floating]
 States: TypeAlias = list[State]
 """One array (example, unit) for each layer, visible first."""
 

@@ -14,7 +14,14 @@ from meltpoint.models import Model
 from meltpoint.models.rbm import RBM
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
-from meltpoint.training.loop import Recognition, Stage, TrainingRun, check_examples, train_stage, training_run
+from meltpoint.training.loop import (
+    Recognition,
+    TrainingRun,
+    TrainingStage,
+    check_examples,
+    train_stage,
+    training_run,
+)
 from meltpoint.training.monitor import Epoch, report_epochs
 from meltpoint.training.phases import Architecture, TrainableDBM, initial_dbm, random_stream
 from meltpoint.training.settings import (
@@ -155,7 +162,7 @@ def train_stack(
     for number in range(n_layers):
         name = f"layer {number + 1} of {n_layers}" if n_layers > 1 else "training"
         recognition = Recognition(tuple(layers)) if layers else None
-        stage = Stage(number, name, recognition, model=model and _with_top(model, list(layers)))
+        stage = TrainingStage(number, name, recognition, model=model and _with_top(model, list(layers)))
         layers.append(train_stage(run, stage, _initial(run, stage)))
     return layers
 
@@ -166,7 +173,7 @@ def _with_top(
     return lambda top: model([*below, top])
 
 
-def _initial(run: TrainingRun, stage: Stage) -> Callable[[], TrainableDBM]:
+def _initial(run: TrainingRun, stage: TrainingStage) -> Callable[[], TrainableDBM]:
     def start() -> TrainableDBM:
         if stage.recognition is None:
             bias = run.examples.visible_bias

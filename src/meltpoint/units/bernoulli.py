@@ -21,7 +21,7 @@ class Bernoulli(TwoState):
 
     def encode(self, values: NDArray[Any], name: str) -> Bits:
         """The same as uint8 zeros and ones, or an error that says how to binarise."""
-        return to_bits(values, name)
+        return check_bits(values, name)
 
     def decode(self, states: Bits) -> Bits:
         """The states themselves."""
@@ -61,7 +61,7 @@ def sum_softplus(x: NDArray[np.floating]) -> Floats:
     return np.maximum(x, 0).sum(axis=-1, dtype=np.float64) + logs.sum(axis=-1, dtype=np.float64)
 
 
-def to_bits(array: NDArray[Any], name: str) -> Bits:
+def check_bits(array: NDArray[Any], name: str) -> Bits:
     """A uint8 array of zeros and ones with the same shape, or an error that says how to binarise."""
     if array.dtype == np.bool_:
         return array.astype(np.uint8)

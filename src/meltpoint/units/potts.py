@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
 from meltpoint.errors import InputError
+from meltpoint.statistics.log_space import log_sum_exp
 from meltpoint.units.bernoulli import check_real
 from meltpoint.units.unit import Bits, Floats, Unit
 
@@ -81,8 +82,8 @@ class Potts(Unit):
         return states
 
     def log_partition(self, inputs: NDArray[np.floating]) -> Floats:
-        """logsumexp over the states."""
-        return np.asarray(logsumexp(inputs, axis=-1))
+        """Log of the sum of exp over the states."""
+        return np.asarray(log_sum_exp(inputs, axis=-1))
 
     def mean(self, inputs: NDArray[np.floating]) -> Floats:
         """Probability (…, unit, state) of each state."""

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from meltpoint.datasets.picture import to_png
 from meltpoint.report.html.elements import Html, element, void
+from meltpoint.report.shown import digits_of
 
 _LEAST_SIDE = 5
 _PAPER, _LINE = 255, 170
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _MOST_NUMBERS = 24
 
 
@@ -57,8 +57,8 @@ def mosaic(states: NDArray[Any], alt: str) -> Html:
 
 def as_text(state: NDArray[Any]) -> Html:
     """One example as a text: a digit for each state (0 to 9, a to z), or the first of many numbers."""
-    if np.issubdtype(state.dtype, np.integer) and state.max(initial=0) < len(_DIGITS):
-        text = "".join(_DIGITS[value] for value in state.tolist())
+    text = digits_of(state)
+    if text is not None:
         return element("code", text, class_="states")
     shown = ", ".join(f"{value:.3g}" for value in state[:_MOST_NUMBERS].tolist())
     return element("code", shown + (", …" if len(state) > _MOST_NUMBERS else ""))

@@ -11,10 +11,10 @@ from meltpoint.report.html import charts, pictures
 from meltpoint.report.html.charts import number
 from meltpoint.report.html.elements import Html, element, table
 from meltpoint.report.html.svg import drawable
-from meltpoint.report.html.words import count, estimate_text, with_error
+from meltpoint.report.html.words import estimate_text, with_error
 from meltpoint.report.report import Report
 from meltpoint.report.shown import worst
-from meltpoint.report.text import other_base_text
+from meltpoint.report.text import count, other_base_text
 
 _WORST = 8
 

@@ -57,8 +57,3 @@ def with_error(value: float, stderr: float) -> str:
 def estimate_text(estimate: Estimate) -> str:
     """A value with its error."""
     return f"{number(estimate.value, estimate.digits)} {estimate.error_text(estimate.digits)}"
-
-
-def count(n: int, what: str) -> str:
-    """So many things."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
