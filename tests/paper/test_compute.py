@@ -14,7 +14,18 @@ from meltpoint.paper.compute import cell_test_set, missing, run
 from meltpoint.paper.models import DBMS, DBNS, RBMS, SMALL, Inputs
 from meltpoint.paper.results import Results
 
-TINY = Profile("tiny", 4, (2, 4), 8, examples=3, chains=2, ais_chains=5, test_examples=20)
+TINY = Profile(
+    "tiny",
+    4,
+    (2, 4),
+    8,
+    examples=3,
+    chains=2,
+    ais_chains=5,
+    long_chains=3,
+    long_ais_chains=6,
+    test_examples=20,
+)
 PLAN = Plan(TINY, parameters=False)
 
 

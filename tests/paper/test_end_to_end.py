@@ -11,7 +11,18 @@ import meltpoint as mp
 from meltpoint.cli.app import app
 from meltpoint.paper.cells import PROFILES, Profile
 
-TINY = Profile("tiny", 4, (2, 4), 8, examples=3, chains=2, ais_chains=5, test_examples=20)
+TINY = Profile(
+    "tiny",
+    4,
+    (2, 4),
+    8,
+    examples=3,
+    chains=2,
+    ais_chains=5,
+    long_chains=3,
+    long_ais_chains=6,
+    test_examples=20,
+)
 pytestmark = pytest.mark.slow
 FIGURES = ("log-likelihood-rbms", "cd1-500", "cd1-20-dbr", "omni-pcd-1000", "dbn")
 

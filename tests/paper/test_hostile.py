@@ -13,7 +13,21 @@ from meltpoint.paper.results import Results
 from meltpoint.runs.fingerprint import fingerprint
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and pipes as POSIX has them")
-PLAN = Plan(Profile("tiny", 4, (2, 4), 8, examples=3, chains=2, ais_chains=5, test_examples=20), False)
+PLAN = Plan(
+    Profile(
+        "tiny",
+        4,
+        (2, 4),
+        8,
+        examples=3,
+        chains=2,
+        ais_chains=5,
+        long_chains=3,
+        long_ais_chains=6,
+        test_examples=20,
+    ),
+    False,
+)
 CELL = PLAN.ais(SMALL[0], "uniform", 2)
 RECORD = {"fingerprint": "", "result": {}}
 

@@ -9,6 +9,7 @@ import meltpoint as mp
 from meltpoint.paper.cells import Cell
 from meltpoint.paper.compute import compute, picture_result
 from meltpoint.paper.figures import pictures_of
+from meltpoint.runs.store import NullStore
 
 
 @given(hnp.arrays(np.uint8, st.tuples(st.integers(1, 5), st.just(15)), elements=st.integers(0, 1)))
@@ -25,7 +26,10 @@ def test_each_method_draws_its_own(inputs):
         "annealed": Cell("mnistCD1-20", "annealed", "data", steps=3, chains=2),
         "training": Cell("mnistCD1-20", "training", chains=2),
     }
-    drawn = {name: pictures_of(compute(cell, loaded, None, 1, None))[0] for name, cell in cells.items()}
+    drawn = {
+        name: pictures_of(compute(cell, loaded, None, 1, None, NullStore()))[0]
+        for name, cell in cells.items()
+    }
     np.testing.assert_array_equal(drawn["samples"], mp.sample(loaded.model, 2, steps=3))
     base = mp.data_rates(loaded.data.train)
     np.testing.assert_array_equal(

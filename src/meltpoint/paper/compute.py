@@ -7,14 +7,16 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import Progress
-from meltpoint.estimators.ais import LogZ, ais_log_z
+from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.csl import csl_log_prob
 from meltpoint.estimators.exact import exact_log_z
-from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob
-from meltpoint.estimators.raise_ import raise_log_prob
+from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.estimators.sampling import sample, sample_annealing_model
+from meltpoint.evaluation.execute import Execution, run_stage
 from meltpoint.evaluation.prerequisites import log_f_of
+from meltpoint.evaluation.stage import Stage
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.models.log_f import LogF
@@ -25,7 +27,7 @@ from meltpoint.paper.results import Record, Results, record_of
 from meltpoint.randomness import Purpose, generator
 from meltpoint.report.compose import conservative_of, exact_of, gap_of, optimistic_of
 from meltpoint.report.duration import Clock
-from meltpoint.runs.store import NullStore
+from meltpoint.runs.store import NullStore, Store
 from meltpoint.statistics.control_variate import subset_error
 from meltpoint.statistics.estimate import Estimate, finite_or_none
 from meltpoint.statistics.log_space import log_mean_exp
@@ -102,23 +104,31 @@ def run(
             test_set, cores = cell_test_set(key, loaded), check_threads(threads)
             known[key] = log_f_of(loaded.model, test_set, key.seed, cores, store, part)
         clock.lap("log f")
-        result = compute(cell, loaded, known[key], threads, part)
+        begun = results.chunk_store(cell, loaded)
+        result = compute(cell, loaded, known[key], threads, part, begun)
         clock.lap(cell.method)
         record = record_of(cell, loaded, result, clock.seconds(), threads)
         results.write(cell, record)
+        results.discard_chunks(cell)
         if finished:
             finished(cell, record)
 
 
 def compute(
-    cell: Cell, loaded: LoadedModel, log_f: LogF, threads: int | None, progress: Progress | None
+    cell: Cell,
+    loaded: LoadedModel,
+    log_f: LogF,
+    threads: int | None,
+    progress: Progress | None,
+    store: Store,
 ) -> dict[str, Any]:
     """The result of a cell as plain numbers.
 
-    `log_f` are the unnormalised probabilities of the cell's test examples. Ctrl-C is passed on: half a cell is
-    none.
+    `log_f` are the unnormalised probabilities of the cell's test examples. Ctrl-C is passed on; the chains of AIS and
+    RAISE that are finished by then are in the store.
     """
     running: dict[str, Any] = {"threads": threads, "progress": progress}
+    execution = Execution(check_threads(threads), progress, store=store)
     annealing = {**running, "steps": cell.steps, "chains": cell.chains, "seed": cell.seed}
     if cell.base is not None:
         annealing["base"] = loaded.base(cell.base)
@@ -129,16 +139,18 @@ def compute(
         case "log-f":
             return describe_log_f(log_f)
         case "ais":
-            found = ais_log_z(loaded.model, **annealing)
-            return _log_z(cell.chains, log_f, found, "estimate") | {"log_f": describe_log_f(log_f)}
+            log_z, _ = anneal(cell, loaded, execution, ais_chains=cell.chains or 0)
+            assert log_z is not None, "it has chains"
+            return _log_z(log_f, log_z, "estimate") | {"log_f": describe_log_f(log_f)}
         case "raise":
-            positions, examples = chosen_examples(cell, loaded)
-            prob = raise_log_prob(loaded.model, examples, **annealing)
+            positions, _ = chosen_examples(cell, loaded)
+            _, prob = anneal(cell, loaded, execution, ais_chains=0)
+            assert prob is not None, "it has examples"
             one_particle = Melted(prob.log_weights, np.zeros_like(prob.log_weights))
             certificate, _ = certify_mean_log_prob(*one_particle, np.zeros(0), _CONFIDENCE)
             return _log_prob(positions, log_f, prob) | {"certificate": certificate.to_dict()}
         case "raise-n":
-            return _particles(cell, loaded, log_f, annealing)
+            return _particles(cell, loaded, log_f, execution)
         case "csl":
             positions, examples = chosen_examples(cell, loaded)
             return _log_prob(positions, log_f, csl_log_prob(loaded.model, examples, **annealing))
@@ -176,28 +188,50 @@ def describe_log_f(log_f: LogF) -> dict[str, Any]:
     }
 
 
-def _particles(cell: Cell, loaded: LoadedModel, log_f: LogF, annealing: dict[str, Any]) -> dict[str, Any]:
-    """RAISE with N particles, the AIS estimate of its own forward chains, and the gap between them."""
+def anneal(
+    cell: Cell, loaded: LoadedModel, execution: Execution, ais_chains: int
+) -> tuple[LogZ | None, LogProb | None]:
+    """AIS and RAISE of a cell as one stage, as evaluations run it: what is in the store is not computed again.
+
+    RAISE has the AIS chains as particles; it is left out in a cell of AIS alone, AIS where it has no chains.
+    """
     positions, examples = chosen_examples(cell, loaded)
-    forward, progress = cell.forward or 0, annealing["progress"]
-    share = forward / (forward + len(positions))
-    ahead = {"chains": forward, "progress": _portion(progress, 0.0, share, 1.0)}
-    log_z = ais_log_z(loaded.model, **annealing | ahead)
-    found = _log_z(forward, log_f, log_z, "optimistic")
-    behind = {"forward": log_z, "progress": _portion(progress, share, 1 - share, 1.0)}
-    prob = raise_log_prob(loaded.model, examples, **annealing | behind)
+    melted = 0 if cell.method == "ais" else len(positions)
+    stage = Stage(
+        model=loaded.model,
+        examples=loaded.model.encode(examples)[:melted],
+        positions=positions[:melted],
+        base=loaded.base(cell.base),
+        betas=as_betas(cell.steps or 0),
+        chains=(cell.chains or 0) if melted else 1,
+        ais_chains=ais_chains,
+        seed=cell.seed,
+        precision="mixed",
+    )
+    done = run_stage(stage, execution)
+    if not done.complete:
+        raise KeyboardInterrupt
+    log_z, weights = done.weights.log_z(), done.weights.melted()
+    forward = log_z.log_weights if log_z else np.zeros(0)
+    return log_z, particle_log_prob(*weights, forward) if weights else None
+
+
+def _particles(cell: Cell, loaded: LoadedModel, log_f: LogF, execution: Execution) -> dict[str, Any]:
+    """RAISE with N particles, the AIS estimate of its own forward chains, and the gap between them."""
+    positions, _ = chosen_examples(cell, loaded)
+    log_z, prob = anneal(cell, loaded, execution, ais_chains=cell.forward or 0)
+    assert log_z is not None, "it has forward chains"
+    assert prob is not None, "it has examples"
     return {
         **_log_prob(positions, log_f, prob, log_z.ess - 1),
-        **found,
+        **_log_z(log_f, log_z, "optimistic"),
         "gap": gap_of(prob, log_z, log_f, positions, optimistic_of(log_z, log_f)).to_dict(),
         "particles": prob.particles,
     }
 
 
-def _log_z(chains: int | None, log_f: LogF, log_z: LogZ, name: str) -> dict[str, Any]:
+def _log_z(log_f: LogF, log_z: LogZ, name: str) -> dict[str, Any]:
     """AIS's mean over the test set by this name, and what it is made of."""
-    if len(log_z.log_weights) != chains:
-        raise KeyboardInterrupt
     return {
         name: optimistic_of(log_z, log_f).to_dict(),
         "log_z": log_z.to_dict(),

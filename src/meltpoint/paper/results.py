@@ -1,8 +1,10 @@
-"""Results on disk: a sealed JSON file for each finished cell, and the log f of deep models as in a run's folder."""
+"""Results on disk: a sealed JSON file for each finished cell; log f, and chains of cells under way, as in runs."""
 
 import errno
 import json
 import math
+import shutil
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
@@ -101,8 +103,26 @@ class Results:
 
     def log_f_store(self, cell: Cell, loaded: LoadedModel) -> Store:
         """Where the unnormalised probabilities of a cell of the method log-f are kept: arrays, unlike all else."""
-        seal = cell_fingerprint(cell, loaded.model_digest, loaded.data_digest)
-        return RunFolder(self.folder / "log-f" / cell.name, seal)
+        return self._store(self.folder / "log-f" / cell.name, cell, loaded)
+
+    def chunk_store(self, cell: Cell, loaded: LoadedModel) -> Store:
+        """Where the finished chains of a cell are kept until all of them are."""
+        return self._store(self._chunks(cell), cell, loaded)
+
+    def discard_chunks(self, cell: Cell) -> None:
+        """Remove the chunks of a finished cell; what cannot be removed does no harm."""
+        folder = self._chunks(cell)
+        refuse_links(folder, self.folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # other cells are under way
+            folder.parent.rmdir()
+
+    def _chunks(self, cell: Cell) -> Path:
+        return self.folder / "under-way" / cell.name
+
+    def _store(self, folder: Path, cell: Cell, loaded: LoadedModel) -> Store:
+        refuse_links(folder / "any chunk", self.folder)
+        return RunFolder(folder, cell_fingerprint(cell, loaded.model_digest, loaded.data_digest))
 
 
 def estimate_from(kept: dict[str, Any]) -> Estimate:
