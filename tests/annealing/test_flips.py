@@ -12,9 +12,9 @@ from meltpoint.annealing.base import annealing_path, uniform
 from meltpoint.annealing.fused import FusedBackend
 from meltpoint.annealing.kernels.bits import SLACK, list_on, lister
 from meltpoint.annealing.kernels.blocks import to_bits, to_words
-from meltpoint.annealing.kernels.lists import list_lines
+from meltpoint.annealing.kernels.lists import ROOM, list_lines
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack, spread
-from meltpoint.annealing.kernels.tile import _add_parts, _gather, _tabled, run_tile
+from meltpoint.annealing.kernels.tile import _tabled, add_parts, gather, run_tile
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.rows import FEW, GROUP, QUAD, safe_group, safe_quads
 from meltpoint.kernels.streams import chain_generators
@@ -43,29 +43,32 @@ class OddFields:
     def __init__(self, packed):
         self.even, self.odd = even, odd = packed.even, packed.odd
         self.listed = np.zeros((N_CHAINS, even.real.size), np.uint32)
-        self.lines = np.zeros(N_CHAINS * even.starts[-1] + SLACK, np.uint32)
-        self.counts = np.zeros((3, N_CHAINS, even.sizes.size), np.int64)
+        n_sections = even.edges.size - 1
+        self.lines = np.zeros(N_CHAINS * (even.starts[-1] + ROOM * n_sections) + SLACK, np.uint32)
+        self.kinds = np.zeros((N_CHAINS, even.sizes.size), np.int64)
+        self.places = np.zeros((N_CHAINS, n_sections, 4), np.int64)
+        self.whole = np.zeros(even.sizes.size, np.bool_)
         self.parts = np.zeros(N_CHAINS * odd.stride, odd.totals.dtype)
         self.later = False
 
     def after(self, bits):
         even, odd = self.even, self.odd
         words = to_words(spread(bits, even.sizes))
-        tabled, none_on = _tabled(odd, even), np.zeros_like(even.real)
+        tabled, none_on = _tabled(odd, even) & odd.kept, np.zeros_like(even.real)
         list_lines(
-            words, self.listed, even.starts, even.sizes, even.real, none_on, even.lists, tabled,
-            self.later, self.lines, self.counts,
+            words, self.listed, even.starts, even.sizes, even.sections, even.edges, even.real, none_on, even.lists,
+            tabled, self.later, self.lines, self.kinds, self.places, self.whole,
         )  # fmt: skip
-        _gather(
-            odd.weights, odd.quads, odd.strips, odd.totals, odd.stride, odd.wide,
-            even.starts, self.lines, self.counts, self.parts,
+        gather(
+            odd.weights, odd.quads, odd.strips, odd.totals, odd.stride, odd.wide, odd.kept,
+            even.sections, self.lines, self.kinds, self.places, self.whole, self.parts,
         )  # fmt: skip
         self.later = odd.kept
-        field = self.parts
+        field = self.parts.reshape(N_CHAINS, -1)
         if odd.parts:
-            field = np.zeros(N_CHAINS * odd.starts[-1], odd.totals.dtype)
-            _add_parts(odd.strips, odd.totals.shape[1], odd.stride, self.parts, odd.starts[-1], field)
-        field = field.reshape(N_CHAINS, -1)
+            field = np.ones((N_CHAINS, odd.starts[-1] + odd.totals.shape[1]), odd.totals.dtype)
+            for chain in range(N_CHAINS):
+                add_parts(odd.strips, self.parts, chain * odd.stride, field[chain])
         places = [range(start, start + size) for start, size in zip(odd.starts[:-1], odd.sizes, strict=True)]
         return np.concatenate([field[:, place] for place in places], axis=1)
 
@@ -94,7 +97,7 @@ def sequences(n_even):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "sizes", [(100, 40), (200, 130), (96, 30, 70), (70, 40, 90, 33), (64, 20), (1, 100), (100, 1)]
+    "sizes", [(100, 40), (200, 130), (96, 30, 70), (70, 40, 90, 33), (64, 20), (1, 100), (100, 1), (900, 70)]
 )
 @pytest.mark.parametrize("kind", KINDS, ids=["on", "off", "quads", "flips", "cheapest"])
 def test_fields_are_the_matrix_product(sizes, kind):
@@ -103,8 +106,8 @@ def test_fields_are_the_matrix_product(sizes, kind):
     for bits in sequences(family.target.n_even):
         np.testing.assert_array_equal(fields.after(bits), expected_field(family, packed.odd.scale, bits))
         few = family.target.n_even <= FEW
-        if kind == FLIPS and not few and fields.counts[2].any():
-            assert (fields.counts[1] == FLIPS).all()
+        if kind == FLIPS and not few and fields.places[..., 3].any():
+            assert (fields.kinds == FLIPS).all()
 
 
 def test_layers_of_one_side_choose_for_themselves():
@@ -117,8 +120,8 @@ def test_layers_of_one_side_choose_for_themselves():
     after[:, 100:] ^= 1
     fields.after(before)
     np.testing.assert_array_equal(fields.after(after), expected_field(family, packed.odd.scale, after))
-    assert (fields.counts[1, :, 0] == FLIPS).all()
-    assert (fields.counts[1, :, 1] != FLIPS).all()
+    assert (fields.kinds[:, 0] == FLIPS).all()
+    assert (fields.kinds[:, 1] != FLIPS).all()
 
 
 def test_a_correction_from_the_wrong_state_would_be_seen():
@@ -199,8 +202,8 @@ _list_looked_up = lister(lambda _context: False)
 
 @compiled
 def _list_both(words, others, out, other_out):
-    end = list_on(words, 1, others, 0, others.size, 64, out, 2)
-    return end, _list_looked_up(words, 1, others, 0, others.size, 64, other_out, 2)
+    end = list_on(words, 1, others, 0, others.size, 640, 64, out, 2)
+    return end, _list_looked_up(words, 1, others, 0, others.size, 640, 64, other_out, 2)
 
 
 @given(hnp.arrays(np.uint32, 6), hnp.arrays(np.uint32, 5))
@@ -208,6 +211,6 @@ def _list_both(words, others, out, other_out):
 def test_bits_are_listed_in_order_on_every_processor(words, others):
     out, other_out = np.zeros((2, 2 + 5 * 32 + SLACK), np.uint32)
     end, other_end = _list_both(words, others, out, other_out)
-    expected = 64 * np.flatnonzero(to_bits(words[1:] & ~others))
+    expected = 640 + 64 * np.flatnonzero(to_bits(words[1:] & ~others))
     for found, stop in ((out, end), (other_out, other_end)):
         np.testing.assert_array_equal(found[2:stop], expected)

@@ -113,9 +113,9 @@ def _multiply(lists: Lists, strips: Strips, out: np.ndarray) -> None:
             count = lists.starts[i + 1] - first
             if column + width <= n_columns:
                 at = i * n_columns + column
-                add_rows_at_once(strips.flat, offset, lists.lines, first, count, 0, 1, True, flat_out, at)
+                add_rows_at_once(strips.flat, offset, lists.lines, first, count, 1, True, flat_out, at)
             else:
-                add_rows_at_once(strips.flat, offset, lists.lines, first, count, 0, 1, True, last, 0)
+                add_rows_at_once(strips.flat, offset, lists.lines, first, count, 1, True, last, 0)
                 out[i, column:] = last[: n_columns - column]
 
 

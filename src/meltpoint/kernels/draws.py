@@ -183,15 +183,13 @@ def _add_softplus(strips, ends, signs, inputs, lists, softplus):
             offset = strip * strips.n_rows * WIDTH
             for j in range(WIDTH):
                 centre[j] = inputs[strip * WIDTH + j]
-            add_rows_at_once(strips.flat, offset, on_in_mode, 0, on_in_mode.size, 0, 1, False, centre, 0)
+            add_rows_at_once(strips.flat, offset, on_in_mode, 0, on_in_mode.size, 1, False, centre, 0)
             for draw in range(n_draws):
                 for j in range(WIDTH):
                     field[j] = centre[j]
                 first, on, off = draw * stride, switched_on[draw], switched_off[draw]
-                add_rows_at_once(strips.flat, offset, lines, first, on, 0, 1, False, field, 0)
-                add_rows_at_once(
-                    strips.flat, offset, lines, first + stride - off, off, 0, -1, False, field, 0
-                )
+                add_rows_at_once(strips.flat, offset, lines, first, on, 1, False, field, 0)
+                add_rows_at_once(strips.flat, offset, lines, first + stride - off, off, -1, False, field, 0)
                 for j in range(WIDTH):
                     x = field[j]
                     decay = exp(-min(abs(x), np.float32(LIMIT)))

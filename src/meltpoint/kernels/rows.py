@@ -18,15 +18,18 @@ from meltpoint.kernels.compiling import intrinsic
 STRIP_BYTES = 64
 GROUP = 16
 """Units whose int16 weights may always be added up before the sum is widened to int32; often it can be more."""
+BLOCK = 4
+"""Integer rows that are added between two comparisons: lists of rows to widen are filled up to multiples of it."""
 QUAD = 4
 """Units whose 16 partial sums make up one table."""
 FEW = 64
 """Units whose int16 weights may be added up without widening at all, if they are all there are."""
 WIDE = 4
 """A wide strip, for sources of few units, is this many cache lines wide: fewer strips, less overhead for each."""
+PAIR = 2
+"""Cache lines of most strips whose sums are widened and kept: a list of rows serves both of them."""
 
 _REGISTER_BYTES = 64  # where registers are narrower, LLVM takes several
-_BLOCK = 4  # integer rows that are added between two comparisons
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _ZERO = ir.Constant(_I64, 0)
 
@@ -45,7 +48,6 @@ def _adder(n_lines: int, rows_at_once: int = GROUP, n_sums: int = 1) -> Any:
         lines: Any,
         first: Any,
         count: Any,
-        group: Any,
         sign: Any,
         fresh: Any,
         out: Any,
@@ -54,28 +56,27 @@ def _adder(n_lines: int, rows_at_once: int = GROUP, n_sums: int = 1) -> Any:
         """out[column:column+width] += sign * sum of the strip's rows at lines[first:first+count]; = where fresh.
 
         `weights` is flat and starts a cache line, `strip` is the element at which the strip starts; `lines` is
-        flat uint32 and holds row * STRIP_BYTES; `out` is flat, of the weights' type or, for int16, int32. Then the sum
-        is widened after every `group` rows.
+        flat uint32 and holds row * STRIP_BYTES; `out` is flat and of the weights' type: where it is not, nothing is
+        emitted.
         """
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            data = {
-                k: context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 8)
-            }
-            types_ = signature.args[0].dtype, signature.args[8].dtype
+            types_ = signature.args[0].dtype, signature.args[7].dtype
+            if types_[0] != types_[1]:
+                return context.get_dummy_value()
+            data = _data(context, builder, signature, args)
             _Sum(context, builder, *types_, n_lines, rows_at_once, n_sums).emit(
                 strip=builder.gep(data[0], [args[1]]),
                 lines=builder.gep(data[2], [args[3]]),
                 count=args[4],
-                group=args[5],
-                sign=args[6],
-                fresh=args[7],
-                out=builder.gep(data[8], [args[9]]),
+                sign=args[5],
+                fresh=args[6],
+                out=builder.gep(data[7], [args[8]]),
             )
             return context.get_dummy_value()
 
         i64 = types.int64
-        return types.void(weights, i64, lines, i64, i64, i64, i64, types.boolean, out, i64), codegen
+        return types.void(weights, i64, lines, i64, i64, i64, types.boolean, out, i64), codegen
 
     return intrinsic(add)
 
@@ -86,41 +87,128 @@ add_rows_at_once = _adder(1, rows_at_once=4, n_sums=4)
 """For training. A sum has to wait for the addition before it: with four, float32 rows of any number take less time."""
 
 
-@intrinsic
-def add_flips(
-    _context: Any,
-    weights: Any,
-    strip: Any,
-    lines: Any,
-    first: Any,
-    n_added: Any,
-    n_removed: Any,
-    group: Any,
-    out: Any,
-    column: Any,
-) -> Any:
-    """out[column:column+width] += the strip's rows at n_added lines from `first` on - those at n_removed lines after.
+def _kept_adder(n_lines: int) -> Any:
+    """An intrinsic that adds int16 rows of n_lines cache lines to int32 sums that are kept, and subtracts others."""
 
-    The parameters are those of `add_rows`. Only integer sums can be corrected so: for other weights nothing is emitted.
-    """
+    def add(
+        _context: Any,
+        weights: Any,
+        strip: Any,
+        lines: Any,
+        added: Any,
+        n_added: Any,
+        removed: Any,
+        n_removed: Any,
+        group: Any,
+        bases: Any,
+        base: Any,
+        out: Any,
+        column: Any,
+    ) -> Any:
+        """out[column:column+width] = a base + the strip's rows at lines[added:] - those at lines[removed:].
+
+        Sums are widened after every `group` rows (a multiple of BLOCK). For other types nothing is emitted. `n_added` and `n_removed` lines are taken, and those that fill up a block: they
+        must point at a row of zeros. The base is at bases[base:] or, where `base` is negative, what `out` holds.
+        """
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            types_ = signature.args[0].dtype, signature.args[10].dtype
+            if types_ != (types.int16, types.int32):
+                return context.get_dummy_value()
+            data = _data(context, builder, signature, args)
+            out = builder.gep(data[10], [args[11]])
+            corrects = builder.icmp_signed("<", args[9], _ZERO)
+            _Sum(context, builder, *types_, n_lines).emit_kept(
+                strip=builder.gep(data[0], [args[1]]),
+                added=(builder.gep(data[2], [args[3]]), args[4]),
+                removed=(builder.gep(data[2], [args[5]]), args[6]),
+                group=args[7],
+                base=builder.select(corrects, out, builder.gep(data[8], [args[9]])),
+                out=out,
+            )
+            return context.get_dummy_value()
+
+        i64 = types.int64
+        return types.void(weights, i64, lines, i64, i64, i64, i64, i64, bases, i64, out, i64), codegen
+
+    return intrinsic(add)
+
+
+add_kept = _kept_adder(1)
+add_kept_pairs = _kept_adder(PAIR)
+
+
+def _table_adder(n_lines: int) -> Any:
+    """An intrinsic that adds rows of tables, n_lines cache lines wide."""
+
+    def add(
+        _context: Any,
+        tables: Any,
+        strip: Any,
+        states: Any,
+        n_quads: Any,
+        fresh: Any,
+        out: Any,
+        column: Any,
+    ) -> Any:
+        """out[column:column+width] += the rows of n_quads quads' tables that belong to their states; = where fresh.
+
+        `tables` is flat and starts a cache line, `strip` is the element at which the strip's tables start, `states` has
+        four bits for each quad. For int16 tables and sums; for other types nothing is emitted.
+        """
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            types_ = signature.args[0].dtype, signature.args[5].dtype
+            if types_ != (types.int16, types.int16):
+                return context.get_dummy_value()
+            data = _data(context, builder, signature, args)
+            _Sum(context, builder, *types_, n_lines).emit_tables(
+                strip=builder.gep(data[0], [args[1]]),
+                states=args[2],
+                n_quads=args[3],
+                fresh=args[4],
+                out=builder.gep(data[5], [args[6]]),
+            )
+            return context.get_dummy_value()
+
+        i64 = types.int64
+        return types.void(tables, i64, types.uint64, i64, types.boolean, out, i64), codegen
+
+    return intrinsic(add)
+
+
+add_tables = _table_adder(1)
+add_wide_tables = _table_adder(WIDE)
+
+
+@intrinsic
+def add_columns(_context: Any, parts: Any, place: Any, out: Any, column: Any) -> Any:
+    """out[column:column+width] += parts[place:place+width] for a strip of PAIR cache lines of int16."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if not isinstance(signature.args[0].dtype, types.Integer):
-            return context.get_dummy_value()
-        data = {k: context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 7)}
-        types_ = signature.args[0].dtype, signature.args[7].dtype
-        added = builder.gep(data[2], [args[3]])
-        _Sum(context, builder, *types_).emit_flips(
-            strip=builder.gep(data[0], [args[1]]),
-            added=(added, args[4]),
-            removed=(builder.gep(added, [args[4]]), args[5]),
-            group=args[6],
-            out=builder.gep(data[7], [args[8]]),
+        data = _data(context, builder, signature, args)
+        wide = ir.VectorType(context.get_value_type(signature.args[0].dtype), PAIR * STRIP_BYTES // 2)
+        source, target = (
+            builder.bitcast(builder.gep(data[k], [args[k + 1]]), wide.as_pointer()) for k in (0, 2)
         )
+        values = [builder.load(place) for place in (source, target)]
+        for value in values:
+            value.align = 4
+        plus = builder.add if isinstance(signature.args[0].dtype, types.Integer) else builder.fadd
+        builder.store(plus(*values), target).align = 4
         return context.get_dummy_value()
 
     i64 = types.int64
-    return types.void(weights, i64, lines, i64, i64, i64, i64, out, i64), codegen
+    return types.void(parts, i64, out, i64), codegen
+
+
+def _data(context: Any, builder: Any, signature: Any, args: Any) -> dict[int, Any]:
+    """Where the data of the arguments that are arrays begin."""
+    return {
+        k: context.make_array(kind)(context, builder, args[k]).data
+        for k, kind in enumerate(signature.args)
+        if isinstance(kind, types.Array)
+    }
 
 
 class _Sum:
@@ -142,18 +230,17 @@ class _Sum:
         self.lanes = 8 * _REGISTER_BYTES // weight.bitwidth
         self.narrow = ir.VectorType(context.get_value_type(weight), self.lanes)
         self.wide = ir.VectorType(context.get_value_type(total), self.lanes)
-        self.widens = weight != total
         self.plus = builder.add if self.integer else builder.fadd
         self.sums = [self._places_for(self.wide) for _ in range(n_sums)]
 
-    def emit(self, strip: Any, lines: Any, count: Any, group: Any, sign: Any, fresh: Any, out: Any) -> None:
+    def emit(self, strip: Any, lines: Any, count: Any, sign: Any, fresh: Any, out: Any) -> None:
         """The instructions of `add_rows` and its like."""
         builder = self.builder
         zero = ir.Constant(self.wide, None)
         for sums in self.sums:
             self._clear(sums)
         if self.integer:
-            self._add_integers(strip, lines, count, group, builder.add)
+            self._add_integers(strip, lines, _ZERO, count, self.sums[0])
         else:
             self._add_floats(strip, lines, count)
         signs = self._splat(sign)
@@ -167,42 +254,70 @@ class _Sum:
             times = builder.mul if self.integer else builder.fmul
             builder.store(self.plus(old, times(total, signs)), place).align = 4
 
-    def emit_flips(
-        self, strip: Any, added: tuple[Any, Any], removed: tuple[Any, Any], group: Any, out: Any
+    def emit_kept(
+        self, strip: Any, added: tuple[Any, Any], removed: tuple[Any, Any], group: Any, base: Any, out: Any
     ) -> None:
-        """The instructions of `add_flips`; lists are pointers and counts."""
+        """The instructions of `add_kept`; lists are pointers and counts."""
         builder = self.builder
-        for place, total in zip(self._places_in(out), self.sums[0], strict=True):
+        for place, total in zip(self._places_in(base), self.sums[0], strict=True):
             old = builder.load(place)
             old.align = 4
             builder.store(old, total)
-        self._add_integers(strip, *added, group, builder.add)
-        self._add_integers(strip, *removed, group, builder.sub)
+        narrow = self._places_for(self.narrow)
+        for (lines, count), combine in ((added, builder.add), (removed, builder.sub)):
+            count = builder.and_(builder.add(count, ir.Constant(_I64, BLOCK - 1)), ir.Constant(_I64, -BLOCK))
+            with cgutils.for_range_slice(builder, _ZERO, count, group, _I64) as (low, _):
+                self._clear(narrow)
+                end = builder.add(low, group)
+                end = builder.select(builder.icmp_signed("<", end, count), end, count)
+                self._add_blocks(strip, lines, low, end, narrow)
+                for place, total in zip(narrow, self.sums[0], strict=True):
+                    value = builder.sext(builder.load(place), self.wide)
+                    builder.store(combine(builder.load(total), value), total)
         for place, total in zip(self._places_in(out), self.sums[0], strict=True):
             builder.store(builder.load(total), place).align = 4
 
-    def _add_integers(self, strip: Any, lines: Any, count: Any, group: Any, combine: Any) -> None:
-        """Combine the listed rows with the sums: by addition, or by subtraction."""
+    def emit_tables(self, strip: Any, states: Any, n_quads: Any, fresh: Any, out: Any) -> None:
+        """The instructions of `add_tables`."""
         builder = self.builder
-        narrow = self._places_for(self.narrow)
-        with cgutils.for_range_slice(builder, _ZERO, count, group if self.widens else count, _I64) as (
-            low,
-            _,
-        ):
-            self._clear(narrow)
-            end = builder.add(low, group) if self.widens else count
-            end = builder.select(builder.icmp_signed("<", end, count), end, count)
-            blocks = builder.and_(builder.sub(end, low), ir.Constant(_I64, -_BLOCK))
-            blocks = builder.add(low, blocks)
-            for start, stop, step in ((low, blocks, _BLOCK), (blocks, end, 1)):
-                with self._loop(start, stop, step) as (at, _):
-                    for k in range(step):
-                        for place, value in zip(narrow, self._row(strip, lines, at, k), strict=True):
-                            builder.store(builder.add(builder.load(place), value), place)
-            for place, total in zip(narrow, self.sums[0], strict=True):
-                value = builder.load(place)
-                value = builder.sext(value, self.wide) if self.widens else value
-                builder.store(combine(builder.load(total), value), total)
+        zero = ir.Constant(self.wide, None)
+        for place, total in zip(self._places_in(out), self.sums[0], strict=True):
+            old = builder.load(place)
+            old.align = 2
+            builder.store(builder.select(fresh, zero, old), total)
+        line = ir.Constant(_I64, self.n_lines * STRIP_BYTES)
+        # Where a table begins; the state's row is at four bits times a row.
+        table = cgutils.alloca_once_value(builder, builder.bitcast(strip, _I8.as_pointer()))
+        left = cgutils.alloca_once_value(builder, states)
+        with self._loop(_ZERO, n_quads, 1):
+            bits = builder.load(left)
+            begin = builder.load(table)
+            state = builder.and_(bits, ir.Constant(_I64, 2**QUAD - 1))
+            row = builder.bitcast(builder.gep(begin, [builder.mul(state, line)]), self.narrow.as_pointer())
+            for place, value in zip(self.sums[0], self._registers_at(row), strict=True):
+                builder.store(builder.add(builder.load(place), value), place)
+            builder.store(builder.lshr(bits, ir.Constant(_I64, QUAD)), left)
+            size = ir.Constant(_I64, 2**QUAD * self.n_lines * STRIP_BYTES)
+            builder.store(builder.gep(begin, [size]), table)
+        for place, total in zip(self._places_in(out), self.sums[0], strict=True):
+            builder.store(builder.load(total), place).align = 2
+
+    def _add_integers(self, strip: Any, lines: Any, low: Any, end: Any, sums: list[Any]) -> None:
+        """Add the rows at lines[low:end]."""
+        blocks = self.builder.and_(self.builder.sub(end, low), ir.Constant(_I64, -BLOCK))
+        blocks = self.builder.add(low, blocks)
+        self._add_blocks(strip, lines, low, blocks, sums)
+        self._add_blocks(strip, lines, blocks, end, sums, 1)
+
+    def _add_blocks(
+        self, strip: Any, lines: Any, low: Any, end: Any, sums: list[Any], size: int = BLOCK
+    ) -> None:
+        """Add the rows at lines[low:end], so many at a time."""
+        builder = self.builder
+        with self._loop(low, end, size) as (at, _):
+            for k in range(size):
+                for place, value in zip(sums, self._row(strip, lines, at, k), strict=True):
+                    builder.store(builder.add(builder.load(place), value), place)
 
     def _add_floats(self, strip: Any, lines: Any, count: Any) -> None:
         """Add the listed rows to the sums: of a sum's rows of a turn every other one, then both halves to the sum."""
@@ -230,8 +345,10 @@ class _Sum:
         line = builder.load(builder.gep(lines, [builder.add(at, ir.Constant(_I64, k))]))
         offset = builder.mul(builder.zext(line, _I64), ir.Constant(_I64, self.n_lines))
         row = builder.gep(builder.bitcast(strip, _I8.as_pointer()), [offset])
-        row = builder.bitcast(row, self.narrow.as_pointer())
-        values = [builder.load(builder.gep(row, [ir.Constant(_I64, r)])) for r in self.registers]
+        return self._registers_at(builder.bitcast(row, self.narrow.as_pointer()))
+
+    def _registers_at(self, row: Any) -> list[Any]:
+        values = [self.builder.load(self.builder.gep(row, [ir.Constant(_I64, r)])) for r in self.registers]
         for value in values:
             value.align = _REGISTER_BYTES
         return values
@@ -275,13 +392,14 @@ def safe_group(rows: np.ndarray) -> int:
 
 
 def safe_quads(rows: np.ndarray) -> int:
-    """How many tables of consecutive quads, from a multiple of it on, can be added up in int16; a power of two."""
+    """How many tables of consecutive quads, from any on, can be added up in int16; a power of two."""
     n_quads = GROUP // QUAD
+    sums = [np.cumsum(np.maximum(side, 0).astype(np.int64), axis=0) for side in (rows, -rows)]
     while n_quads * QUAD < len(rows):
-        starts = np.arange(0, len(rows), 2 * n_quads * QUAD)
-        for side in (rows, -rows):
-            sums = np.add.reduceat(np.maximum(side, 0).astype(np.int64), starts, axis=0)
-            if sums.max() > np.iinfo(np.int16).max:
+        n = 2 * n_quads * QUAD
+        for total in sums:
+            before = np.pad(total[:-n], ((1, 0), (0, 0))) if n < len(rows) else 0
+            if (total[n - 1 :] - before if n < len(rows) else total[-1]).max() > np.iinfo(np.int16).max:
                 return n_quads
         n_quads *= 2
     return n_quads

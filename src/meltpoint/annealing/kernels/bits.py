@@ -44,21 +44,23 @@ def lister(has_compress: Callable[[Any], bool]) -> Any:
         others: Any,
         from_: Any,
         n_words: Any,
+        first: Any,
         step: Any,
         out: Any,
         begin: Any,
     ) -> Any:
-        """out[begin:] = step * k for the bits k that are on in n_words words but not in the others; gives the end.
+        """out[begin:] = first + step * k for the bits k that are on in n_words words but not in the others.
 
+        Gives the end of the list.
         Up to SLACK elements beyond the end of the list are overwritten. The first parameters are as above.
         """
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            step, begin = args[5], args[7]
-            data = context.make_array(signature.args[6])(context, builder, args[6]).data
+            step, begin = args[6], args[8]
+            data = context.make_array(signature.args[7])(context, builder, args[7]).data
             emit, size = (_compressed, _HALF) if has_compress(context) else (_looked_up, _BYTE)
             end = cgutils.alloca_once_value(builder, begin)
-            first = cgutils.alloca_once_value(builder, ir.Constant(_I64, 0))
+            first = cgutils.alloca_once_value(builder, args[5])
             skip = builder.mul(step, ir.Constant(_I64, size))
             with _words_of(context, builder, signature, args) as (word, other):
                 word = builder.and_(word, builder.not_(other))
@@ -73,7 +75,7 @@ def lister(has_compress: Callable[[Any], bool]) -> Any:
             return builder.load(end)
 
         i64 = types.int64
-        return types.int64(words, i64, others, i64, i64, i64, out, i64), codegen
+        return types.int64(words, i64, others, i64, i64, i64, i64, out, i64), codegen
 
     return intrinsic(list_on)
 

@@ -13,9 +13,12 @@ from meltpoint.annealing.kernels.bits import WORD, count_flipped, list_on
 from meltpoint.annealing.kernels.blocks import list_quads
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.rows import FEW, QUAD, STRIP_BYTES
+from meltpoint.kernels.rows import BLOCK, FEW, QUAD, STRIP_BYTES
 
 _FLIPS_OVERHEAD = 4  # rows: two lists have two remainders
+_LEAST_LINES = 64  # of a section: fewer gain less from the first-level cache than a further pass costs
+ROOM = 2 * BLOCK
+"""Lines that fill up the lists of a section."""
 
 
 @compiled
@@ -24,23 +27,31 @@ def list_lines(
     listed: np.ndarray,
     starts: np.ndarray,
     sizes: np.ndarray,
+    sections: np.ndarray,
+    edges: np.ndarray,
     real: np.ndarray,
     none_on: np.ndarray,
     lists: int,
     tabled: np.ndarray,
     corrects: bool,
     lines: np.ndarray,
-    counts: np.ndarray,
+    kinds: np.ndarray,
+    places: np.ndarray,
+    whole: np.ndarray,
 ) -> None:
-    """List, chain by chain and layer by layer, the lines to add for units (chain, block) of a side.
+    """List, chain by chain and layer by layer, the lines to add and to subtract for units (chain, block) of a side.
 
-    `starts`, `sizes`, `real` and `lists` are the side's, see `Side`; `none_on` (block,) is zero. A line is
-    row * STRIP_BYTES; `lines` is flat, (chain * unit,) and SLACK more. `counts` (3, chain, layer) say how many there
-    are, of which kind, and, for flips, how many lines to subtract follow. `tabled` (layer,) says which layers have
-    tables. `listed` (chain, block) holds the units of the last call and then of this one, unless it is empty;
-    `corrects` says whether what was added up after the last call is still there.
+    `starts`, `sizes`, `sections`, `edges`, `real` and `lists` are the side's, see `Side`; `none_on` (block,) is zero.
+    A line is row * STRIP_BYTES; `lines` is flat, (chain * unit,) with ROOM more for every section and SLACK at the end.
+    `kinds` (chain, layer) say of which kind the lists are, `places` (chain, section, 4) where the lines to add begin
+    and how many there are, and the same of those to subtract; lists of a layer's sections follow each other, filled up
+    to whole BLOCKs with the row of zeros after the layer's rows. `whole` (layer,) says whether lists are so short that a
+    layer's sections had better be added up together. `tabled` (layer,) says which layers have tables. `listed`
+    (chain, block) holds the units of the last call and then of this one, unless it is empty; `corrects` says whether
+    what was added up after the last call is still there.
     """
-    n_units = starts[-1]
+    room = starts[-1] + ROOM * (edges.size - 1)
+    n_listed = np.zeros(sizes.size, np.int64)
     for chain in range(words.shape[0]):
         for layer in range(
             sizes.size
@@ -48,36 +59,88 @@ def list_lines(
             size = sizes[layer]
             first = starts[layer] // WORD
             n_words = starts[layer + 1] // WORD - first
-            n_quads = (size + QUAD - 1) // QUAD
-            at = chain * words.shape[1] + first
+            at = chain * words.shape[1]
             kind = lists
             if kind == CHEAPEST and size <= FEW:
                 kind = QUADS
             elif kind == CHEAPEST:
-                n_on = count_flipped(words, at, none_on, first, n_words)
-                n_flipped = count_flipped(words, at, listed, at, n_words) if corrects else size
+                n_on = count_flipped(words, at + first, none_on, first, n_words)
+                n_flipped = (
+                    count_flipped(words, at + first, listed, at + first, n_words) if corrects else size
+                )
+                n_quads = (size + QUAD - 1) // QUAD
                 kind = _cheapest(n_on, n_flipped, size, n_quads if tabled[layer] else size)
-            begin = chain * n_units + starts[layer]
-            end = begin + n_quads
-            n_removed = 0
-            if kind == FLIPS and corrects:
-                end = list_on(words, at, listed, at, n_words, STRIP_BYTES, lines, begin)
-                n_removed = list_on(listed, at, words, at, n_words, STRIP_BYTES, lines, end) - end
-            elif kind == QUADS and tabled[layer]:
-                for k in range(n_words):
-                    list_quads(words[chain, first + k], k * (WORD // QUAD), lines, begin + k * (WORD // QUAD))
-            elif kind == OFF:
-                end = list_on(real, first, words, at, n_words, STRIP_BYTES, lines, begin)
-            else:
+            if (kind == FLIPS and not corrects) or (kind == QUADS and not tabled[layer]):
                 kind = ON
-                end = list_on(words, at, none_on, first, n_words, STRIP_BYTES, lines, begin)
-            counts[0, chain, layer] = end - begin
-            counts[1, chain, layer] = kind
-            counts[2, chain, layer] = n_removed
+            kinds[chain, layer] = kind
+            end = chain * room + starts[layer] + ROOM * sections[layer]
+            zeros = n_words * WORD * STRIP_BYTES
+            for section in range(sections[layer], sections[layer + 1]):
+                block, count = edges[section], edges[section + 1] - edges[section]
+                skip = (block - first) * WORD
+                begin = end
+                if kind == QUADS:
+                    for k in range(count):
+                        list_quads(words[chain, block + k], (skip + k * WORD) // QUAD, lines, end)
+                        end += WORD // QUAD
+                elif kind == FLIPS:
+                    end = list_on(
+                        words,
+                        at + block,
+                        listed,
+                        at + block,
+                        count,
+                        skip * STRIP_BYTES,
+                        STRIP_BYTES,
+                        lines,
+                        end,
+                    )
+                elif kind == ON:
+                    end = list_on(
+                        words, at + block, none_on, block, count, skip * STRIP_BYTES, STRIP_BYTES, lines, end
+                    )
+                places[chain, section, 0], places[chain, section, 1] = begin, end - begin
+                if kind == QUADS:  # those without a unit have zeros for their one state
+                    places[chain, section, 1] = min(end - begin, (size - skip + QUAD - 1) // QUAD)
+                end = _fill_up(lines, begin, end, zeros)
+            for section in range(sections[layer], sections[layer + 1]):
+                block, count = edges[section], edges[section + 1] - edges[section]
+                skip = (block - first) * WORD
+                begin = end
+                if kind == FLIPS:
+                    end = list_on(
+                        listed,
+                        at + block,
+                        words,
+                        at + block,
+                        count,
+                        skip * STRIP_BYTES,
+                        STRIP_BYTES,
+                        lines,
+                        end,
+                    )
+                elif kind == OFF:
+                    end = list_on(
+                        real, block, words, at + block, count, skip * STRIP_BYTES, STRIP_BYTES, lines, end
+                    )
+                places[chain, section, 2], places[chain, section, 3] = begin, end - begin
+                end = _fill_up(lines, begin, end, zeros)
+            n_listed[layer] += end - places[chain, sections[layer], 0]
+    for layer in range(sizes.size):
+        n_sections = sections[layer + 1] - sections[layer]
+        whole[layer] = n_listed[layer] < _LEAST_LINES * n_sections * words.shape[0]
     if listed.size > 0:
         for chain in range(words.shape[0]):
             for k in range(words.shape[1]):
                 listed[chain, k] = words[chain, k]
+
+
+@compiled
+def _fill_up(lines: np.ndarray, begin: int, end: int, zeros: int) -> int:
+    """Fill a list up to whole blocks; gives where the next one begins."""
+    for k in range(BLOCK - 1):
+        lines[end + k] = zeros
+    return begin + (end - begin + BLOCK - 1) // BLOCK * BLOCK
 
 
 @compiled

@@ -10,6 +10,7 @@ so rows and tables give the same bits.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +19,10 @@ from numpy.typing import DTypeLike, NDArray
 from meltpoint.annealing.kernels.blocks import to_words
 from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.kernels.rows import (
+    BLOCK,
     FEW,
     GROUP,
+    PAIR,
     QUAD,
     STRIP_BYTES,
     WIDE,
@@ -35,6 +38,8 @@ ON, OFF, QUADS, FLIPS, CHEAPEST = range(5)
 what costs least."""
 _TABLE_BYTES = 4 * 2**20
 """Tables beyond this are slower than rows: every tile of chains streams them through the second-level cache."""
+SECTION = 256
+"""Units whose rows, in strips of PAIR cache lines, stay in a first-level cache of 32 kB."""
 
 
 class Side(NamedTuple):
@@ -47,8 +52,8 @@ class Side(NamedTuple):
     real: NDArray[np.uint32]  # (block,) bits of the real units
     weights: NDArray[Any]  # flat strips
     quads: NDArray[Any]  # flat tables, strip by strip
-    strips: NDArray[np.int64]  # (strip, 8): see `_side`
-    totals: NDArray[Any]  # (strip, width): sum of all the strip's rows
+    strips: NDArray[np.int64]  # (strip, 9): see `_side`
+    totals: NDArray[Any]  # (1 + strip, width): zeros, and the sum of all rows of each strip
     scale: float  # weights are multiplied by this
     stride: (
         int  # elements of a chain's field: the units and room for the last strip, or a place for every strip
@@ -56,6 +61,10 @@ class Side(NamedTuple):
     wide: bool  # whether strips are WIDE cache lines wide
     kept: bool  # whether sums may be kept from step to step and corrected: integers do not drift
     parts: bool  # whether a field has a place for every strip, to be added up: sums of several layers that are kept
+    sections: NDArray[
+        np.int64
+    ]  # (layer + 1,) of its own units: the first section of each layer, and their number
+    edges: NDArray[np.int64]  # (section + 1,) the first block of each section, and the number of blocks
     lists: int  # which lines to add for this side's own units; CHEAPEST but in tests
 
 
@@ -133,31 +142,38 @@ def _side(
     few = sum(weights.shape[0] for _, _, weights in sources) <= FEW
     # Rows of few source units stay in the first-level cache even when they are long.
     wide = few and len(sizes) == 1 and sizes[0] > 2 * LANES
-    width = strip_width(dtype) * (WIDE if wide else 1)
-    sum_type = np.dtype(np.int32) if dtype == np.int16 and not few else dtype
     kept = dtype == np.int16 and not few
+    width = strip_width(dtype) * (WIDE if wide else PAIR if kept else 1)
+    sum_type = np.dtype(np.int32) if kept else dtype
     parts = kept and len({layer for _, layer, _ in sources}) < len(sources)
-    rows, tables, strips, totals = [], [np.zeros(0, dtype)], [], []
+    rows, tables, strips, totals = [], [np.zeros(0, dtype)], [], [np.zeros(width)]
     row_offset = table_offset = 0
     for source, layer, weights in sources:
         height = padded(weights.shape[0])
         tabled = dtype == np.int16 and height * padded(weights.shape[1]) * STATES // QUAD * 2 <= _TABLE_BYTES
         for column in range(0, padded(weights.shape[1]), width):
-            strip = np.zeros((height, width), dtype)
-            part = weights[:, column : column + strip.shape[1]]
+            # What is left of a layer may be half a pair. The row of zeros at the end is to fill up lists.
+            own_width = min(width, padded(weights.shape[1]) - column) if kept else width
+            strip = np.zeros((height + 1, own_width), dtype)
+            part = weights[:, column : column + own_width]
             strip[: part.shape[0], : part.shape[1]] = part
             target = starts[layer] + column
             place = len(strips) * width if parts else target
             fresh = parts or all(target != earlier[5] for earlier in strips)
             # Offset in weights, source layer, place in the field, offset in quads, whether it is the first at its
-            # place, the first unit it feeds, and how many rows and tables can be added up before the sum is widened.
-            groups = (safe_group(strip), safe_quads(strip)) if kept else (GROUP, GROUP)
-            strips.append((row_offset, source, place, table_offset if tabled else -1, fresh, target, *groups))
+            # place, the first unit it feeds, how many rows and tables can be added up before the sum is widened, and
+            # its cache lines.
+            groups = (safe_group(strip) // BLOCK * BLOCK, safe_quads(strip)) if kept else (GROUP, GROUP)
+            n_lines = own_width // strip_width(dtype)
+            strips.append(
+                (row_offset, source, place, table_offset if tabled else -1, fresh, target, *groups, n_lines)
+            )
             rows.append(strip.ravel())
             row_offset += strip.size
-            totals.append(strip.sum(axis=0, dtype=np.int64 if dtype == np.int16 else np.float64))
+            totals.append(np.zeros(width))
+            totals[-1][:own_width] = strip.sum(axis=0, dtype=np.int64 if dtype == np.int16 else np.float64)
             if tabled:
-                tables.append(_tables(strip).ravel())
+                tables.append(_tables(strip[:-1]).ravel())
                 table_offset += tables[-1].size
     return Side(
         spread(base_bias, sizes),
@@ -170,12 +186,23 @@ def _side(
         np.array(strips, np.int64),
         np.array(totals).astype(sum_type),
         scale,
-        len(strips) * width if parts else int(-(-starts[-1] // width) * width),
+        len(strips) * width if parts else int(starts[-1]) + width,
         wide,
         kept,
         parts,
+        *_sections(starts, dtype),
         lists,
     )
+
+
+def _sections(starts: NDArray[np.int64], dtype: np.dtype) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sections and edges of a side whose layers begin at these units; where sums are not kept, layers are whole."""
+    sections, edges = [0], [0]
+    for first, end in pairwise((starts // LANES).tolist()):
+        count = -(-(end - first) * LANES // SECTION) if dtype == np.int16 else 1
+        edges += np.linspace(first, end, count + 1).round().astype(int)[1:].tolist()
+        sections.append(sections[-1] + count)
+    return np.array(sections, np.int64), np.array(edges, np.int64)
 
 
 def _tables(rows: NDArray[Any]) -> NDArray[Any]:

@@ -18,10 +18,20 @@ from meltpoint.annealing.kernels.blocks import (
     weigh_odd,
 )
 from meltpoint.annealing.kernels.groups import draw_groups
-from meltpoint.annealing.kernels.lists import list_lines
-from meltpoint.annealing.kernels.packing import FLIPS, OFF, QUADS, Side
+from meltpoint.annealing.kernels.lists import ROOM, list_lines
+from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, QUADS, Side
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.rows import add_flips, add_rows, add_wide_rows
+from meltpoint.kernels.rows import (
+    PAIR,
+    QUAD,
+    add_columns,
+    add_kept,
+    add_kept_pairs,
+    add_rows,
+    add_tables,
+    add_wide_rows,
+    add_wide_tables,
+)
 
 _LARGEST_STEP = 4.0  # |change of t| up to which 1 + z keeps its digits in float32
 _LARGEST_PRODUCT = 400.0  # |log| of a step's product up to which it need not be taken in parts
@@ -51,17 +61,25 @@ def run_tile(
     """
     n_chains = state.shape[0]
     n_even, n_odd = even.starts[-1], odd.starts[-1]
-    # Fields are flat, chain after chain.
-    even_parts = np.empty(n_chains * even.stride, even.totals.dtype)
-    odd_parts = np.empty(n_chains * odd.stride, odd.totals.dtype)
-    even_stride, odd_stride = n_even if even.parts else even.stride, n_odd if odd.parts else odd.stride
-    even_field = np.empty(n_chains * n_even, even_parts.dtype) if even.parts else even_parts
-    odd_field = np.empty(n_chains * n_odd, odd_parts.dtype) if odd.parts else odd_parts
-    even_lines = np.empty(n_chains * n_even + SLACK, np.uint32)
-    odd_lines = np.empty(n_chains * n_odd + SLACK, np.uint32)
-    even_counts = np.zeros((3, n_chains, even.sizes.size), np.int64)
-    odd_counts = np.zeros((3, n_chains, odd.sizes.size), np.int64)
+    # Fields are flat, chain after chain; where they are sums of parts, there is one for all chains in turn.
+    even_parts = np.zeros(n_chains * even.stride, even.totals.dtype)
+    odd_parts = np.zeros(n_chains * odd.stride, odd.totals.dtype)
+    even_stride, odd_stride = 0 if even.parts else even.stride, 0 if odd.parts else odd.stride
+    even_field = np.empty(n_even + even.totals.shape[1], even_parts.dtype) if even.parts else even_parts
+    odd_field = np.empty(n_odd + odd.totals.shape[1], odd_parts.dtype) if odd.parts else odd_parts
+    even_lines = np.empty(n_chains * (n_even + ROOM * (even.edges.size - 1)) + SLACK, np.uint32)
+    odd_lines = np.empty(n_chains * (n_odd + ROOM * (odd.edges.size - 1)) + SLACK, np.uint32)
+    even_kinds = np.zeros((n_chains, even.sizes.size), np.int64)
+    odd_kinds = np.zeros((n_chains, odd.sizes.size), np.int64)
+    even_places = np.zeros((n_chains, even.edges.size - 1, 4), np.int64)
+    odd_places = np.zeros((n_chains, odd.edges.size - 1, 4), np.int64)
+    even_whole, odd_whole = np.ones(even.sizes.size, np.bool_), np.ones(odd.sizes.size, np.bool_)
     even_tabled, odd_tabled = _tabled(odd, even), _tabled(even, odd)
+    # Few units always take the tables, if there are any, and need no lists.
+    even_direct = not odd.kept and even.lists in (CHEAPEST, QUADS) and even_tabled.all()
+    odd_direct = not even.kept and odd.lists in (CHEAPEST, QUADS) and odd_tabled.all()
+    even_tabled &= odd.kept
+    odd_tabled &= even.kept
     even_bias = np.empty(n_even, real.dtype)
     odd_bias = np.empty(n_odd, real.dtype)
     even_slope, odd_slope = even.slope.astype(real.dtype), odd.slope.astype(real.dtype)
@@ -81,16 +99,19 @@ def run_tile(
         delta = beta - previous  # before the first move it is 0, and the weights gain exactly nothing
         last = i + 1 == betas.size
         # Functions are given the arrays they need: a whole Side costs as much as a step of several chains.
-        list_lines(
-            state, even_listed, even.starts, even.sizes, even.real, none_on, even.lists, even_tabled,
-            odd.kept and i > 0, even_lines, even_counts,
-        )  # fmt: skip
-        _gather(
-            odd.weights, odd.quads, odd.strips, odd.totals, odd.stride, odd.wide,
-            even.starts, even_lines, even_counts, odd_parts,
-        )  # fmt: skip
-        if odd.parts:
-            _add_parts(odd.strips, odd.totals.shape[1], odd.stride, odd_parts, odd_stride, odd_field)
+        if even_direct:
+            _gather_tables(
+                odd.quads, odd.strips, odd.stride, odd.wide, even.starts, even.sizes, state, odd_parts
+            )
+        else:
+            list_lines(
+                state, even_listed, even.starts, even.sizes, even.sections, even.edges, even.real, none_on,
+                even.lists, even_tabled, odd.kept and i > 0, even_lines, even_kinds, even_places, even_whole,
+            )  # fmt: skip
+            gather(
+                odd.weights, odd.quads, odd.strips, odd.totals, odd.stride, odd.wide, odd.kept,
+                even.sections, even_lines, even_kinds, even_places, even_whole, odd_parts,
+            )  # fmt: skip
         _bias_at(beta, even.base_bias, even.slope, even_bias)
         _bias_at(beta, odd.base_bias, odd.slope, odd_bias)
         coarse = (
@@ -103,6 +124,8 @@ def run_tile(
         minus_change = real.dtype.type(0.0 if coarse else -delta * odd.scale)
         for chain in range(n_chains):
             at = chain * odd_stride
+            if odd.parts:
+                add_parts(odd.strips, odd_parts, chain * odd.stride, odd_field)
             gain = delta * slopes[chain]
             if coarse:
                 gain += _coarse_change(previous, beta, odd, odd_field[at : at + n_odd])
@@ -127,18 +150,23 @@ def run_tile(
             log_weights[chain] += gain
         if last:
             break
-        list_lines(
-            odd_state, odd_listed, odd.starts, odd.sizes, odd.real, none_on, odd.lists, odd_tabled,
-            even.kept and i > 0, odd_lines, odd_counts,
-        )  # fmt: skip
-        _gather(
-            even.weights, even.quads, even.strips, even.totals, even.stride, even.wide,
-            odd.starts, odd_lines, odd_counts, even_parts,
-        )  # fmt: skip
-        if even.parts:
-            _add_parts(even.strips, even.totals.shape[1], even.stride, even_parts, even_stride, even_field)
+        if odd_direct:
+            _gather_tables(
+                even.quads, even.strips, even.stride, even.wide, odd.starts, odd.sizes, odd_state, even_parts
+            )
+        else:
+            list_lines(
+                odd_state, odd_listed, odd.starts, odd.sizes, odd.sections, odd.edges, odd.real, none_on,
+                odd.lists, odd_tabled, even.kept and i > 0, odd_lines, odd_kinds, odd_places, odd_whole,
+            )  # fmt: skip
+            gather(
+                even.weights, even.quads, even.strips, even.totals, even.stride, even.wide, even.kept,
+                odd.sections, odd_lines, odd_kinds, odd_places, odd_whole, even_parts,
+            )  # fmt: skip
         factor = real.dtype.type(beta * even.scale)
         for chain in range(n_chains):
+            if even.parts:
+                add_parts(even.strips, even_parts, chain * even.stride, even_field)
             if q > 1:
                 slopes[chain] = draw_groups(
                     generators, chain, even_field, chain * even_stride, even_bias, even_slope, factor,
@@ -184,53 +212,145 @@ def _softplus(x: float) -> float:
 
 
 @compiled
-def _gather(
+def gather(
     weights: np.ndarray,
     quads: np.ndarray,
     strips: np.ndarray,
     totals: np.ndarray,
     stride: int,
     wide: bool,
-    starts: np.ndarray,
+    kept: bool,
+    sections: np.ndarray,
     lines: np.ndarray,
-    counts: np.ndarray,
+    kinds: np.ndarray,
+    places: np.ndarray,
+    whole: np.ndarray,
     field: np.ndarray,
 ) -> None:
     """Field (chain * unit of a side,): the sum of the weights of the source units that are on, anew or corrected.
 
-    The first parameters are the side's own, see `Side`; `starts` are those of the source's layers.
+    The first parameters are the side's own, see `Side`; `sections` are those of the source, and `list_lines` gave the
+    rest.
     """
-    n_chains, n_units = counts.shape[1], starts[-1]
+    if kept:
+        _gather_kept(weights, quads, strips, totals, stride, sections, lines, kinds, places, whole, field)
+        return
+    width = totals.shape[1]
     for strip in range(strips.shape[0]):
-        rows, layer, column, table, first_to_feed, _, group, quads_group = strips[strip]
-        for chain in range(n_chains):
+        rows, layer, column, _, first_to_feed = strips[strip, :5]
+        section = sections[layer]
+        for chain in range(kinds.shape[0]):
             at = chain * stride + column
-            first = chain * n_units + starts[layer]
-            count, kind = counts[0, chain, layer], counts[1, chain, layer]
+            kind = kinds[chain, layer]
             fresh, sign = first_to_feed == 1, 1
-            if kind == FLIPS:
-                add_flips(weights, rows, lines, first, count, counts[2, chain, layer], group, field, at)
-                continue
+            first, count = places[chain, section, 0], places[chain, section, 1]
             if kind == OFF:
                 # Element by element: for whole arrays Numba compiles two seconds of error messages.
-                for j in range(totals.shape[1]):
-                    field[at + j] = totals[strip, j] + (0 if fresh else field[at + j])
+                for j in range(width):
+                    field[at + j] = totals[1 + strip, j] + (0 if fresh else field[at + j])
                 fresh, sign = False, -1
-            source, begin, size = (quads, table, quads_group) if kind == QUADS else (weights, rows, group)
+                first, count = places[chain, section, 2], places[chain, section, 3]
             if wide:
-                add_wide_rows(source, begin, lines, first, count, size, sign, fresh, field, at)
+                add_wide_rows(weights, rows, lines, first, count, sign, fresh, field, at)
             else:
-                add_rows(source, begin, lines, first, count, size, sign, fresh, field, at)
+                add_rows(weights, rows, lines, first, count, sign, fresh, field, at)
 
 
 @compiled
-def _add_parts(
-    strips: np.ndarray, width: int, parts_stride: int, parts: np.ndarray, stride: int, field: np.ndarray
+def _gather_tables(
+    quads: np.ndarray,
+    strips: np.ndarray,
+    stride: int,
+    wide: bool,
+    starts: np.ndarray,
+    sizes: np.ndarray,
+    words: np.ndarray,
+    field: np.ndarray,
 ) -> None:
-    """Field (chain * unit,): the sum of what the strips that feed a unit have at their places (chain * place,)."""
-    field[:] = 0
-    for chain in range(field.size // stride):
-        for strip in range(strips.shape[0]):
-            place, target = chain * parts_stride + strips[strip, 2], chain * stride + strips[strip, 5]
-            for j in range(width):
-                field[target + j] += parts[place + j]
+    """The same from tables for few source units (chain, block), at most two words of each layer."""
+    for strip in range(strips.shape[0]):
+        layer, column, table, first_to_feed = strips[strip, 1:5]
+        block, n_quads = starts[layer] // WORD, (sizes[layer] + QUAD - 1) // QUAD
+        both = starts[layer + 1] // WORD - block > 1
+        fresh = first_to_feed == 1
+        for chain in range(words.shape[0]):
+            states = np.uint64(words[chain, block])
+            if both:
+                states |= np.uint64(words[chain, block + 1]) << np.uint64(WORD)
+            if wide:
+                add_wide_tables(quads, table, states, n_quads, fresh, field, chain * stride + column)
+            else:
+                add_tables(quads, table, states, n_quads, fresh, field, chain * stride + column)
+
+
+@compiled
+def _gather_kept(
+    weights: np.ndarray,
+    quads: np.ndarray,
+    strips: np.ndarray,
+    totals: np.ndarray,
+    stride: int,
+    sections: np.ndarray,
+    lines: np.ndarray,
+    kinds: np.ndarray,
+    places: np.ndarray,
+    whole: np.ndarray,
+    field: np.ndarray,
+) -> None:
+    """The same for sums that are kept: section by section, so that their rows stay in the first-level cache."""
+    width = totals.shape[1]
+    for strip in range(strips.shape[0]):
+        rows, layer, column, table, _, _, group, quads_group, n_lines = strips[strip]
+        begin, end = sections[layer], sections[layer + 1]
+        together = end - begin if whole[layer] else 1
+        for section in range(begin, end, together):
+            last = section + together - 1
+            for chain in range(kinds.shape[0]):
+                kind = kinds[chain, layer]
+                base = -1
+                if section == begin and kind != FLIPS:
+                    base = (1 + strip) * width if kind == OFF else 0
+                added, removed = places[chain, section, 0], places[chain, section, 2]
+                n_added = places[chain, last, 0] + places[chain, last, 1] - added
+                n_removed = places[chain, last, 2] + places[chain, last, 3] - removed
+                source, first, size = (quads, table, quads_group) if kind == QUADS else (weights, rows, group)
+                at = chain * stride + column
+                if n_lines == PAIR:
+                    add_kept_pairs(
+                        source,
+                        first,
+                        lines,
+                        added,
+                        n_added,
+                        removed,
+                        n_removed,
+                        size,
+                        totals,
+                        base,
+                        field,
+                        at,
+                    )
+                else:
+                    add_kept(
+                        source,
+                        first,
+                        lines,
+                        added,
+                        n_added,
+                        removed,
+                        n_removed,
+                        size,
+                        totals,
+                        base,
+                        field,
+                        at,
+                    )
+
+
+@compiled
+def add_parts(strips: np.ndarray, parts: np.ndarray, first: int, field: np.ndarray) -> None:
+    """Field (unit,) of a chain: the sum of what the strips that feed a unit have at their places from `first` on."""
+    for j in range(field.size):
+        field[j] = 0
+    for strip in range(strips.shape[0]):
+        add_columns(parts, first + strips[strip, 2], field, strips[strip, 5])
