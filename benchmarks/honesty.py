@@ -4,7 +4,8 @@
     python benchmarks/honesty.py --models 20 --gap 0.5 far-unit mixture
     python benchmarks/honesty.py --models 25 --steps 300 graphs
 
-`graphs` stands for all families of honesty_graphs; the others are those of honesty_models. For every family: reports
+`graphs` stands for all families of honesty_graphs, `attacks` for those of honesty_attacks, and `layered` for those of
+honesty_models. For every family: reports
 that are trusted, and among them those with the exact mean log-probability outside `between`; reports with it outside in
 all; intervals that are reversed or have no ends; certificates of log Z that do not hold. evaluate() is not told the
 exact value. Rates come with 95 % limits (Clopper and Pearson). With `--most` the exit code is 1 if the lower limit of
@@ -23,13 +24,15 @@ from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
+from honesty_attacks import FAMILIES as ATTACKS
 from honesty_graphs import FAMILIES as GRAPHS
 from honesty_models import FAMILIES as LAYERED
 from scipy.stats import binomtest
 
 import meltpoint as mp
 
-FAMILIES = LAYERED | GRAPHS
+FAMILIES = LAYERED | GRAPHS | ATTACKS
+GROUPS = {"layered": LAYERED, "graphs": GRAPHS, "attacks": ATTACKS}
 
 
 @dataclass(frozen=True)
@@ -148,8 +151,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="keep every outcome in this file")
     parser.add_argument("--minutes", type=float, default=math.inf, help="the most it may take")
     asked = parser.parse_args()
-    if asked.families == ["graphs"]:
-        asked.families = list(GRAPHS)
+    asked.families = [name for given in asked.families for name in GROUPS.get(given, (given,))]
     if unknown := set(asked.families) - set(FAMILIES):
         parser.error(f"no family {', '.join(sorted(unknown))}: there are {', '.join(FAMILIES)}")
     tasks = [

@@ -23,6 +23,7 @@ class Purpose(IntEnum):
     CSL = 11
     STAGE = 12
     EVIDENCE = 13
+    ANNEALED_LOG_F = 14
 
 
 def check_seed(seed: int) -> int:

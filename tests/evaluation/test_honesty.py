@@ -102,7 +102,8 @@ def test_poorly_fitted_models_of_scikit_learn(rate):
         assert report.exact.value <= report.upper_bound
 
 
-def test_a_shifted_recognition_of_a_dbn_does_not_hide_what_log_f_lacks():
+def test_a_shifted_recognition_of_a_dbn_does_not_hide_what_log_f_lacks(monkeypatch):
+    monkeypatch.setattr("meltpoint.models.dbn.ENUMERATED", 0)
     rng = np.random.default_rng(3)
     weights, recognition = rng.normal(0, 1, (8, 5)), rng.normal(0, 1, 5)
     recognition[0] += 5.0

@@ -89,6 +89,13 @@ def weights_of(model):
     return every_outcome(model, dbm) if model in DBMS else dbn_weights(model)
 
 
+@pytest.fixture
+def sampled(monkeypatch):
+    """Without adding up the states of tiny models."""
+    for room in (dbm, dbn):
+        monkeypatch.setattr(room, "ENUMERATED", 0)
+
+
 @pytest.mark.parametrize("model", [*DBMS, *DBNS], ids=repr)
 def test_the_estimate_is_unbiased(model) -> None:
     with in_double():
@@ -117,6 +124,7 @@ def test_mutants_of_the_weights_are_rejected() -> None:
     assert np.abs((probability * weights).sum(axis=1) / f_visible(DBMS[0]) - 1).max() > 1e-3
 
 
+@pytest.mark.usefixtures("sampled")
 @pytest.mark.parametrize("model", [*DBMS, *DBNS], ids=repr)
 def test_log_f_is_near_the_truth(model) -> None:
     probability, weights = weights_of(model)
@@ -153,6 +161,14 @@ def test_mean_field_is_a_fixed_point(model) -> None:
     )
 
 
+@pytest.mark.parametrize("model", [*DBMS, *DBNS[::2][:1], models.dbm(36, [3, 2, 4, 1])], ids=repr)
+def test_few_states_are_added_up(model) -> None:
+    x = model.decode(all_states(model.n_visible))
+    estimate = model.log_f_estimate(x)
+    assert estimate.is_exact
+    np.testing.assert_allclose(np.exp(estimate.values), f_visible(model), rtol=1e-12)
+
+
 def test_one_hidden_layer_needs_no_estimate() -> None:
     model = models.dbm(34, [4, 5])
     estimate = model.log_f_estimate(all_states(4))
@@ -161,6 +177,7 @@ def test_one_hidden_layer_needs_no_estimate() -> None:
     assert (estimate.stderrs == 0).all()
 
 
+@pytest.mark.usefixtures("sampled")
 @pytest.mark.parametrize("model", [DBMS[0], DBNS[0], DBNS[1]], ids=repr)
 def test_an_examples_estimate_depends_on_its_place_and_seed_alone(model, monkeypatch) -> None:
     x = all_states(model.n_visible)
@@ -179,6 +196,7 @@ def test_an_examples_estimate_depends_on_its_place_and_seed_alone(model, monkeyp
     assert (model.log_f(x, samples=50, seed=4) != whole).any()
 
 
+@pytest.mark.usefixtures("sampled")
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_change_nothing(threads) -> None:
     for model in (DBMS[0], DBNS[0]):

@@ -275,8 +275,8 @@ def _point(
 
 def _train_estimate(report: Report, train: LogF) -> Estimate:
     log_z = report.log_z
-    error, df = combined_error((log_z.stderr, report.ess - 1), (train.mean_error, math.inf))
-    return Estimate(float(np.mean(train.values)) - log_z.value, error, "optimistic", log_z.covers, df=df)
+    error, df = combined_error((log_z.stderr, report.ess - 1), (train.mean.error, train.mean.df))
+    return Estimate(train.mean.value - log_z.value, error, "optimistic", log_z.covers, df=df)
 
 
 def _train_interval(found: Evaluated, train: LogF, alpha: float) -> Interval:
@@ -299,7 +299,7 @@ def _overfit(train: LogF, test: LogF) -> Estimate:
         for log_f in (train, test)
     ]
     error, df = combined_error(*spread)
-    value = float(np.mean(train.values)) - float(np.mean(test.values))
+    value = train.mean.value - test.mean.value
     return Estimate(value, error, "difference", "the choice of training and test examples", df=df)
 
 

@@ -18,6 +18,7 @@ from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps
 from meltpoint.defaults import DEFAULTS, Settings
 from meltpoint.errors import Progress
+from meltpoint.estimators.particles import Melted
 from meltpoint.estimators.pilot import FrictionSchedule, ScheduleName, friction_schedule
 from meltpoint.evaluation.adaptive import Context, close_gap
 from meltpoint.evaluation.evidence import other_bases
@@ -50,7 +51,7 @@ from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.models.log_f import LogF
 from meltpoint.progress import reports_progress
-from meltpoint.report.compose import versions
+from meltpoint.report.compose import controlled_log_f, versions
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
 from meltpoint.report.stages import StageSummary
@@ -259,7 +260,9 @@ def evaluate_with_inputs(
             store.finish(report.to_dict())
         _log.info("%r in %.1f s: %s", report, report.seconds["total"], report.verdict)
         reported = origin if report.settings.base == origin.base.name else origin_at(report.settings.base)
-        return Evaluation(report, log_f, reported)
+        per = report.per_example
+        heated = Melted(per.log_weights, per.log_reverse_weights)
+        return Evaluation(report, controlled_log_f(log_f, heated, per.positions), reported)
 
 
 def _with_description(

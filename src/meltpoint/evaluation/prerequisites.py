@@ -59,7 +59,8 @@ def log_f_of(
     """Log f of every test example: exact, or estimated for a deep model, which takes minutes."""
 
     def compute() -> Arrays:
-        return vars(model.log_f_estimate(model.decode(bits), seed=seed, threads=threads, progress=progress))
+        found = model.log_f_estimate(model.decode(bits), seed=seed, threads=threads, progress=progress)
+        return {field.name: getattr(found, field.name) for field in fields(found)}
 
     return LogF(**get_or_compute(store, LOG_F, compute, log_f_layout(len(bits))))
 
@@ -69,6 +70,8 @@ def log_f_layout(examples: int) -> ChunkLayout:
     return {
         **dict.fromkeys(("values", "stderrs", "bound"), ((examples,), "f")),
         "rises": ((examples, 2), "f"),
+        "annealed": (("control", None), "f"),
+        "positions": (("control",), "iu"),
     }
 
 

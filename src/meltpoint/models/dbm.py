@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit
+from scipy.special import expit, logit, logsumexp
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.draws import SummedOut, drawable, weigh_draws
@@ -16,10 +16,18 @@ from meltpoint.kernels.threads import check_threads
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.factors import Factors, layered_factors
-from meltpoint.models.log_f import SAMPLES, LogF, check_samples, estimate_log_f
+from meltpoint.models.log_f import (
+    ENUMERATED,
+    SAMPLES,
+    LogF,
+    check_samples,
+    corners,
+    estimate_log_f,
+)
 from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
 from meltpoint.randomness import Purpose
 from meltpoint.units import Unit, unit_named
+from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats
 
 _MEAN_FIELD_SWEEPS = 200
@@ -124,7 +132,7 @@ class DBM(Model):
     def log_f(self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0) -> Floats:
         """Log unnormalised probability (example,) of visible states, estimated by importance sampling.
 
-        With one hidden layer nothing is left to estimate, and it is exact.
+        With one hidden layer, or up to ten hidden units on one side, nothing is left to estimate, and it is exact.
 
         >>> DBM([np.zeros((2, 3))], [np.zeros(2), np.zeros(3)]).log_f([[0, 1]]).round(4)
         array([2.0794])
@@ -142,17 +150,37 @@ class DBM(Model):
     ) -> LogF:
         """Log f with standard errors and the mean-field lower bound.
 
-        The proposal is the mean-field posterior of the even hidden layers; the odd layers are summed out.
+        The proposal is the mean-field posterior of the even hidden layers; the odd layers are summed out. Where one
+        side has few hidden units all their states are added up instead.
         """
         bits = self.encode(x)
         if len(self.weights) == 1:
             return LogF.exact(self.bipartite.log_f(bits))
         samples, threads = check_samples(samples), check_threads(threads)
+        two = self.bipartite
+        if 2 ** min(two.n_even - self.n_visible, two.n_odd) <= ENUMERATED:
+            return LogF.exact(self._add_up(bits))
 
         def weigh(visible: Bits, numbers: NDArray[np.int64]) -> tuple[Floats, Floats]:
             return self._weigh(visible, Streams(seed, Purpose.LOG_F, numbers), samples, threads)
 
         return estimate_log_f(bits, weigh, progress=progress)
+
+    def _add_up(self, visible: Bits) -> Floats:
+        """Log f (example,): the states of one side's hidden units are added up, those of the other summed out."""
+        two, n = self.bipartite, self.n_visible
+        weights = self._drawn_weights
+        from_visible = two.odd_field(np.pad(visible, ((0, 0), (0, two.n_even - n))))
+        log_f: Any
+        if two.n_even - n <= two.n_odd:
+            states = corners(two.n_even - n)
+            log_weights, within = states @ two.even_bias[n:], states @ weights + two.odd_bias
+            log_f = [logsumexp(log_weights + sum_softplus(within + given)) for given in from_visible]
+        else:
+            states = corners(two.n_odd)
+            log_weights = states @ two.odd_bias + sum_softplus(states @ weights.T + two.even_bias[n:])
+            log_f = logsumexp(from_visible @ states.T + log_weights, axis=1)
+        return np.asarray(log_f) + visible @ two.even_bias[:n] + two.log_constant
 
     def mean_field(
         self, visible: Bits, *, sweeps: int = _MEAN_FIELD_SWEEPS, tolerance: float = _MEAN_FIELD_TOLERANCE
@@ -207,12 +235,16 @@ class DBM(Model):
 
     @cached_property
     def _drawn_to_odd(self) -> SummedOut:
+        return SummedOut.of([(1.0, self._drawn_weights)])
+
+    @property
+    def _drawn_weights(self) -> Floats:
         """Weights (even hidden unit, odd unit)."""
         two = self.bipartite
         weights = np.zeros((two.n_even, two.n_odd))
         for block in two.blocks:
             weights[two.even_slices[block.even_layer], two.odd_slices[block.odd_layer]] = block.weights
-        return SummedOut.of([(1.0, weights[self.n_visible :])])
+        return weights[self.n_visible :]
 
     def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file; layers count from 1."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.draws import SummedOut, weigh_draws
@@ -18,21 +18,26 @@ from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.blocks import RaiseStart, Segment
 from meltpoint.models.log_f import (
     BLOCK,
+    ENUMERATED,
     SAMPLES,
     LogF,
     block_that_fits,
     check_samples,
+    corners,
     draw_given,
     estimate_log_f,
     log_bernoulli,
 )
 from meltpoint.models.model import Model, ParameterArrays, PathToModel, Uniforms
+from meltpoint.models.posterior import Layers, annealed_log_weights
 from meltpoint.models.rbm import RBM
 from meltpoint.models.recognition import Mixture, posterior_inputs
 from meltpoint.randomness import Purpose, generator
 from meltpoint.units import Unit, unit_named
 from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats
+
+_CONTROL_EXAMPLES = 64  # whose hidden layers are annealed
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +208,7 @@ class DBN(Model):
     def log_f(self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0) -> Floats:
         """Log unnormalised probability (example,) of visible states, estimated by importance sampling.
 
-        It is unnormalised by the top RBM's Z. Without directed layers it is exact.
+        It is unnormalised by the top RBM's Z. Without directed layers, or with one below up to ten units, it is exact.
         """
         return self.log_f_estimate(x, samples=samples, seed=seed).values
 
@@ -219,12 +224,15 @@ class DBN(Model):
         """Log f with standard errors and the variational lower bound, by importance sampling.
 
         Samples come from the recognition distribution, and with one directed layer also from a mean field that looks
-        at the posterior.
+        at the posterior. For a random part of the examples hidden layers are annealed too, as a control. Few
+        states of a single hidden layer are added up instead.
         """
         bits = self.encode(x)
         if not self.directed:
             return LogF.exact(self.top.log_f(x))
         samples, threads = check_samples(samples), check_threads(threads)
+        if len(self.directed) == 1 and 2**self.mrf.n_even <= ENUMERATED:
+            return LogF.exact(self._add_up(bits))
 
         def weigh(visible: Bits, numbers: NDArray[np.int64]) -> tuple[Floats, Floats]:
             if len(self.directed) == 1:
@@ -236,7 +244,33 @@ class DBN(Model):
             return log_weights, log_weights.mean(axis=1)  # a lower bound on average (Jensen)
 
         block = BLOCK if len(self.directed) == 1 else block_that_fits(sum(self.layer_sizes), samples)
-        return estimate_log_f(bits, weigh, block=block, progress=progress)
+        found = estimate_log_f(bits, weigh, block=block, progress=progress)
+        rng = generator(seed, Purpose.ANNEALED_LOG_F)
+        positions = np.sort(rng.permutation(len(bits))[:_CONTROL_EXAMPLES])
+        return found.controlled_by(positions, self._anneal(bits[positions], rng))
+
+    def _add_up(self, visible: Bits) -> Floats:
+        """Log f (example,): all states of the only directed layer's upper units added up."""
+        (layer,), states = self._bit_layers, corners(self.mrf.n_even)
+        inputs = states @ layer.weights.T + layer.visible_bias
+        log_joint = visible @ inputs.T - sum_softplus(inputs) + self.mrf.log_f(states)
+        return np.asarray(logsumexp(log_joint, axis=1))
+
+    def _anneal(self, visible: Bits, rng: np.random.Generator) -> Floats:
+        """Log weights (example, chain) of annealed hidden layers, each unbiased for f(v)."""
+        layers = self._bit_layers
+        inputs, rates = [], visible
+        for layer in layers:
+            inputs.append(rates @ layer.weights + layer.recognition_bias)
+            rates = expit(inputs[-1])
+        if len(layers) == 1:
+            inputs = [
+                posterior_inputs(visible, layers[0].weights, layers[0].visible_bias, inputs[0], self.mrf)
+            ]
+        below = Layers(
+            [layer.weights for layer in layers], [layer.visible_bias for layer in layers], self.mrf
+        )
+        return annealed_log_weights(below, visible, inputs, rng)
 
     def _weigh_recognition(
         self, visible: Bits, generators: list[np.random.Generator], samples: int

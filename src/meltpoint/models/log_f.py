@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.records import short_repr
+from meltpoint.statistics.control_variate import control_variate_mean
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats
@@ -19,7 +21,37 @@ BLOCK = 256
 """Examples whose weights are computed at once."""
 _KEPT_UNITS = 8_000_000  # of all draws of a block, where they are kept
 _LEAST_SAMPLES = 8  # of which halves and quarters say something
+_QUARTERED = 4
 _FASTEST, _SLOWEST = 0.5, 0.85  # ratios of successive rises that are believed
+_USUAL_ALPHA = 0.01  # by which two estimates are compared: which one counts must not depend on the confidence
+_NORMAL = 1e9  # degrees of freedom that are as good as infinitely many
+_UNKNOWN = 0.45  # standard error of an example's log f: fewer than five effective samples
+ENUMERATED = 1024
+"""States of hidden units up to which log f of a deep model is added up: it costs no more than the samples."""
+
+
+@dataclass(frozen=True)
+class MeanLogF:
+    """An estimate of the mean of log f over the examples: its value, its standard error, and how much it may rise.
+
+    `df` are the degrees of freedom that the error was estimated with, `rise` what ever more samples may still add.
+    """
+
+    value: float
+    error: float
+    df: float
+    rise: float
+
+    def limits(self, alpha: float) -> tuple[float, float]:
+        """An interval for the mean of the true values: twice the rise that is left is added above."""
+        if not math.isfinite(self.error):
+            return -math.inf, math.inf
+        margin = -float(stdtrit(min(self.df, _NORMAL), alpha / 4)) * self.error
+        return self.value - margin, self.value + margin + 2 * self.rise
+
+    def excludes(self, other: "MeanLogF") -> bool:
+        """Whether this one lies above the other by more than two of its own errors and twice the other's rise."""
+        return self.value - 2 * self.error > other.value + 2 * other.rise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,12 +60,16 @@ class LogF:
 
     An estimate that is the logarithm of a mean errs low, and rises with the number of samples: `rises` (example, 2) say
     by how much from half of them to all, and from a quarter to half. Without rows that is not known.
+    `annealed` (control example, chain) are log weights of another kind, each unbiased for f of the example at
+    `positions` (control example,): a random part of the examples, by which the mean is checked and corrected.
     """
 
     values: Floats
     stderrs: Floats
     bound: Floats
     rises: Floats = field(default_factory=lambda: np.zeros((0, 2)))
+    annealed: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    positions: NDArray[np.integer] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     __repr__ = short_repr
 
@@ -42,42 +78,101 @@ class LogF:
         """Values that are not estimates."""
         return cls(values, np.zeros(len(values)), values, np.zeros((len(values), 2)))
 
+    def controlled_by(self, positions: NDArray[np.integer], log_weights: Floats) -> "LogF":
+        """The same with annealed log weights (control example, chain), unless it is exact or has some."""
+        if self.is_exact or self.annealed.size or not np.isfinite(log_weights).all():
+            return self
+        return replace(self, annealed=log_weights, positions=positions)
+
     @property
     def is_exact(self) -> bool:
         """Whether nothing was estimated."""
         return not self.stderrs.any()
 
     @property
-    def mean_error(self) -> float:
-        """Standard error of the mean over the examples: 0 where log f is exact."""
+    def values_error(self) -> float:
+        """Standard error of the mean of the values: 0 where log f is exact."""
         return float(np.sqrt(np.mean(np.square(self.stderrs)) / len(self.values)))
 
-    @property
-    def mean_rise(self) -> float:
-        """How much the mean over the examples may still rise with ever more samples; infinite if that is not known.
+    @cached_property
+    def mean(self) -> MeanLogF:
+        """The mean over the examples, by the better one of two estimates.
 
-        If each doubling of the samples makes the rise `ratio` times smaller, ratio / (1 - ratio) of the last one is
-        still to come: all of it for a bias of 1 / samples, where the ratio is 1/2. One standard error of the
-        last rise is added.
+        That is the one whose interval is narrower, unless the other one lies above it by more than it may rise: both
+        err low on average.
         """
+        own, annealed = self.mean_of_values, self.mean_of_annealed
+        if annealed is None:
+            return own
+        better, other = sorted((own, annealed), key=_width)
+        return other if other.excludes(better) else better
+
+    @property
+    def mean_of_values(self) -> MeanLogF:
+        """The mean of the values."""
+        value = float(np.mean(self.values))
         if self.is_exact:
-            return 0.0
-        if len(self.rises) == 0 or not np.isfinite(self.rises).all():
-            return math.inf
-        last, before = self.rises.mean(axis=0).tolist()
-        n = len(self.rises)
-        noise = float(np.std(self.rises[:, 0], ddof=1)) / math.sqrt(n) if n > 1 else abs(last)
-        ratio = min(_SLOWEST, max(_FASTEST, last / before)) if before > 0 else _FASTEST
-        return max(0.0, last) * ratio / (1 - ratio) + noise
+            return MeanLogF(value, 0.0, math.inf, 0.0)
+        rise = _rise_left(self.rises) if len(self.rises) else math.inf
+        return MeanLogF(value, self.values_error, math.inf, rise)
+
+    @cached_property
+    def mean_of_annealed(self) -> MeanLogF | None:
+        """The mean of the values and what annealing adds to it, on average over its examples; None with fewer than two.
+
+        Given the values nothing but the choice of these examples and the noise of their chains is uncertain.
+        """
+        n, chains = self.annealed.shape
+        if n < 2 or chains < 2:
+            return None
+        stderrs = log_mean_error(self.annealed)
+        value, error = control_variate_mean(
+            log_mean_exp(self.annealed), self.values[self.positions], self.values, stderrs
+        )
+        return MeanLogF(value, error, n - 1.0, _rise_left(_rises(self.annealed, least=2)))
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether the mean is that of the annealed weights."""
+        return self.mean == self.mean_of_annealed
+
+    @property
+    def unknown(self) -> float:
+        """Share of the examples, of those that the mean rests on, for which fewer than five samples carry log f."""
+        stderrs = log_mean_error(self.annealed) if self.is_corrected else self.stderrs
+        return float(np.mean(~(stderrs <= _UNKNOWN)))
 
     def mean_limits(self, alpha: float) -> tuple[float, float]:
-        """An interval for the mean of the true values over the examples: twice the rise that is left is added above.
+        """An interval for the mean of the true values over the examples.
+
+        Both estimates err low, so neither may lie above it by its own error.
 
         >>> LogF.exact(np.array([-3.0, -4.0])).mean_limits(0.01)
         (-3.5, -3.5)
         """
-        value, margin = float(np.mean(self.values)), -float(ndtri(alpha / 4)) * self.mean_error
-        return value - margin, value + margin + 2 * self.mean_rise
+        low, high = self.mean.limits(alpha)
+        means = [mean for mean in (self.mean_of_values, self.mean_of_annealed) if mean is not None]
+        return low, max([high, *(mean.value + mean.error for mean in means if math.isfinite(mean.error))])
+
+
+def _width(mean: MeanLogF) -> float:
+    low, high = mean.limits(_USUAL_ALPHA)
+    return high - low
+
+
+def _rise_left(rises: Floats) -> float:
+    """How much a mean over examples may rise with ever more samples, from rises (example, 2); infinite if not known.
+
+    If each doubling of the samples makes the rise `ratio` times smaller, ratio / (1 - ratio) of the last one is still
+    to come: all of it for a bias of 1 / samples, where the ratio is 1/2. One standard error of the last rise is added.
+    """
+    if not np.isfinite(rises).all():
+        return math.inf
+    last, before = rises.mean(axis=0).tolist()
+    n = len(rises)
+    noise = float(np.std(rises[:, 0], ddof=1)) / math.sqrt(n) if n > 1 else abs(last)
+    ratio = min(_SLOWEST, max(_FASTEST, last / before)) if before > 0 else _FASTEST
+    return max(0.0, last) * ratio / (1 - ratio) + noise
 
 
 def estimate_log_f(
@@ -119,13 +214,19 @@ def check_samples(samples: int) -> int:
     return int(samples)
 
 
-def _rises(log_weights: Floats) -> Floats:
-    """How much log mean weights rise (example, 2) from half the samples to all, and from a quarter to half."""
+def _rises(log_weights: Floats, least: int = _LEAST_SAMPLES) -> Floats:
+    """How much log mean weights rise (example, 2) from half the samples to all, and from a quarter to half.
+
+    They are not known with fewer samples than `least`. With fewer than four the slowest decrease that is believed is
+    taken for the second.
+    """
     samples = log_weights.shape[1]
-    if samples < _LEAST_SAMPLES:
+    if samples < least:
         return np.full((len(log_weights), 2), np.nan)
-    whole, half, quarter = (_in_parts(log_weights, parts) for parts in (1, 2, 4))
-    return np.stack([whole - half, half - quarter], axis=1)
+    whole, half = (_in_parts(log_weights, parts) for parts in (1, 2))
+    if samples < _QUARTERED:
+        return np.stack([whole - half, (whole - half) / _SLOWEST], axis=1)
+    return np.stack([whole - half, half - _in_parts(log_weights, 4)], axis=1)
 
 
 def _in_parts(log_weights: Floats, parts: int) -> Floats:
@@ -133,6 +234,11 @@ def _in_parts(log_weights: Floats, parts: int) -> Floats:
     size = log_weights.shape[1] // parts
     cut = log_weights[:, : parts * size].reshape(len(log_weights), parts, size)
     return log_mean_exp(cut, axis=2).mean(axis=1)
+
+
+def corners(units: int) -> Bits:
+    """All states (state, unit) of so many bits."""
+    return (np.arange(2**units)[:, np.newaxis] >> np.arange(units) & 1).astype(np.uint8)
 
 
 def draw_given(generators: list[np.random.Generator], rates: Floats) -> NDArray[np.bool_]:

@@ -182,7 +182,7 @@ def describe_log_f(log_f: LogF) -> dict[str, Any]:
     """Means over the test set of log f and of its lower bound."""
     return {
         "mean": float(np.mean(log_f.values)),
-        "stderr": log_f.mean_error,
+        "stderr": log_f.values_error,
         "mean_bound": float(np.mean(log_f.bound)),
         "examples": len(log_f.values),
     }

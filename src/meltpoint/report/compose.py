@@ -19,11 +19,10 @@ from meltpoint.report.report import PerExample, Report
 from meltpoint.report.verdict import Doubts, WeightDiagnostics, judge, judge_doubts
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
 from meltpoint.statistics.estimate import Estimate, combined_error
+from meltpoint.statistics.log_space import log_mean_exp
 from meltpoint.statistics.pareto import pareto_k
 from meltpoint.statistics.split_half import split_half_distance, split_half_mean_distance
 from meltpoint.version import __version__
-
-_UNKNOWN_LOG_F = 0.45  # standard error of an example's log f: fewer than five effective samples
 
 
 def compose(
@@ -46,6 +45,7 @@ def compose(
     confidence because stages share it. Without `evidence` no other start was asked.
     """
     alpha = 1 - settings.confidence if alpha is None else alpha
+    log_f = controlled_log_f(log_f, melted, positions)
     forward = log_z.log_weights
     particles = None if settings.particles is None else min(settings.particles, len(forward) + 1)
     prob = particle_log_prob(*melted, forward, particles)
@@ -68,8 +68,8 @@ def compose(
         ais_log_weights=forward,
         between=between,
         exact=exact.value if exact and log_f.is_exact else None,
-        log_f_rise=log_f.mean_rise,
-        log_f_unknown=float(np.mean(log_f.stderrs > _UNKNOWN_LOG_F)),
+        log_f_rise=log_f.mean.rise,
+        log_f_unknown=log_f.unknown,
     )
     verdict = judge(gap, diagnostics, settings.tolerance, settings.base)
     log_z_certificate = certified_log_z(forward, evidence or Evidence(), alpha)
@@ -90,7 +90,7 @@ def compose(
         log_z=log_z,
         ess=log_z.ess,
         pareto_k=diagnostics.pareto_k,
-        log_f_error=log_f.mean_error,
+        log_f_error=log_f.mean.error,
         control_variate_gain=plain_error / conservative.stderr if conservative.stderr > 0 else math.nan,
         certificate=replace(certificate, confidence=settings.confidence),
         certified_estimate=certified_from,
@@ -105,17 +105,27 @@ def compose(
     )
 
 
+def controlled_log_f(log_f: LogF, melted: Melted, positions: NDArray[np.integer]) -> LogF:
+    """Log f with what RAISE's heating says of it, where it is estimated and has no other control.
+
+    RAISE's weight is p_0(v) w_heat w_melt and its reverse weight Z_0 / w_melt: their product Z_0 p_0(v) w_heat is
+    an annealed importance weight of the hidden units given v, unbiased for f(v).
+    """
+    return log_f.controlled_by(positions, melted.log_weights + melted.log_reverse_weights)
+
+
 def optimistic_of(log_z: LogZ, log_f: LogF) -> Estimate:
     """The mean log-probability of the whole test set that follows from AIS."""
-    error, df = combined_error((log_z.stderr, log_z.ess - 1), (log_f.mean_error, math.inf))
-    return Estimate(float(np.mean(log_f.values)) - log_z.value, error, "optimistic", log_z.covers, df=df)
+    mean = log_f.mean
+    error, df = combined_error((log_z.stderr, log_z.ess - 1), (mean.error, mean.df))
+    return Estimate(mean.value - log_z.value, error, "optimistic", log_z.covers, df=df)
 
 
 def exact_of(log_z: float, log_f: LogF) -> Estimate:
     """The exact mean log-probability, but for the error of log f, if it has one."""
-    error = log_f.mean_error
+    mean = log_f.mean
     covers = "nothing to cover: log Z by enumeration" if log_f.is_exact else "the noise of log f"
-    return Estimate(float(np.mean(log_f.values)) - log_z, error, "exact", covers)
+    return Estimate(mean.value - log_z, mean.error, "exact", covers, df=mean.df)
 
 
 def conservative_of(
@@ -126,7 +136,7 @@ def conservative_of(
     error, df = combined_error(
         (own, len(positions) - 1),
         (_norm(_mean_shares(prob) * prob.forward_stderrs), forward_df),
-        (log_f.mean_error, math.inf),
+        (log_f.values_error, math.inf),
     )
     return Estimate(
         mean,
@@ -143,13 +153,19 @@ def gap_of(
     """The distance of RAISE's mean over the test set from AIS's.
 
     Both have a part in common: a relative error of the sum of forward weights moves AIS's end by as much, and RAISE's
-    by its forward share. And the mean of log f over the test set is in both. So the gap is known better than its ends.
+    by its forward share. And the mean of log f over the test set is in both, but for its correction by annealing, which
+    is in AIS's end only. So the gap is known better than its ends.
     """
     mean, own = _control_variate(prob, log_f, positions)
+    correction = (log_f.mean.error, log_f.mean.df) if log_f.is_corrected else (0.0, math.inf)
+    if log_f.is_corrected and np.array_equal(log_f.positions, positions):
+        # Both ends have the same heating: AIS less RAISE is the mean of log f by heating less log p_N.
+        differences = log_mean_exp(log_f.annealed) - prob.values
+        own, correction = subset_error(differences, prob.stderrs, len(log_f.values)), (0.0, math.inf)
     shares = _mean_shares(prob)
     in_ais = _shares_of_sum(log_z.log_weights, prob)
     common = _norm((in_ais - shares) * prob.forward_stderrs) if len(shares) else log_z.stderr
-    error, df = combined_error((own, len(positions) - 1), (common, log_z.ess - 1))
+    error, df = combined_error((own, len(positions) - 1), (common, log_z.ess - 1), correction)
     return Estimate(optimistic.value - mean, error, "difference", "the errors of both ends", df=df)
 
 

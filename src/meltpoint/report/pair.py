@@ -181,7 +181,8 @@ def _optimistic(first: ComparedModel, second: ComparedModel) -> Estimate:
     else:
         own = float(paired_log_mean_error(one.ais_log_weights, other.ais_log_weights))
     error, df = combined_error(
-        (own, min(one.ess, other.ess) - 1), (first.log_f.mean_error + second.log_f.mean_error, math.inf)
+        (own, min(one.ess, other.ess) - 1),
+        (first.log_f.mean.error + second.log_f.mean.error, min(first.log_f.mean.df, second.log_f.mean.df)),
     )
     value = one.optimistic.value - other.optimistic.value
     return Estimate(value, error, "difference", "the noise of the AIS chains of both, paired", df=df)
@@ -218,7 +219,7 @@ def _conservative(first: ComparedModel, second: ComparedModel) -> Estimate | Non
     error, df = combined_error(
         (choice, len(positions) - 1),
         (common, min(one.ess, other.ess) - 1),
-        (first.log_f.mean_error + second.log_f.mean_error, math.inf),
+        (first.log_f.values_error + second.log_f.values_error, math.inf),
     )
     return Estimate(value, error, "difference", "examples, their chains and forward chains, paired", df=df)
 

@@ -14,7 +14,7 @@ from meltpoint.runs.fingerprint import fingerprint
 FORMAT = 1
 """Version of the folder's layout."""
 
-METHOD = 3
+METHOD = 4
 """Version of the method. It changes whenever the same model, data, settings and seed give other weights."""
 
 FILE = "specification.json"

@@ -1,0 +1,170 @@
+"""Annealed importance sampling of a DBN's hidden layers given visible ones: weights that are unbiased for f(v).
+
+Given v the units of a layer depend on each other, because p(v | h1) couples them, so there is no block move. The
+moves are Metropolis-Hastings: all units may be flipped at once, each with the probability
+
+    sigmoid(d_i / 2 - penalty),    d_i = s_i g_i + c_i / 2,    s_i = 1 - 2 h_i,
+
+where d_i is the change of log f by flipping unit i to second order (g its gradient, c its curvature, which is taken
+once at the means of the base) and the penalty is drawn anew for each move. Chains go from independent units q, a mean
+field, to f(v, h): log f_beta = (1 - beta) log q + beta log f, and each has E[weight] = f(v) for any number of moves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from meltpoint.models.bipartite import Bipartite
+from meltpoint.units.bernoulli import sum_softplus
+from meltpoint.units.unit import Bits, Floats
+
+CHAINS, STEPS = 8, 200
+"""Chains of an example, and the steps of each."""
+
+_PENALTIES = 1.0, 4.0  # on flipping: few flips are accepted more often
+_LARGEST_INPUT = 6.0  # of the base's units: chains must be able to begin anywhere
+_UNITS_AT_ONCE = 1_000_000
+
+Singles = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """Directed layers of bits, lowest first: weights (lower, upper) and lower biases; and the field above them."""
+
+    weights: Sequence[Floats]
+    biases: Sequence[Floats]
+    top: Bipartite
+
+
+def annealed_log_weights(
+    layers: Layers,
+    visible: Bits,
+    inputs: Sequence[Floats],
+    rng: np.random.Generator,
+    *,
+    chains: int = CHAINS,
+    steps: int = STEPS,
+) -> Floats:
+    """Log weights (example, chain), each unbiased for f(v), of visible states (example, unit).
+
+    `inputs` (example, unit) are those of the independent units that chains start from, for each hidden layer.
+    """
+    rows = max(1, _UNITS_AT_ONCE // (chains * sum(part.shape[1] for part in inputs)))
+    found = [
+        _anneal(
+            _Posterior(
+                layers, visible[low : low + rows], [part[low : low + rows] for part in inputs], chains
+            ),
+            steps,
+            rng,
+        )
+        for low in range(0, len(visible), rows)
+    ]
+    return np.concatenate(found).reshape(len(visible), chains)
+
+
+def _anneal(posterior: "_Posterior", steps: int, rng: np.random.Generator) -> Floats:
+    """Log weights (chain,)."""
+    now = posterior.at((rng.random(posterior.inputs.shape) < expit(posterior.inputs)).astype(np.float32))
+    log_weights = np.zeros(len(now.state))
+    for beta, following in pairwise(np.linspace(0.0, 1.0, steps + 1)):
+        log_weights += (following - beta) * (now.log_f - now.log_base)
+        if following == 1.0:
+            break
+        penalty = rng.uniform(*_PENALTIES, (len(now.state), 1)).astype(np.float32)
+        there = posterior.flip_inputs(now, following, penalty)
+        flipped = rng.random(there.shape) < expit(there)
+        after = posterior.at(np.where(flipped, 1 - now.state, now.state))
+        back = posterior.flip_inputs(after, following, penalty)
+        ratio = (1 - following) * (after.log_base - now.log_base) + following * (after.log_f - now.log_f)
+        ratio += _log_flips(flipped, back) - _log_flips(flipped, there)
+        now.replace(after, np.log(1 - rng.random(len(ratio))) < ratio)
+    return log_weights + posterior.layers.top.log_constant
+
+
+@dataclass(eq=False)
+class _Chains:
+    """Hidden bits (chain, unit) with log f (chain,), its gradient (chain, unit) and log q (chain,)."""
+
+    state: Singles
+    log_f: Floats
+    gradient: Singles
+    log_base: Floats
+
+    def replace(self, other: "_Chains", where: NDArray[np.bool_]) -> None:
+        """Take some chains (chain,) from others."""
+        for own, new in zip(vars(self).values(), vars(other).values(), strict=True):
+            own[where] = new[where]
+
+
+@dataclass(eq=False)
+class _Posterior:
+    """log f(v, h) of examples, several chains each, and the base that they start from."""
+
+    layers: Layers
+    visible: Bits
+    base: Sequence[Floats]
+    chains: int
+    inputs: Singles = field(init=False)
+    curvature: Singles = field(init=False)
+
+    def __post_init__(self) -> None:
+        clipped = np.clip(np.concatenate(self.base, axis=1), -_LARGEST_INPUT, _LARGEST_INPUT)
+        self.inputs = np.repeat(clipped.astype(np.float32), self.chains, axis=0)
+        self._given = np.repeat(self.visible.astype(np.float32), self.chains, axis=0)
+        self._edges = np.cumsum([part.shape[1] for part in self.base])[:-1]
+        self._weights = [weights.astype(np.float32) for weights in self.layers.weights]
+        self._biases = [bias.astype(np.float32) for bias in self.layers.biases]
+        top = self.layers.top
+        self._above = top.blocks[0].weights.astype(np.float32)
+        self._top_bias, self._odd_bias = top.even_bias.astype(np.float32), top.odd_bias.astype(np.float32)
+        self._log_normaliser = sum_softplus(self.inputs)
+        self.curvature = self._curvature(expit(self.inputs))
+
+    def at(self, state: Singles) -> _Chains:
+        """Chains in these states."""
+        hidden = np.split(state, self._edges, axis=1)
+        log_f, gradients, lower = np.zeros(len(state)), [], self._given
+        for weights, bias, upper in zip(self._weights, self._biases, hidden, strict=True):
+            inputs = upper @ weights.T + bias
+            log_f += (lower * inputs).sum(axis=1, dtype=np.float64) - sum_softplus(inputs)
+            if gradients:
+                gradients[-1] += inputs  # the layer below is drawn with these
+            gradients.append((lower - expit(inputs)) @ weights)
+            lower = upper
+        inputs = lower @ self._above + self._odd_bias
+        log_f += (lower * self._top_bias).sum(axis=1, dtype=np.float64) + sum_softplus(inputs)
+        gradients[-1] += self._top_bias + expit(inputs) @ self._above.T
+        log_base = (state * self.inputs).sum(axis=1, dtype=np.float64) - self._log_normaliser
+        return _Chains(state, log_f, np.concatenate(gradients, axis=1), log_base)
+
+    def flip_inputs(self, chains: _Chains, beta: float, penalty: Singles) -> Singles:
+        """Log odds (chain, unit) with which each unit is flipped."""
+        sign: Singles = 1 - 2 * chains.state
+        change = sign * chains.gradient + self.curvature / 2
+        part = np.float32(beta)
+        return (((1 - part) * sign * self.inputs + part * change) / 2 - penalty).astype(
+            np.float32, copy=False
+        )
+
+    def _curvature(self, rates: Singles) -> Singles:
+        """Second derivatives (chain, unit) of log f at rates."""
+        parts = []
+        for weights, bias, upper in zip(
+            self._weights, self._biases, np.split(rates, self._edges, axis=1), strict=True
+        ):
+            below = expit(upper @ weights.T + bias)
+            parts.append(-(below * (1 - below)) @ weights**2)
+        above = expit(np.split(rates, self._edges, axis=1)[-1] @ self._above + self._odd_bias)
+        parts[-1] += (above * (1 - above)) @ (self._above**2).T
+        return np.concatenate(parts, axis=1)
+
+
+def _log_flips(flipped: NDArray[np.bool_], log_odds: Singles) -> Floats:
+    """Log probability (chain,) of flipping these units and no others."""
+    return np.where(flipped, log_odds, 0).sum(axis=1, dtype=np.float64) - sum_softplus(log_odds)
