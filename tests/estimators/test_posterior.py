@@ -92,7 +92,7 @@ def _log_f(weights) -> LogF:
     from meltpoint.models.log_f import estimate_log_f
 
     none = np.zeros((len(weights), 1), np.uint8)
-    return estimate_log_f(none, lambda *_: (weights, weights[:, 0]), progress=None)
+    return estimate_log_f(none, np.arange(len(none)), lambda *_: (weights, weights[:, 0]), progress=None)
 
 
 def test_few_samples_tell_no_limit():

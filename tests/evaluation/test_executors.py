@@ -94,7 +94,10 @@ def test_the_parts_are_the_chains_of_a_larger_run(model):
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_a_stage_survives_its_journey(model, tmp_path):
     stage = stage_of(model, index=3, part=2)
-    for sent in (payload_of(stage), payload_of(stage, tmp_path / "stage.npz")):
+    for sent in (
+        payload_of(stage_to_arrays(stage)),
+        payload_of(stage_to_arrays(stage), tmp_path / "stage.npz"),
+    ):
         arrived = load_payload(pickle.loads(pickle.dumps(sent))).stage
         assert (
             fingerprint(stage_to_arrays(arrived)) == fingerprint(stage_to_arrays(stage)) == sent.fingerprint
@@ -112,7 +115,7 @@ def test_workers_with_another_method_refuse():
 
 
 def test_a_worker_that_does_not_see_the_file_says_so(tmp_path):
-    sent = payload_of(stage_of(MODEL, seed=11), tmp_path / "stage.npz")
+    sent = payload_of(stage_to_arrays(stage_of(MODEL, seed=11)), tmp_path / "stage.npz")
     (tmp_path / "stage.npz").unlink()
     with pytest.raises(mp.InputError, match=r"on a worker .*, expected workers that see the disk") as stop:
         load_payload(sent)
@@ -138,7 +141,7 @@ def test_threads_of_a_worker_share_what_one_of_them_lays_out(monkeypatch):
         return load_payload(sent).path
 
     monkeypatch.setattr("meltpoint.evaluation.execute.prepare_path", counting)
-    sent = payload_of(stage_of(MODEL, seed=12))
+    sent = payload_of(stage_to_arrays(stage_of(MODEL, seed=12)))
     with ThreadPoolExecutor(4) as threads:
         assert len(set(map(id, threads.map(open_it, range(4))))) == 1
     assert len(laid_out) == 1

@@ -9,7 +9,7 @@ import pytest
 import meltpoint as mp
 from meltpoint.annealing import fused
 from meltpoint.annealing.loop import TILE
-from meltpoint.evaluation.execute import _completed, _Workers
+from meltpoint.evaluation.execute import completed_tasks
 
 CHAINS = 4
 EXAMPLES = 6 * TILE // CHAINS  # six tiles for each side
@@ -132,14 +132,14 @@ def test_an_error_of_the_callback_is_not_swallowed():
 
 def test_what_was_finished_before_ctrl_c_was_noticed_is_kept():
     first, second, third = Future(), Future(), Future()
-    workers = _Workers(dict(zip("abc", (first, second, third), strict=True)).__getitem__)
+    submit = dict(zip("abc", (first, second, third), strict=True)).__getitem__
     first.set_result("one")
 
     def look(_pending):
         second.set_result("two")
         raise KeyboardInterrupt
 
-    results = _completed(workers, "abc", look)
+    results = completed_tasks(submit, "abc", look)
     kept = [next(results), next(results)]
     with pytest.raises(KeyboardInterrupt):
         next(results)

@@ -28,14 +28,14 @@ def whole():
 def computed(monkeypatch):
     """Names of the tasks that are computed from now on."""
     names = []
-    completed = execute._completed
+    completed = execute.completed_tasks
 
-    def noting(workers, tasks, look):
-        for task, result in completed(workers, tasks, look):
+    def noting(submit, tasks, look):
+        for task, result in completed(submit, tasks, look):
             names.append(task.name)
             yield task, result
 
-    monkeypatch.setattr(execute, "_completed", noting)
+    monkeypatch.setattr(execute, "completed_tasks", noting)
     return names
 
 
@@ -50,7 +50,7 @@ def test_a_folder_changes_nothing_and_is_not_computed_twice(whole, tmp_path, mon
         pytest.fail("it was computed again")
 
     for owner, name in [
-        (type(model), "log_f_estimate"),
+        (type(model), "log_f_part"),
         (prerequisites, "exact_log_z"),
         (front, "make_base"),
         (front, "friction_schedule"),

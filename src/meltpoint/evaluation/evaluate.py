@@ -23,6 +23,7 @@ from meltpoint.estimators.pilot import FrictionSchedule, ScheduleName, friction_
 from meltpoint.evaluation.adaptive import Context, close_gap
 from meltpoint.evaluation.evidence import other_bases
 from meltpoint.evaluation.execute import Execution
+from meltpoint.evaluation.log_f import log_f_of
 from meltpoint.evaluation.once import run_once
 from meltpoint.evaluation.prerequisites import (
     NAMES,
@@ -31,7 +32,6 @@ from meltpoint.evaluation.prerequisites import (
     exact_log_z_of,
     find_origin,
     keep_base,
-    log_f_of,
     make_base,
     names_to_arrays,
     samples_of,
@@ -225,7 +225,8 @@ def evaluate_with_inputs(
     _log.info("evaluating %r on %d test examples, seed %d", model, len(bits), settings.seed)
     fingerprints = _fingerprints(model, bits, known, own_base, betas)
     with _open_store(options.get("run"), model, bits, fingerprints, settings, part) as store:
-        log_f = log_f_of(model, bits, settings.seed, threads, store, progress)
+        execution = Execution(threads, progress, options.get("executor"), store)
+        log_f = log_f_of(model, bits, settings.seed, execution)
         clock.lap("log f")
         exact_log_z = exact_log_z_of(model, options.get("exact"), threads, store, progress)
         clock.lap("exact")
@@ -249,7 +250,6 @@ def evaluate_with_inputs(
 
         free = base in (None, "auto")
         context = Context(model, bits, origin, settings, log_f, exact_log_z, part, others, origin_at, free)
-        execution = Execution(threads, progress, options.get("executor"), store)
         if settings.budget is None:
             report = run_once(context, betas, execution, clock)
         else:

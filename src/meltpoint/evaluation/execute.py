@@ -2,7 +2,7 @@
 
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Event, Lock
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def run_stage(stage: Stage, execution: Execution) -> StageResult:
     try:
         with _workers(stage, execution, len(missing)) as workers:
             look = _progress_of(stage, tasks, missing, workers, execution)
-            for task, result in _completed(workers, missing, look):
+            for task, result in completed_tasks(workers.submit, missing, look):
                 weights.put(task, result)
                 execution.store.write(f"{stage.folder}/{task.name}", result)
                 if weights.ais_complete and "AIS" not in seconds:
@@ -180,12 +180,12 @@ def _workers(stage: Stage, execution: Execution, n_tasks: int) -> Iterator[_Work
         with _threads(prepared, n_tasks, execution.threads) as workers:
             yield workers
     elif is_dask(executor):
-        payload = payload_of(stage)
+        payload = payload_of(stage_to_arrays(stage))
         sent = send(executor, payload, f"stage-{payload.fingerprint}")
         yield _Workers(lambda task: executor.submit(_compute_on_dask, sent, task))
     else:
         with temporary_folder() as folder:
-            payload = payload_of(stage, folder / "stage.npz")
+            payload = payload_of(stage_to_arrays(stage), folder / "stage.npz")
             yield _Workers(lambda task: executor.submit(_compute_in_worker, payload, task))
 
 
@@ -217,7 +217,7 @@ def _threads(prepared: PreparedStage, n_tasks: int, threads: int) -> Iterator[_W
 
 @dataclass(frozen=True)
 class Payload:
-    """A stage on its way to workers: its arrays, or a file that has them.
+    """Arrays of a stage, or of other work, on their way to workers: themselves, or a file that has them.
 
     Payloads with the same fingerprint are equal, so that a worker prepares one of them only.
     """
@@ -226,9 +226,8 @@ class Payload:
     content: "dict[str, NDArray[Any]] | Path" = field(compare=False, repr=False)
 
 
-def payload_of(stage: Stage, path: Path | None = None) -> Payload:
-    """A stage to be carried along, or written to a file that the workers read."""
-    arrays = stage_to_arrays(stage)
+def payload_of(arrays: dict[str, NDArray[Any]], path: Path | None = None) -> Payload:
+    """Arrays to be carried along, or written to a file that the workers read."""
     if path is not None:
         write_sealed(path, arrays)
     return Payload(fingerprint(arrays), arrays if path is None else path)
@@ -245,15 +244,17 @@ _loading = Lock()
 
 @lru_cache(maxsize=2)
 def _load(payload: Payload) -> PreparedStage:
-    arrays = payload.content if isinstance(payload.content, dict) else _read(payload.content)
-    prepared = PreparedStage(stage_from_arrays(arrays))
+    prepared = PreparedStage(stage_from_arrays(read_payload(payload)))
     compile_kernels(prepared.path)  # before two threads can begin to
     return prepared
 
 
-def _read(path: Path) -> dict[str, NDArray[Any]]:
+def read_payload(payload: Payload) -> dict[str, NDArray[Any]]:
+    """The arrays of a payload, on a worker."""
+    if isinstance(payload.content, dict):
+        return payload.content
     try:
-        return read_sealed(path)
+        return read_sealed(payload.content)
     except InputError as problem:
         raise InputError(
             found=f"{problem.found} on a worker ({platform.node()})",
@@ -271,15 +272,20 @@ def _compute_on_dask(payload: Payload, task: Task) -> Result:
         return load_payload(payload).compute(task)
 
 
-def _completed(
-    workers: _Workers, tasks: Sequence[Task], look: Callable[[set[Task]], None]
-) -> Iterator[tuple[Task, Result]]:
+AnyTask = TypeVar("AnyTask", bound=Hashable)
+
+
+def completed_tasks(
+    submit: "Callable[[AnyTask], Future[Result]]",
+    tasks: Sequence[AnyTask],
+    look: Callable[[set[AnyTask]], None],
+) -> Iterator[tuple[AnyTask, Result]]:
     """Tasks and their results in the order of their completion; `look` is told several times a second what is left."""
-    futures: dict[Future[Result], Task] = {}
+    futures: dict[Future[Result], AnyTask] = {}
     told: set[Future[Result]] = set()
     try:
         for task in tasks:
-            futures[workers.submit(task)] = task
+            futures[submit(task)] = task
         pending = set(futures)
         while pending:
             finished, pending = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)

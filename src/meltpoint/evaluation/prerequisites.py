@@ -1,5 +1,5 @@
-"""What an evaluation computes once besides its stages: log f, exact log Z, the base and its schedule, whether the model
-is read as it was meant; and, for the report, names of model and data and samples of the model.
+"""What an evaluation computes once besides log f and its stages: exact log Z, the base and its schedule, whether the
+model is read as it was meant; and, for the report, names of model and data and samples of the model.
 """
 
 import json
@@ -18,14 +18,13 @@ from meltpoint.estimators.pilot import FrictionSchedule, Pilot
 from meltpoint.estimators.sampling import sample
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits
-from meltpoint.models.log_f import LogF
 from meltpoint.report.report import Report
 from meltpoint.report.shown import ShownStates, choose_shown, sample_count
 from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store, get_or_compute
 
-LOG_F, EXACT, CONVENTIONS, NAMES, SAMPLES = "log_f", "exact", "conventions", "names", "samples"
+EXACT, CONVENTIONS, NAMES, SAMPLES = "exact", "conventions", "names", "samples"
 """Names of chunks in a run's folder; those of bases and schedules are `base-NAME` and `schedule-NAME`."""
 
 EXACT_LAYOUT: ChunkLayout = {"log_z": ((), "f")}
@@ -51,28 +50,6 @@ class Origin:
 
     base: Base
     friction: FrictionSchedule | None = None
-
-
-def log_f_of(
-    model: Model, bits: Bits, seed: int, threads: int, store: Store, progress: Progress | None
-) -> LogF:
-    """Log f of every test example: exact, or estimated for a deep model, which takes minutes."""
-
-    def compute() -> Arrays:
-        found = model.log_f_estimate(model.decode(bits), seed=seed, threads=threads, progress=progress)
-        return {field.name: getattr(found, field.name) for field in fields(found)}
-
-    return LogF(**get_or_compute(store, LOG_F, compute, log_f_layout(len(bits))))
-
-
-def log_f_layout(examples: int) -> ChunkLayout:
-    """What the chunk with log f must hold."""
-    return {
-        **dict.fromkeys(("values", "stderrs", "bound"), ((examples,), "f")),
-        "rises": ((examples, 2), "f"),
-        "annealed": (("control", None), "f"),
-        "positions": (("control",), "iu"),
-    }
 
 
 def exact_log_z_of(

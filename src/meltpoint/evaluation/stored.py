@@ -19,18 +19,17 @@ from meltpoint.estimators.evidence import Starts
 from meltpoint.evaluation.adaptive import best_of, half_width_of, report_of, summary_of, with_stages
 from meltpoint.evaluation.evidence import NAME, recall_evidence
 from meltpoint.evaluation.execute import recall_weights
+from meltpoint.evaluation.log_f import LOG_F, log_f_layout
 from meltpoint.evaluation.once import most_found, turn_name, turned_to
 from meltpoint.evaluation.prerequisites import (
     CONVENTIONS,
     CONVENTIONS_LAYOUT,
     EXACT,
     EXACT_LAYOUT,
-    LOG_F,
     NAMES,
     SAMPLES,
     Origin,
     conventions_from_arrays,
-    log_f_layout,
     recall_names,
     recall_samples,
     recall_schedule,

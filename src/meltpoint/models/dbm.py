@@ -12,7 +12,6 @@ from scipy.special import expit, logit, logsumexp
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.draws import SummedOut, drawable, weigh_draws
 from meltpoint.kernels.streams import Streams
-from meltpoint.kernels.threads import check_threads
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.factors import Factors, layered_factors
@@ -20,7 +19,6 @@ from meltpoint.models.log_f import (
     ENUMERATED,
     SAMPLES,
     LogF,
-    check_samples,
     corners,
     estimate_log_f,
 )
@@ -139,13 +137,14 @@ class DBM(Model):
         """
         return self.log_f_estimate(x, samples=samples, seed=seed).values
 
-    def log_f_estimate(
+    def log_f_part(
         self,
-        x: ArrayLike,
+        states: Bits,
+        numbers: NDArray[np.integer],
         *,
         samples: int = SAMPLES,
         seed: int = 0,
-        threads: int | None = None,
+        threads: int = 1,
         progress: Progress | None = None,
     ) -> LogF:
         """Log f with standard errors and the mean-field lower bound.
@@ -153,18 +152,16 @@ class DBM(Model):
         The proposal is the mean-field posterior of the even hidden layers; the odd layers are summed out. Where one
         side has few hidden units all their states are added up instead.
         """
-        bits = self.encode(x)
         if len(self.weights) == 1:
-            return LogF.exact(self.bipartite.log_f(bits))
-        samples, threads = check_samples(samples), check_threads(threads)
+            return LogF.exact(self.bipartite.log_f(states))
         two = self.bipartite
         if 2 ** min(two.n_even - self.n_visible, two.n_odd) <= ENUMERATED:
-            return LogF.exact(self._add_up(bits))
+            return LogF.exact(self._add_up(states))
 
-        def weigh(visible: Bits, numbers: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        def weigh(visible: Bits, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
             return self._weigh(visible, Streams(seed, Purpose.LOG_F, numbers), samples, threads)
 
-        return estimate_log_f(bits, weigh, progress=progress)
+        return estimate_log_f(states, numbers, weigh, progress=progress)
 
     def _add_up(self, visible: Bits) -> Floats:
         """Log f (example,): the states of one side's hidden units are added up, those of the other summed out."""

@@ -12,7 +12,6 @@ from scipy.special import expit, logsumexp
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.draws import SummedOut, weigh_draws
 from meltpoint.kernels.streams import Streams
-from meltpoint.kernels.threads import check_threads
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.blocks import RaiseStart, Segment
@@ -22,7 +21,6 @@ from meltpoint.models.log_f import (
     SAMPLES,
     LogF,
     block_that_fits,
-    check_samples,
     corners,
     draw_given,
     estimate_log_f,
@@ -212,29 +210,27 @@ class DBN(Model):
         """
         return self.log_f_estimate(x, samples=samples, seed=seed).values
 
-    def log_f_estimate(
+    def log_f_part(
         self,
-        x: ArrayLike,
+        states: Bits,
+        numbers: NDArray[np.integer],
         *,
         samples: int = SAMPLES,
         seed: int = 0,
-        threads: int | None = None,
+        threads: int = 1,
         progress: Progress | None = None,
     ) -> LogF:
         """Log f with standard errors and the variational lower bound, by importance sampling.
 
         Samples come from the recognition distribution, and with one directed layer also from a mean field that looks
-        at the posterior. For a random part of the examples hidden layers are annealed too, as a control. Few
-        states of a single hidden layer are added up instead.
+        at the posterior. Few states of a single hidden layer are added up instead.
         """
-        bits = self.encode(x)
         if not self.directed:
-            return LogF.exact(self.top.log_f(x))
-        samples, threads = check_samples(samples), check_threads(threads)
+            return LogF.exact(self.top.log_f(self.decode(states)))
         if len(self.directed) == 1 and 2**self.mrf.n_even <= ENUMERATED:
-            return LogF.exact(self._add_up(bits))
+            return LogF.exact(self._add_up(states))
 
-        def weigh(visible: Bits, numbers: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        def weigh(visible: Bits, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
             if len(self.directed) == 1:
                 streams = Streams(seed, Purpose.LOG_F, numbers)
                 log_weights = self._weigh_mixture(visible, streams, samples, threads)
@@ -244,10 +240,13 @@ class DBN(Model):
             return log_weights, log_weights.mean(axis=1)  # a lower bound on average (Jensen)
 
         block = BLOCK if len(self.directed) == 1 else block_that_fits(sum(self.layer_sizes), samples)
-        found = estimate_log_f(bits, weigh, block=block, progress=progress)
+        return estimate_log_f(states, numbers, weigh, block=block, progress=progress)
+
+    def log_f_control(self, states: Bits, seed: int) -> tuple[NDArray[np.integer], Floats]:
+        """A random part of the examples, with log weights (control example, chain) of annealed hidden layers."""
         rng = generator(seed, Purpose.ANNEALED_LOG_F)
-        positions = np.sort(rng.permutation(len(bits))[:_CONTROL_EXAMPLES])
-        return found.controlled_by(positions, self._anneal(bits[positions], rng))
+        positions = np.sort(rng.permutation(len(states))[:_CONTROL_EXAMPLES])
+        return positions, self._anneal(states[positions], rng)
 
     def _add_up(self, visible: Bits) -> Floats:
         """Log f (example,): all states of the only directed layer's upper units added up."""

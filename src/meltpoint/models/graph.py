@@ -18,7 +18,7 @@ from meltpoint.models.blocks import Indices, RaiseStart, Segment, Sparse
 from meltpoint.models.clamped import enumerate_hidden, hidden_states, weigh_hidden
 from meltpoint.models.factor_field import FactorField
 from meltpoint.models.factors import number_visible_first
-from meltpoint.models.log_f import SAMPLES, LogF, block_that_fits, check_samples, estimate_log_f
+from meltpoint.models.log_f import SAMPLES, LogF, block_that_fits, estimate_log_f
 from meltpoint.models.model import Model, PathToModel, Uniforms
 from meltpoint.randomness import Purpose, generator
 from meltpoint.units import Unit
@@ -105,13 +105,14 @@ class GraphModel(Model):
             return self.mrf.log_f(states)
         return self.mrf.log_f_of_all(states[:, self.mrf.layout.order]) + self.mrf.log_constant
 
-    def log_f_estimate(
+    def log_f_part(
         self,
-        x: ArrayLike,
+        states: Bits,
+        numbers: NDArray[np.integer],
         *,
         samples: int = SAMPLES,
         seed: int = 0,
-        threads: int | None = None,
+        threads: int = 1,
         progress: Progress | None = None,
     ) -> LogF:
         """Log f with standard errors: 0 where it is exact.
@@ -120,21 +121,19 @@ class GraphModel(Model):
         example has chains that cost about as much as `samples` importance samples with 25 moves each.
         """
         if self.mrf.n_state <= self.n_visible:
-            return super().log_f_estimate(x)
-        states = self.encode(x)
+            return super().log_f_part(states, numbers)
         if hidden_states(self.mrf, self.n_visible) <= _ENUMERATED:
             return LogF.exact(enumerate_hidden(self.mrf, states, progress))
 
         del threads
-        samples = check_samples(samples)
 
-        def weigh(visible: Bits, numbers: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        def weigh(visible: Bits, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
             generators = [generator(seed, Purpose.LOG_F, number) for number in numbers.tolist()]
             log_weights = weigh_hidden(self.mrf, visible, generators, samples)
             return log_weights, log_weights.mean(axis=1)
 
         block = block_that_fits(self.mrf.n_units, samples)
-        return estimate_log_f(states, weigh, block=block, progress=progress)
+        return estimate_log_f(states, numbers, weigh, block=block, progress=progress)
 
     def given(self, clamped: Mapping[int, int]) -> Model:
         """The factor graph of the other sites, given states of some by site; hidden ones stay hidden.

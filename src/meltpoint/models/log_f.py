@@ -177,12 +177,13 @@ def _rise_left(rises: Floats) -> float:
 
 def estimate_log_f(
     x: Bits,
-    weigh: Callable[[Bits, NDArray[np.int64]], tuple[Floats, Floats]],
+    numbers: NDArray[np.integer],
+    weigh: Callable[[Bits, NDArray[np.integer]], tuple[Floats, Floats]],
     *,
     block: int = BLOCK,
     progress: Progress | None,
 ) -> LogF:
-    """Estimate log f of every example from importance weights.
+    """Estimate log f of examples with these numbers (example,) from importance weights.
 
     `weigh` gives the log weights (example, sample) and the lower bound (example,) for a block of examples and their
     numbers: an example's number names its stream of random numbers, so that blocks can be cut in any way.
@@ -191,7 +192,7 @@ def estimate_log_f(
     rises = np.empty((len(x), 2))
     for low in range(0, len(x), block):
         part = slice(low, min(low + block, len(x)))
-        weights, bounds[part] = weigh(x[part], np.arange(part.start, part.stop))
+        weights, bounds[part] = weigh(x[part], numbers[part])
         values[part] = log_mean_exp(weights)
         errors[part] = log_mean_error(weights)
         rises[part] = _rises(weights)

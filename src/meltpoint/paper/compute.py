@@ -15,7 +15,7 @@ from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.estimators.sampling import sample, sample_annealing_model
 from meltpoint.evaluation.execute import Execution, run_stage
-from meltpoint.evaluation.prerequisites import log_f_of
+from meltpoint.evaluation.log_f import log_f_of
 from meltpoint.evaluation.stage import Stage
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models.checks import Bits, Floats
@@ -101,8 +101,10 @@ def run(
         key = Cell(cell.model, "log-f", seed=cell.seed, test_examples=cell.test_examples)
         if key not in known:
             store = results.log_f_store(key, loaded) if MODELS[cell.model] in DEEP else NullStore()
-            test_set, cores = cell_test_set(key, loaded), check_threads(threads)
-            known[key] = log_f_of(loaded.model, test_set, key.seed, cores, store, part)
+            states = loaded.model.encode(cell_test_set(key, loaded))
+            known[key] = log_f_of(
+                loaded.model, states, key.seed, Execution(check_threads(threads), part, store=store)
+            )
         clock.lap("log f")
         begun = results.chunk_store(cell, loaded)
         result = compute(cell, loaded, known[key], threads, part, begun)

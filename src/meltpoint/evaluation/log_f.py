@@ -1,0 +1,198 @@
+"""Log f of a test set in parts: each is kept as soon as it is finished, and workers compute them as tasks."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from threading import Event, Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.errors import Progress
+from meltpoint.evaluation.execute import Execution, Payload, completed_tasks, payload_of, read_payload
+from meltpoint.files.parameters import from_arrays, to_arrays
+from meltpoint.files.temporary import temporary_folder
+from meltpoint.models import Model
+from meltpoint.models.checks import Bits
+from meltpoint.models.log_f import LogF
+from meltpoint.runs.chunks import ChunkLayout
+from meltpoint.runs.fingerprint import Arrays
+from meltpoint.workers.dask import is_dask, send, without_profiler
+
+LOG_F = "log_f"
+"""Name of the chunk with log f of the whole test set; those of its parts have the number of their first example too."""
+
+_PART = 1024  # examples: a minute of a core at most, and whole blocks of those that are computed at once
+_TASK = "unnormalised probabilities"
+_MODEL = "model_"
+
+
+@dataclass(frozen=True)
+class LogFTask:
+    """So many examples of the test set, from `first` on."""
+
+    first: int
+    count: int
+
+    @property
+    def numbers(self) -> NDArray[np.integer]:
+        """Their numbers (example,)."""
+        return np.arange(self.first, self.first + self.count)
+
+    @property
+    def name(self) -> str:
+        """Name of the chunk with its results."""
+        return f"{LOG_F}-{self.first:07d}"
+
+
+def log_f_layout(examples: int) -> ChunkLayout:
+    """What the chunk with log f of so many examples must hold."""
+    return {
+        **dict.fromkeys(("values", "stderrs", "bound"), ((examples,), "f")),
+        "rises": ((examples, 2), "f"),
+        "annealed": (("control", None), "f"),
+        "positions": (("control",), "iu"),
+    }
+
+
+def log_f_of(model: Model, states: Bits, seed: int, execution: Execution) -> LogF:
+    """Log f of every test example (example, visible unit): exact, or estimated in parts, which may take minutes."""
+    layout = log_f_layout(len(states))
+    kept = execution.store.read(LOG_F, layout)
+    if kept is not None:
+        return LogF(**kept)
+    one = model.log_f_part(states[:1], np.arange(1), samples=1)
+    if one.is_exact:
+        found = model.log_f_part(
+            states, np.arange(len(states)), threads=execution.threads, progress=execution.progress
+        )
+    else:
+        found = _estimate(model, states, seed, execution).controlled_by(*model.log_f_control(states, seed))
+    execution.store.write(LOG_F, _to_arrays(found))
+    return found
+
+
+def _estimate(model: Model, states: Bits, seed: int, execution: Execution) -> LogF:
+    """The estimates of all parts; Ctrl-C is passed on, with the finished parts in the store."""
+    tasks = [LogFTask(low, min(_PART, len(states) - low)) for low in range(0, len(states), _PART)]
+    parts: dict[LogFTask, Arrays | None] = {
+        task: execution.store.read(task.name, log_f_layout(task.count)) for task in tasks
+    }
+    missing = [task for task in tasks if parts[task] is None]
+
+    with _workers(model, states, seed, execution) as workers:
+
+        def look(pending: set[LogFTask]) -> None:
+            if execution.progress:
+                left = sum(task.count for task in pending) - workers.under_way(pending)
+                execution.progress(_TASK, len(states) - left, float(len(states)))
+
+        for task, result in completed_tasks(workers.submit, missing, look):
+            parts[task] = result
+            execution.store.write(task.name, result)
+    found = [LogF(**part) for part in parts.values() if part is not None]
+    return LogF(*(np.concatenate([getattr(part, name) for part in found]) for name in _JOINED))
+
+
+_JOINED = "values", "stderrs", "bound", "rises"
+
+
+def _to_arrays(log_f: LogF) -> dict[str, NDArray[Any]]:
+    return {field.name: getattr(log_f, field.name) for field in fields(log_f)}
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What the tasks of a test set have in common."""
+
+    model: Model
+    states: Bits
+    seed: int
+
+    def compute(
+        self, task: LogFTask, threads: int = 1, progress: Progress | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """The arrays of a task, those of `LogF`."""
+        states = self.states[task.first : task.first + task.count]
+        how: dict[str, Any] = {"seed": self.seed, "threads": threads, "progress": progress}
+        return _to_arrays(self.model.log_f_part(states, task.numbers, **how))
+
+
+@dataclass(frozen=True)
+class _Workers:
+    """Whoever computes tasks: `submit` begins one, `under_way` tells how many examples of unfinished ones are done."""
+
+    submit: Callable[[LogFTask], "Future[Arrays]"]
+    under_way: Callable[[set[LogFTask]], float] = lambda _tasks: 0.0
+
+
+@contextmanager
+def _this_process(job: _Job, threads: int) -> Iterator[_Workers]:
+    """One task after the other, each with all threads; leaving this stops the one that is not finished."""
+    stop = Event()
+    done: dict[LogFTask, float] = {}
+
+    def run(task: LogFTask) -> Arrays:
+        def watch(_name: str, examples: float, _total: float) -> None:
+            if stop.is_set():
+                raise KeyboardInterrupt
+            done[task] = examples
+
+        return job.compute(task, threads, watch)
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            yield _Workers(
+                lambda task: pool.submit(run, task), lambda tasks: sum(done.get(task, 0.0) for task in tasks)
+            )
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _workers(model: Model, states: Bits, seed: int, execution: Execution) -> Iterator[_Workers]:
+    executor = execution.executor
+    if executor is None:
+        with _this_process(_Job(model, states, seed), execution.threads) as workers:
+            yield workers
+        return
+    kind, parameters = to_arrays(model)
+    arrays = {
+        "kind": np.array(kind),
+        "seed": np.array(str(seed)),  # it may have more than 64 bits
+        "states": states,
+        **{f"{_MODEL}{name}": array for name, array in parameters.items()},
+    }
+    if is_dask(executor):
+        payload = payload_of(arrays)
+        sent = send(executor, payload, f"log-f-{payload.fingerprint}")
+        yield _Workers(lambda task: executor.submit(_compute_on_dask, sent, task))
+    else:
+        with temporary_folder() as folder:
+            payload = payload_of(arrays, folder / "log_f.npz")
+            yield _Workers(lambda task: executor.submit(_compute_in_worker, payload, task))
+
+
+_loading = Lock()
+
+
+@lru_cache(maxsize=1)
+def _load(payload: Payload) -> _Job:
+    arrays = read_payload(payload)
+    parameters = [array for name, array in arrays.items() if name.startswith(_MODEL)]
+    return _Job(from_arrays(str(arrays["kind"]), parameters), arrays["states"], int(str(arrays["seed"])))
+
+
+def _compute_in_worker(payload: Payload, task: LogFTask) -> Arrays:
+    with _loading:  # one for all threads of a worker
+        job = _load(payload)
+    return job.compute(task)
+
+
+def _compute_on_dask(payload: Payload, task: LogFTask) -> Arrays:
+    with without_profiler():
+        return _compute_in_worker(payload, task)
