@@ -1,4 +1,4 @@
-"""`meltpoint demo`: the whole job on data that is always there, with the exact answer to compare."""
+"""`meltpoint demo`: training and evaluation on data that come with the package, with the exact value to compare."""
 
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a person sees: results on stdout, progress with remaining time and talk on stderr."""
+"""Output of the commands: results on stdout, progress with remaining time and messages on stderr."""
 
 import os
 import sys
@@ -51,7 +51,7 @@ def echo(text: object) -> None:
 
 
 def _write(text: str) -> None:
-    """Write text to stdout, all of it: an unbuffered one (python -u) takes what it can and tells nobody."""
+    """Write all of a text to stdout: an unbuffered one (python -u) may take a part of it without an error."""
     sys.stdout.flush()
     left = text.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
     while left:
@@ -68,7 +68,7 @@ def echo_report(report: "Report") -> None:
 
 
 def echo_err(text: str) -> None:
-    """Talk, on stderr, above the bar if there is one. What cannot be said is not worth the result."""
+    """Write a message to stderr, above the bar if there is one. A message that cannot be written costs no result."""
     safe = printable(text, keep="\n")
     with suppress(OSError):
         if _terminal:
@@ -78,7 +78,7 @@ def echo_err(text: str) -> None:
 
 
 def echo_parts(parts: Sequence[str]) -> None:
-    """Talk in one line, or, where the terminal is too narrow, in several that end between parts."""
+    """Write a message in one line or, where the terminal is too narrow, in several that end between parts."""
     width = _terminal[-1].width if _terminal else 0
     lines = [""]
     for part in parts:

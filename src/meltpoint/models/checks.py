@@ -1,4 +1,4 @@
-"""Checks at the door: parameters and data become clean arrays, or an error that says what to do."""
+"""Input checks: parameters and data as arrays of one type, or an error that says what to do."""
 
 from collections.abc import Sequence
 from typing import Any

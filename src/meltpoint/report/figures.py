@@ -1,4 +1,4 @@
-"""Figures of reports, fit for print: legible in grey, no colour carries meaning alone."""
+"""Figures of reports, fit for print: legible in grey."""
 
 from __future__ import annotations
 
