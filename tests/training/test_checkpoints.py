@@ -431,6 +431,7 @@ train_rbm(data, 4, epochs=2, batch=10, seed=5, checkpoint=sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_killed_while_it_writes_it_goes_on_and_leaves_nothing(tmp_path):
     path = tmp_path / "run.npz"
     child = subprocess.run([sys.executable, "-c", _KILLED_WHILE_WRITING, str(path)], check=False)

@@ -1,4 +1,4 @@
-"""A Dask cluster's workers: connecting to them, noticing when none is left, and running tasks there without the profiler.
+"""A Dask cluster's workers: connecting to them, noticing when none is left, and running tasks there.
 
 Dask sends tasks and results as pickles. Whoever can reach a scheduler or a worker can run programs there, and a
 hostile worker can run programs here: use trusted networks, or TLS.
