@@ -20,7 +20,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the model, the figure and the report.")] = Path(
         "demo"
     ),
-    seed: options.Seed = DEFAULTS.seed,
+    seed: options.SeedOption = DEFAULTS.seed,
 ) -> None:
     """Train a small RBM on handwritten digits and bracket its likelihood between AIS and RAISE."""
     with report_errors():

@@ -26,7 +26,7 @@ _INDENT = 8
 _terminal: "list[Console]" = []  # the terminal that shows a bar now, if any
 
 
-class Result(Protocol):
+class CommandResult(Protocol):
     """What a command finds: it can be written as plain values and drawn."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,7 +90,9 @@ def echo_parts(parts: Sequence[str]) -> None:
     echo_err("\n".join(lines))
 
 
-def write_result(found: Result, json: bool, plot: Path | None, show: Callable[[Any], None] = echo) -> None:
+def write_result(
+    found: CommandResult, json: bool, plot: Path | None, show: Callable[[Any], None] = echo
+) -> None:
     """Write a result to stdout, as JSON or by `show`, and its figure to a file, if one is named."""
     if json:
         echo_json(found.to_dict())
