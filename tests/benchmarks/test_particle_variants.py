@@ -49,10 +49,7 @@ def estimates(variants, rbm, m, threshold, n):
 
 def sums(variants, rbm, own, forward):
     """Sums over all visible states (repetition,) of the estimates."""
-    f = rbm.log_f(ALL)
-    return np.array(
-        [np.exp(variants.islands_log_prob(f, o, w)).sum() for o, w in zip(own, forward, strict=True)]
-    )
+    return np.exp(variants.islands_log_prob(rbm.log_f(ALL), own, forward)).sum(axis=1)
 
 
 def bernoulli(rates, states):
