@@ -143,9 +143,10 @@ class Islands:
 
 
 def islands_log_prob(log_f: Floats, own: Floats, forward: Floats) -> Floats:
-    """Log (example,) of f(v) N / (Z_own + the sum of N - 1 forward Z), from islands' log weights."""
-    log_sum = np.logaddexp(own, logsumexp(forward)) if len(forward) else own
-    return log_f + np.log(len(forward) + 1) - log_sum
+    """Log (…, example) of f(v) N / (Z_own + the sum of N - 1 forward Z), from islands' log weights (…, N - 1)."""
+    others = forward.shape[-1]
+    log_sum = np.logaddexp(own, logsumexp(forward, axis=-1, keepdims=True)) if others else own
+    return log_f + np.log(others + 1) - log_sum
 
 
 def equal_cuts(steps: int, parts: int) -> tuple[int, ...]:

@@ -13,7 +13,12 @@ SHARED = ROOT.parent / "shared"
 
 # A busy machine is not a failing test.
 settings.register_profile("meltpoint", deadline=None)
-settings.load_profile("meltpoint")
+settings.register_profile("quick", deadline=None, max_examples=20)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """`make quick` tries fewer examples of every property; `make test` tries Hypothesis's hundred."""
+    settings.load_profile("quick" if config.option.markexpr == "not slow" else "meltpoint")
 
 
 @pytest.fixture(scope="session")

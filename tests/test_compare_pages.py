@@ -38,6 +38,7 @@ def test_python_runs(name, tmp_path, monkeypatch, capsys):
         assert "Overfits: at epoch" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "command"), COMMANDS)
 def test_commands_run(name, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -25,6 +25,7 @@ def names(tmp_path_factory):
     return made, folder
 
 
+@pytest.mark.slow
 def test_the_lattice(names):
     made, _ = names
     exact = mp.exact_log_z(made["lattice"], threads=1)

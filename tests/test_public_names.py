@@ -29,6 +29,7 @@ def test_python_dash_m() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", mp.__version__)
 
 
+@pytest.mark.slow
 def test_a_type_checker_sees_misspelt_names(tmp_path: Path) -> None:
     checker = Path(sys.executable).with_name("basedpyright")
     if not checker.exists():

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 import meltpoint as mp
@@ -15,6 +16,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "report.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_commands_and_code_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

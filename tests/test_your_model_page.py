@@ -14,6 +14,7 @@ from importers.test_objects import Factor, Graph, Module, Network, Tensor
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "your-model.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_every_block_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

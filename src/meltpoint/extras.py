@@ -1,4 +1,4 @@
-"""Libraries that a plain installation does not have, each in an extra of the package."""
+"""Optional libraries, each in an extra of the package."""
 
 from importlib import import_module
 from types import ModuleType

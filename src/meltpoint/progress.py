@@ -1,4 +1,4 @@
-"""Progress for people: a bar on a terminal or in a notebook, a line a minute in a log, or the caller's own tqdm."""
+"""Progress display: a bar on a terminal or in a notebook, a line a minute in a log, or the caller's own tqdm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 def silent(_task: str, _done: float, _total: float) -> None:
-    """Progress that nobody asked for."""
+    """Progress that is not shown."""
 
 
 def reports_progress(function: Callable[P, R]) -> Callable[P, R]:

@@ -89,6 +89,7 @@ def test_a_change_in_a_file_that_is_only_called_is_compiled(site):
     assert run(site) == ["31", "1"]  # back at a version that is still there
 
 
+@pytest.mark.slow
 def test_numba_alone_would_run_stale_code(site):
     # The mutant: the decorator as Numba provides it. If this fails, the test above has nothing to detect.
     kernels = site / "meltpoint" / "kernels"

@@ -42,6 +42,7 @@ def test_a_seed_gives_the_same_model_and_data(bench, family):
     assert math.isfinite(once.mean_log_prob)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["strong", "dbm", "dbn", "dbn-bad"])
 def test_exact_values_are_those_of_a_distribution(bench, family):
     """All visible states: their probabilities, by brute force over all hidden units, are those of the subject."""

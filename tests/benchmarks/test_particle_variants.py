@@ -49,10 +49,7 @@ def estimates(variants, rbm, m, threshold, n):
 
 def sums(variants, rbm, own, forward):
     """Sums over all visible states (repetition,) of the estimates."""
-    f = rbm.log_f(ALL)
-    return np.array(
-        [np.exp(variants.islands_log_prob(f, o, w)).sum() for o, w in zip(own, forward, strict=True)]
-    )
+    return np.exp(variants.islands_log_prob(rbm.log_f(ALL), own, forward)).sum(axis=1)
 
 
 def bernoulli(rates, states):
@@ -64,6 +61,7 @@ def deviation(values) -> float:
     return float((values.mean() - 1) / (values.std(ddof=1) / np.sqrt(len(values))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "threshold"), [(1, 0.5), (4, 0.7), (4, 2.0)])
 @pytest.mark.parametrize("n", [1, 3])
 def test_estimates_add_up_to_one(variants, rbm, m, threshold, n):
@@ -77,6 +75,7 @@ def test_forward_weights_are_unbiased_for_z(variants, rbm):
     assert abs(deviation(np.exp(log_weights - log_z))) < 5
 
 
+@pytest.mark.slow
 def test_estimates_are_the_law_of_the_process(variants, rbm):
     n, m, threshold = 2, 4, 0.7
     own, forward = estimates(variants, rbm, m, threshold, n)
@@ -104,6 +103,7 @@ def test_an_own_island_without_its_melted_path_is_rejected(variants, rbm):
     assert abs(deviation(sums(variants, rbm, own, forward))) > 10
 
 
+@pytest.mark.slow
 def test_a_kept_path_that_nobody_may_branch_off_is_rejected(variants, rbm, monkeypatch):
     real = variants.Islands._melt
 

@@ -41,12 +41,14 @@ def test_a_known_order_is_exit_code_0(run, models):
     assert max(map(len, result.stdout.splitlines())) <= 79
 
 
+@pytest.mark.slow
 def test_an_order_that_is_not_known_is_exit_code_1(run, models):
     result = run("compare", "one.npz", "same.npz", "two.npz", "test.npy", *QUICK)
     assert result.exit_code == 1, result.stderr
     assert "Order known in part: these may be in either order: one and same." in result.stdout
 
 
+@pytest.mark.slow
 def test_json_figure_names_and_baseline(run, models):
     result = run(
         *("compare", "one.npz", "same.npz", "two.npz", "test.npy", "--baseline", "C", "--json"),
@@ -63,6 +65,7 @@ def test_json_figure_names_and_baseline(run, models):
     assert (models / "figure.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_a_folder_keeps_every_model(run, models):
     command = ("compare", "one.npz", "two.npz", "test.npy", "--run", "night", "--json", *QUICK)
     first, again = run(*command), run(*command)

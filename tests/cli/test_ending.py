@@ -159,6 +159,7 @@ def test_a_signal_during_start_up_ends_it_in_order(number):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize(
     "arguments",
@@ -174,6 +175,7 @@ def test_an_output_without_room_is_a_failure_in_one_sentence(folder, arguments):
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_log_without_room_does_not_cost_the_result(folder):
     with Path("/dev/full").open("w") as full:
@@ -245,6 +247,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="limits as POSIX has them")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_an_output_that_is_cut_off_is_a_failure(tmp_path, unbuffered):

@@ -74,6 +74,7 @@ def test_what_is_not_to_be_trusted_is_printed_with_exit_code_1(run, folder):
     assert verdict["sentence"] in " ".join(text.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_figure(run, folder):
     result = run("evaluate", "model.npz", "test.npy", "--plot", "figure.pdf", *QUICK)
     assert result.exit_code == 0

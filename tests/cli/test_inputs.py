@@ -124,6 +124,7 @@ def test_model_and_alignment_of_one_archive(run, tmp_path) -> None:
     assert "family.tar.gz:NAME" in result.stderr
 
 
+@pytest.mark.slow
 def test_sequences_of_several_models(run, tmp_path) -> None:
     rng = np.random.default_rng(5)
     (tmp_path / "family.fasta").write_text(">a\nAC-\n>b\nCCG\n>c\nA-U\n")

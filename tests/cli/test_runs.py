@@ -71,6 +71,7 @@ def test_a_damaged_piece_is_told_in_a_sentence(run, kept):
     assert again.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_runs_are_merged(run, kept):
     assert run("evaluate", *ARGUMENTS, "--run", "b", "--part", "1").exit_code == 0
     merged = run("runs", "merge", "a", "b", "--out", "both", "--json")
@@ -190,6 +191,7 @@ def test_ctrl_c_in_a_later_stage_is_no_finished_run(run, folder, monkeypatch):
     assert "conservative unknown" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("staged")
 def test_an_interruption_alone_is_exit_code_1(run, folder, monkeypatch):
     arguments = ["model.npz", "test.npy", "--gap", "5", "--budget", "1h"]

@@ -36,6 +36,7 @@ def test_a_pattern_in_natural_order(run, checkpoints):
     assert "train -" in lines[0]
 
 
+@pytest.mark.slow
 def test_json_figure_and_folder(run, checkpoints):
     files = [f"run/epoch-{number}.npz" for number in (10, 1, 2)]  # as a shell may give them
     command = ("trace", *files, "test.npy", "--json", "--plot", "trace.svg", "--run", "kept", *QUICK)
@@ -71,6 +72,7 @@ def test_wrong_input_is_exit_code_2(run, checkpoints, arguments, words):
     assert words in result.stderr
 
 
+@pytest.mark.slow
 def test_training_is_traced_on_held_out_examples(run, folder):
     np.save("grey.npy", np.random.default_rng(0).random((60, 9)))
     command = ("train", "rbm", "--data", "grey.npy", "--hidden", "4", "--epochs", "7", "--validation", "20")
@@ -96,6 +98,7 @@ def test_training_is_traced_on_held_out_examples(run, folder):
     assert [point["between"] for point in points] == [p["between"] for p in content["trace"]["points"]]
 
 
+@pytest.mark.slow
 def test_a_training_that_was_killed_before_its_first_checkpoint_goes_on(run, folder, monkeypatch):
     command = ("train", "rbm", "--data", "train.npy", "--hidden", "4", "--epochs", "7", "--validation", "10")
     shown = tracing.TrainingTrace.__call__
@@ -122,6 +125,7 @@ def test_a_trace_needs_held_out_examples(run, folder):
     assert "no validation examples" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_training_that_is_continued_continues_its_trace(run, folder, monkeypatch):
     command = ("train", "rbm", "--data", "train.npy", "--hidden", "4", "--epochs", "7", "--validation", "10")
     shown = tracing.TrainingTrace.__call__
@@ -164,6 +168,7 @@ def test_on_a_terminal_there_is_a_live_table(monkeypatch, checkpoints, capsys):
     assert "epoch-2" in shown.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("visible", ["potts", "gaussian", "spin"])
 def test_units_that_are_no_bits_are_traced_as_they_are(run, tmp_path, visible):
     rng = np.random.default_rng(7)

@@ -194,6 +194,7 @@ def test_wrong_input_is_named_before_any_chain_is_run(change, words):
         mp.compare(models, test, train, **QUICK, **change)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_the_same_call_continues(tmp_path):
     one, other, test, train = two_models(7)
     models = {"one": one, "two": other, "three": one}
@@ -227,6 +228,7 @@ def test_ctrl_c_before_the_first_model_is_done_is_an_interrupt():
         mp.compare([one, other], test, train, progress=stop, **QUICK)
 
 
+@pytest.mark.slow
 def test_sizes_may_be_chosen_in_stages():
     one, other, test, train = two_models(8)
     found = mp.compare([one, other], test, train, gap=2.0, budget="20s", exact=False, threads=1)
@@ -245,6 +247,7 @@ def _without_times(found):
     return content
 
 
+@pytest.mark.slow
 def test_objects_of_other_libraries_are_compared():
     one, other, test, train = two_models(0)
     weights = {"W": other.weights, "vbias": other.visible_bias, "hbias": other.hidden_bias}

@@ -75,6 +75,7 @@ def test_a_point_is_an_evaluation_with_the_base_and_betas_of_an_earlier_one(trac
     assert found.points[1].between == alone.between
 
 
+@pytest.mark.slow
 def test_steps_follow_the_effective_chains_and_a_pilot_is_run_when_they_have_become_few(
     tmp_path, monkeypatch
 ):

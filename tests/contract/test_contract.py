@@ -206,6 +206,7 @@ def test_the_fused_kernels_do_what_the_reference_does(model) -> None:
     assert not np.array_equal(again.state, reference.state)  # a backend that stops early would be seen
 
 
+@pytest.mark.slow
 @three_blocks
 def test_public_functions_on_three_blocks(model) -> None:
     """Bernstein's inequality with enumerated moments: a false alarm once in a million for each of the three."""
@@ -232,6 +233,7 @@ def test_public_functions_on_three_blocks(model) -> None:
         assert abs(f - p) < bernstein(n, p * (1 - p), 1.0, one_of_many)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", cases.HEATED[-1:] + cases.THREE_BLOCKS[-2:-1], ids=cases.name)
 def test_other_public_functions_on_three_blocks(model) -> None:
     x = mp.sample(model, 30, steps=5, moves=2)

@@ -113,6 +113,7 @@ def test_log_z_is_the_integral(hidden) -> None:
     assert mp.exact_log_z(model) == pytest.approx(np.log(z), abs=1e-11)
 
 
+@pytest.mark.slow
 @hiddens
 def test_ais_and_raise_by_integration(hidden) -> None:
     model = random_rbm(hidden, visible=1, seed=3)
@@ -174,6 +175,7 @@ def test_results_do_not_depend_on_tiles_or_threads() -> None:
     np.testing.assert_array_equal(held[:, clamped], start[:, clamped])
 
 
+@pytest.mark.slow
 @hiddens
 def test_evaluation_files_and_conditionals(hidden, tmp_path) -> None:
     model = random_rbm(hidden, 4, 3)

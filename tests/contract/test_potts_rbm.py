@@ -213,6 +213,7 @@ def test_clamped_sites_keep_their_states() -> None:
         assert (state[:, ~clamped] != start[:, ~clamped]).mean() > 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["mixed", "float32"])
 def test_weights_and_samples_of_the_fused_kernels(precision) -> None:
     """Normal approximation of means of 20,000 bounded terms, 6 standard errors: a false alarm in 5e8 for each."""

@@ -86,6 +86,7 @@ def test_unknown_units() -> None:
         unit_named("potts")
 
 
+@pytest.mark.slow
 def test_a_constant_left_out_of_a_units_partition_is_rejected(monkeypatch) -> None:
     whole = Spin.log_partition
     monkeypatch.setattr(Spin, "log_partition", lambda self, t: whole(self, t) - np.log(2))

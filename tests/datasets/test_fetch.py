@@ -167,6 +167,7 @@ def test_a_folder_that_cannot_be_made_is_named(web, tmp_path):
         download(web.file(web.sends()), tmp_path / "taken")
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_both_get_the_file(web, tmp_path):
     both_are_here = threading.Barrier(2, timeout=60)
     url = web.sends()
@@ -289,6 +290,7 @@ def test_a_mistyped_folder_is_an_error_not_a_download(web, tmp_path, monkeypatch
     assert web.visits == []
 
 
+@pytest.mark.slow
 def test_importing_the_data_sets_loads_no_heavy_library():
     heavy = {"pooch", "requests", "sklearn", "matplotlib"}
     code = f"import sys, meltpoint.datasets; print(*{heavy} & set(sys.modules))"

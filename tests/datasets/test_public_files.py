@@ -163,6 +163,7 @@ def real(shared):
         return {name: datasets.load(name) for name in ("mnist", "omniglot")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mnist", "omniglot"])
 def test_the_real_sets_are_as_the_catalogue_says(real, name):
     entry, dataset = catalogue.ENTRIES[name], real[name]

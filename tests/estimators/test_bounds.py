@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 from scipy.stats import binom
@@ -127,6 +128,7 @@ def test_log_z() -> None:
     assert wrong_log_z(by_ais) <= ALLOWED
 
 
+@pytest.mark.slow
 def test_log_z_from_the_wrong_side_is_rejected() -> None:
     assert wrong_log_z(from_above) > ALLOWED
 
@@ -160,9 +162,11 @@ def optimistic(case: Case, x: Bits) -> Table:
     return case.model.log_f(x) - log_mean_exp(by_ais(case))
 
 
+@pytest.mark.slow
 def test_mean_log_p_ann() -> None:
     assert wrong_mean(by_raise) <= ALLOWED
 
 
+@pytest.mark.slow
 def test_the_optimistic_likelihood_is_rejected() -> None:
     assert wrong_mean(optimistic) > ALLOWED

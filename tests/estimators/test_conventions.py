@@ -115,6 +115,7 @@ def digits():
     return mp.train_rbm(train, hidden=24, epochs=150), train
 
 
+@pytest.mark.slow
 def test_the_report_says_it(digits):
     model, train = digits
     wrong = mp.RBM(model.weights.T, model.visible_bias, model.hidden_bias)

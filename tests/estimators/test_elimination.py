@@ -93,6 +93,7 @@ def test_curie_weiss_by_its_sum() -> None:
     assert eliminate(((2,) * n, tables, 0.0)).log_z == close(lattices.curie_weiss(n, k, h))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "log_z"),
     [("Segmentation_11", -55.2530441787), ("Alchemy_11", 1396.0094457811), ("Grids_11", 390.0771664738)],

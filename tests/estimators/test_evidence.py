@@ -135,6 +135,7 @@ def _path_sigmas(model, melt):
     return max(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

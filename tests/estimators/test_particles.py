@@ -17,6 +17,7 @@ BETAS = np.array([0.0, 0.35, 1.0])
 FALSE_ALARM = 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["mixed", "float64"])
 @pytest.mark.parametrize("particles", [1, 2, 3])
 @pytest.mark.parametrize(

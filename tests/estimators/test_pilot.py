@@ -67,6 +67,7 @@ def test_the_pilot_uses_numbers_of_its_own(monkeypatch):
     assert len(set(purposes)) == len(purposes) == 4  # up and down in two rounds, never the same
 
 
+@pytest.mark.slow
 def test_friction_beats_linear_steps_on_a_trained_model(shared, monkeypatch):
     monkeypatch.setenv("MELTPOINT_DATA", str(shared / "data"))
     model = mp.load(shared / "models" / "mnistvh_CD25.mat")

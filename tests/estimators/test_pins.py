@@ -16,6 +16,7 @@ def found():
     return pins.numbers()
 
 
+@pytest.mark.slow
 def test_all_that_is_pinned_is_computed(found) -> None:
     assert list(found) == list(PINS)
 

@@ -89,6 +89,7 @@ def test_twenty_exact_models_lie_where_they_are_said_to_lie():
     assert reached == 20
 
 
+@pytest.mark.slow
 def test_the_target_is_reached_and_the_best_stage_is_reported(stiff):
     report, seen = stiff
     assert tuple(seen) == report.stages
@@ -171,6 +172,7 @@ def test_what_is_measured_decides(monkeypatch):
         assert 0 < affordable < np.inf
 
 
+@pytest.mark.slow
 def test_too_small_a_budget_is_an_answer_too():
     report = mp.evaluate(rbm(), bits(), budget=0.001)
     assert report.settings.gap is None
@@ -179,6 +181,7 @@ def test_too_small_a_budget_is_an_answer_too():
     assert not report.interrupted
 
 
+@pytest.mark.slow
 def test_agreement_is_not_enough(monkeypatch):
     plan(monkeypatch)
     report = mp.evaluate(rbm(), bits(), **PLANNED, tolerance=5.0)
@@ -187,6 +190,7 @@ def test_agreement_is_not_enough(monkeypatch):
     assert mp.evaluate(rbm(), bits(), gap=5.0, budget="1h").verdict.reason == "agree"
 
 
+@pytest.mark.slow
 def test_progress_says_how_close_the_numbers_are(planned):
     heard = []
     mp.evaluate(rbm(), bits(), progress=lambda *said: heard.append(said[0]), **PLANNED)
@@ -197,6 +201,7 @@ def test_progress_says_how_close_the_numbers_are(planned):
     )
 
 
+@pytest.mark.slow
 def test_the_base_is_chosen_by_its_pilot():
     model, train = rbm(scale=1.0), np.tile(bits(2), (20, 1))
     kept = {
@@ -225,6 +230,7 @@ def test_a_gap_is_a_number_of_nats(gap):
 # Interruptions.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [2, 3])
 def test_ctrl_c_in_a_later_stage_gives_the_best_complete_one_and_says_so(tmp_path, planned, stage):
     run = tmp_path / "run"
@@ -250,6 +256,7 @@ def test_ctrl_c_in_the_first_stage_is_that_of_any_run(tmp_path, monkeypatch, pla
         mp.evaluate(rbm(), bits(), run=tmp_path / "run", progress=stopping("stage 1"), **PLANNED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pilots", [0, 1])
 def test_a_run_stopped_between_base_and_schedule_goes_on_to_the_bit(tmp_path, monkeypatch, pilots):
     plan(monkeypatch)
@@ -278,6 +285,7 @@ def test_a_run_stopped_between_base_and_schedule_goes_on_to_the_bit(tmp_path, mo
 # What may change from call to call.
 
 
+@pytest.mark.slow
 def test_a_run_that_is_called_again_takes_the_same_decisions(tmp_path, stiff):
     arguments = {**STIFF, "run": tmp_path / "run"}
     assert plain(mp.evaluate(rbm(), bits(), **arguments)) == plain(stiff[0])
@@ -286,6 +294,7 @@ def test_a_run_that_is_called_again_takes_the_same_decisions(tmp_path, stiff):
     assert numbers(again) == numbers(stiff[0])
 
 
+@pytest.mark.slow
 def test_a_larger_budget_goes_on(tmp_path, planned):
     run = tmp_path / "run"
     short = mp.evaluate(rbm(), bits(), run=run, **{**PLANNED, "budget": 0.001})
@@ -293,6 +302,7 @@ def test_a_larger_budget_goes_on(tmp_path, planned):
     assert plain(mp.evaluate(rbm(), bits(), run=run, **PLANNED)) == plain(planned)
 
 
+@pytest.mark.slow
 def test_each_call_counts_what_earlier_ones_have_spent(tmp_path, monkeypatch, planned):
     monkeypatch.setattr(Clock, "elapsed", property(lambda _: 10.0))  # of every call
     run = tmp_path / "run"
@@ -306,6 +316,7 @@ def test_each_call_counts_what_earlier_ones_have_spent(tmp_path, monkeypatch, pl
     assert stages(1000) == len(STEPS)
 
 
+@pytest.mark.slow
 def test_a_smaller_gap_goes_on_and_a_larger_one_destroys_nothing(tmp_path, monkeypatch, planned):
     run, first = tmp_path / "run", planned.stages[0]
     easy = mp.evaluate(rbm(), bits(), run=run, gap=first.half_width + 1, budget="1h", evidence=False)
@@ -320,6 +331,7 @@ def test_a_smaller_gap_goes_on_and_a_larger_one_destroys_nothing(tmp_path, monke
     assert numbers(read_run(run).report()) == numbers(planned)
 
 
+@pytest.mark.slow
 def test_a_larger_gap_leaves_a_stage_that_was_begun_for_a_smaller_one(tmp_path, planned):
     run, first = tmp_path / "run", planned.stages[0]
     mp.evaluate(rbm(), bits(), run=run, progress=stopping("stage 2"), **PLANNED)
@@ -338,6 +350,7 @@ def test_a_larger_gap_leaves_a_stage_that_was_begun_for_a_smaller_one(tmp_path, 
     assert plain(mp.evaluate(rbm(), bits(), run=run, **PLANNED)) == plain(planned)
 
 
+@pytest.mark.slow
 def test_a_run_killed_between_stages_is_not_finished(tmp_path, monkeypatch, planned):
     class Killed(BaseException):
         pass

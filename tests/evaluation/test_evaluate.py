@@ -282,6 +282,7 @@ def evaluations(draw):
     return model, rng.integers(0, 2, (n, sizes[0])), arguments
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(evaluations())
 def test_any_evaluation_has_views_and_can_be_repeated(evaluation):

@@ -40,6 +40,7 @@ def test_every_base_holds_the_exact_value(name, base):
     assert report.evidence.modes >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_go_on_and_workers_compute_the_same(name, tmp_path):
     model = CASES[name]
@@ -112,6 +113,7 @@ def test_states_climb_to_local_optima():
     assert path.target is model.mrf
 
 
+@pytest.mark.slow
 def test_a_lattice_of_many_sites_is_evaluated():
     """What grows with sites is bounded: starting points, modes, and what is kept of them."""
     model = mp.Ising(0.2 * torus(60, 60), np.zeros(3600))

@@ -86,6 +86,7 @@ def test_two_chains_are_not_trusted_and_their_interval_holds():
     assert outside <= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.05, 0.2])
 def test_poorly_fitted_models_of_scikit_learn(rate):
     """RAISE with one particle lies above the truth on these, and reversed intervals were printed."""
@@ -122,6 +123,7 @@ def test_a_shifted_recognition_of_a_dbn_does_not_hide_what_log_f_lacks(monkeypat
     assert "exact log Z" in str(report)
 
 
+@pytest.mark.slow
 def test_evidence_is_kept_with_the_run_and_is_the_same_from_the_folder(tmp_path):
     model, test, train = far_mode()
     options = {**SIZES, "exact": False, "chains": 2, "base": "data"}
@@ -143,6 +145,7 @@ def test_evidence_is_kept_with_the_run_and_is_the_same_from_the_folder(tmp_path)
     assert read_run(tmp_path / "c").report().to_dict()["evidence"] == joint.to_dict()["evidence"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_among_other_starts_leaves_a_report_that_is_not_checked(tmp_path):
     model, test, train = far_mode()
     whole = mp.evaluate(model, test, train, exact=False, **SIZES)
@@ -167,6 +170,7 @@ def test_the_evidence_costs_a_small_part_of_a_usual_run():
     assert others + modes + far < 0.25 * 2 * chains * steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", cases.ALL, ids=cases.name)
 def test_every_kind_of_model_has_other_starts(model):
     """Other bases, and mean-field modes where there are two sides or local optima. Small models miss nothing."""
@@ -215,6 +219,7 @@ def test_no_second_base_where_the_first_found_as_much():
     assert plain(report) == plain(mp.evaluate(model, train[:30], train, base="data", **TURNS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["first", "other starts", "second"])
 def test_a_run_that_turns_to_another_base_continues_to_the_same_bits(tmp_path, when):
     model, test, train = far_mode(0.9)
@@ -247,6 +252,7 @@ def test_a_run_that_turns_to_another_base_continues_to_the_same_bits(tmp_path, w
     assert plain(mp.evaluate(model, test, train, base="data", run=run, **TURNS)) == plain(whole)
 
 
+@pytest.mark.slow
 def test_parts_that_turn_to_the_same_base_are_joined(tmp_path):
     model, test, train = far_mode(0.9)
     for part in (0, 1):

@@ -39,6 +39,7 @@ measurements = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(
     measurements, st.floats(0.01, 2), st.integers(2, 20_000), st.sampled_from([1, 2]), st.floats(1e5, 1e10)
@@ -59,6 +60,7 @@ def test_with_time_enough_the_target_is_met_or_measured_for_with_more_steps(meas
     assert half_width(measured, size) <= target or size.steps > measured.steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [0.02, 0.1, 0.5])
 def test_a_smaller_target_takes_no_less_work(target):
     measured = measurement()

@@ -159,6 +159,7 @@ def test_a_sealed_check_of_conventions_with_many_brackets_counts_as_none(tmp_pat
     assert evaluate(run=tmp_path).conventions is None
 
 
+@pytest.mark.slow
 def test_a_piece_of_another_run_is_not_taken(whole, tmp_path, computed):
     evaluate(run=tmp_path / "a")
     evaluate(run=tmp_path / "b", seed=1)
@@ -209,6 +210,7 @@ def test_a_base_that_came_out_otherwise_is_not_mixed_with_the_first(tmp_path, mo
         evaluate(run=tmp_path)
 
 
+@pytest.mark.slow
 def test_what_changes_no_number_may_change(tmp_path):
     first = evaluate(run=tmp_path)
     again = evaluate(run=tmp_path, tolerance=0.01, confidence=0.9, exact=True, threads=1)

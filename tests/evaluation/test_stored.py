@@ -25,6 +25,7 @@ def test_a_stored_run_says_what_the_run_itself_said(runs, part):
     assert plain(mp.read_run(runs / str(part)).report()) == plain(evaluate(part=part))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -87,12 +88,14 @@ def test_the_order_of_the_folders_does_not_matter(runs):
     assert plain(one) == plain(other)
 
 
+@pytest.mark.slow
 def test_what_is_joined_can_be_joined_again(runs, tmp_path):
     merge_runs([runs / "2", runs / "0"], tmp_path / "two")
     assert read_run(tmp_path / "two").specification.parts == (0, 2)
     assert plain(merge_runs([tmp_path / "two", runs / "1"])) == plain(evaluate(chains=15, ais_chains=900))
 
 
+@pytest.mark.slow
 def test_deep_models_are_joined_without_the_model(tmp_path):
     for part in (0, 1):
         evaluate(DEEP, run=tmp_path / str(part), part=part)

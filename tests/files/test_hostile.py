@@ -345,6 +345,7 @@ def test_a_small_file_becomes_no_model_of_many_units(tmp_path, units):
     assert "small file" in message
 
 
+@pytest.mark.slow
 def test_a_zip_that_holds_far_more_than_its_size_is_refused_before_it_is_unpacked(tmp_path):
     path = tmp_path / "bomb.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.npy", "w") as entry:
@@ -357,6 +358,7 @@ def test_a_zip_that_holds_far_more_than_its_size_is_refused_before_it_is_unpacke
     assert "save them uncompressed" in message
 
 
+@pytest.mark.slow
 def test_many_arrays_of_one_small_file_count_together(tmp_path):
     path = tmp_path / "bomb.npz"
     entries = {f"a{k}": npy((20_000_000,), descr="|u1", data=bytes(20_000_000)) for k in range(5)}

@@ -95,6 +95,7 @@ def test_what_is_stored_is_the_model(folder, model, dtype):
         np.testing.assert_array_equal(array, given[name].astype(dtype).astype(np.float64))
 
 
+@pytest.mark.slow
 @UNHURRIED
 @given(
     model=MODELS, dtype=st.sampled_from(PRECISIONS), note=st.text(max_size=20).filter(lambda t: "\0" not in t)

@@ -46,6 +46,7 @@ def couplings_by_lines(lines, states):
     ]
 
 
+@pytest.mark.slow
 def test_couplings_as_text_straight_from_the_archive(others, tmp_path):
     states = np.random.default_rng(0).integers(0, 21, (4, 23))
     packed = mp.load(others / "potts/PF00096.tar.gz")

@@ -273,6 +273,7 @@ def test_csl_where_visible_sites_are_independent_given_hidden_ones():
         mp.csl_log_prob(CASES["potts dense, hidden coupled"], [[0]], steps=5, chains=2)
 
 
+@pytest.mark.slow
 def test_csl_agrees_with_the_exact_value():
     """200,000 samples of nearly independent sites: an error of 0.05 nats would be a hundred standard errors."""
     rng = np.random.default_rng(4)

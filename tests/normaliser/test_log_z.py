@@ -29,6 +29,7 @@ def two_far_modes() -> mp.RBM:
     return mp.RBM(np.full((n, 1), 4.0), np.full(n, -2.0), [-2.0 * n])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [None, False])
 @pytest.mark.parametrize("scale", [0.3, 2.0])
 def test_the_interval_holds_the_exact_value(exact, scale) -> None:
@@ -195,6 +196,7 @@ def test_json_has_no_nan() -> None:
     assert repr(found).startswith("LogZBracket(RBM 12-8: ")
 
 
+@pytest.mark.slow
 def test_figures_are_made() -> None:
     found = mp.log_z(random_rbm(), steps=20, chains=20)
     assert found.plot().axes[0].get_xlabel() == "annealing steps"

@@ -59,6 +59,7 @@ def test_cells_are_those_of_evaluate(inputs, results, model):
     assert raised["certificate"] == report["certificate"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [SMALL[0], DBMS[0], DBNS[0]])
 def test_n_particles_are_those_of_evaluate(inputs, results, model):
     cell = PLAN.raise_n(model, "data", 4)
@@ -90,6 +91,7 @@ def test_what_is_there_is_not_computed_again(inputs, results):
     assert missing([cells], inputs, results) == []
 
 
+@pytest.mark.slow
 def test_another_model_in_the_file_makes_its_cells_stale(models, data, results, tmp_path):
     cell = PLAN.ais(SMALL[0], "uniform", 2)
     run([cell], Inputs(models), results)

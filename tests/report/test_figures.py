@@ -74,6 +74,7 @@ def test_closing_in_without_an_exact_value():
     assert len(axes.get_legend().get_texts()) == 2
 
 
+@pytest.mark.slow
 def test_the_style_is_the_figures_own():
     before = dict(dict.items(mpl.rcParams))
     figure = made().plot()

@@ -35,6 +35,7 @@ def test_a_piece_from_elsewhere_is_refused(tmp_path, context):
         read_sealed(tmp_path / "piece.npz", *context)
 
 
+@pytest.mark.slow
 def test_no_cut_and_no_changed_byte_goes_unnoticed(tmp_path):
     path = tmp_path / "piece.npz"
     write_sealed(path, ARRAYS, "run")

@@ -79,6 +79,7 @@ def test_a_choice_made_after_the_fact_is_rejected(mutant) -> None:
     assert log_z_violation(0.07, 14.0, 0.001, 7, 0.5, certify_log_z) <= 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.3, 1.0, 2.0, 3.0])
 def test_log_z_is_certified_closer_than_by_any_order_statistic(spread) -> None:
     """The mean bound of 400 chains, against order statistics of group means with the best order in hindsight."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import meltpoint as mp
 from meltpoint.errors import InputError
 from meltpoint.training import settings
-from meltpoint.training.settings import MODELS, Recipe, TrainingSettings, read_recipe
+from meltpoint.training.settings import MODEL_NAMES, Recipe, TrainingSettings, read_recipe
 
 TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"]))
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
@@ -50,7 +50,7 @@ def test_recipes_are_what_their_names_say(path):
 
 
 @given(
-    st.sampled_from(sorted(MODELS)),
+    st.sampled_from(sorted(MODEL_NAMES)),
     TEXT,
     st.none() | st.integers(0, 100),
     st.dictionaries(
@@ -95,7 +95,7 @@ NOT_OPTIONS = {"data", "validation", "progress", "on_epoch", "checkpoint"}
 DEFAULTS = {"rbm": settings.RBM_DEFAULTS, "dbn": settings.DBN_DEFAULTS, "dbm": settings.DBM_DEFAULTS}
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", MODEL_NAMES)
 def test_functions_take_the_options_of_a_recipe_with_the_defaults_of_the_settings(model):
     parameters = inspect.signature(getattr(mp, f"train_{model}")).parameters
     options = [name for name in parameters if name not in NOT_OPTIONS]

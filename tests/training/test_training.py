@@ -44,6 +44,7 @@ def rbm_parameters(rbm):
     return [rbm.weights, rbm.visible_bias, rbm.hidden_bias]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["cd", "pcd"])
 @pytest.mark.parametrize("centred", [False, True])
 def test_an_rbm_learns_the_distribution_of_an_rbm(method, centred):
@@ -63,6 +64,7 @@ def test_a_dbm_learns_the_distribution_of_a_dbm():
     assert divergence(log_p, [*dbm.weights, *dbm.biases]) < 0.04
 
 
+@pytest.mark.slow
 def test_a_dbn_generates_the_two_patterns():
     dbn = train_dbn(STRIPES, (4, 3), epochs=200, batch=20, weight_decay=0.0)
     assert isinstance(dbn, DBN)
@@ -199,6 +201,7 @@ def test_telling_does_not_change_what_is_learned():
     np.testing.assert_array_equal(quiet.weights, watched.weights)
 
 
+@pytest.mark.slow
 def test_the_gap_shows_learning_by_heart():
     rng = np.random.default_rng(1)
     noise, other = (rng.random((2, 30, 40)) < 0.5).astype(np.uint8)

@@ -167,6 +167,7 @@ def test_potts_states_are_those_of_the_data_or_as_many_as_are_asked_for() -> Non
         mp.train_rbm(x, 2, visible="spin", epochs=1)
 
 
+@pytest.mark.slow
 def test_epochs_are_described_in_the_models_own_terms() -> None:
     for kind in KINDS[1:]:
         found = []

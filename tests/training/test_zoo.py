@@ -38,6 +38,7 @@ def mnist(shared):
         yield mp.datasets.load("mnist")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "low", "high"), [("mnistCD1-20", -175, -155), ("mnistPCD-20", -153, -100)])
 def test_small_models_have_the_exact_likelihood_they_should(name, low, high, mnist):
     model = mp.load(ROOT / "zoo" / f"{name}.npz")

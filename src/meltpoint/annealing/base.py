@@ -1,4 +1,4 @@
-"""Base distributions: independent units, with their sampler and their log Z in one place.
+"""Base distributions: independent units, their rates, their sampler and their log Z.
 
 A base is the biases of independent units, layer by layer. Its log Z is `AnnealingPath.log_z_base`, and its sampler is
 the first sweep of the loop at beta 0; both use these biases and nothing else, so they cannot disagree.

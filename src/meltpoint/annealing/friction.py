@@ -1,4 +1,4 @@
-"""Friction along the path, and betas that lose as little as possible against it.
+"""Friction along the path, and the betas with the smallest loss for a given number of steps.
 
 Chains that are moved through dbeta in m steps lag behind equilibrium and lose, near equilibrium,
 

@@ -1,4 +1,4 @@
-"""The loop's front: choose a backend, cut chains into tiles, run tiles on threads; Ctrl-C keeps what is done."""
+"""anneal(): choose a backend, cut chains into tiles, run tiles on threads; Ctrl-C keeps the finished chains."""
 
 import itertools
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Schedules: the betas from 0 to 1 at which the chains stop on their way."""
+"""Schedules: the betas from 0 to 1 at which chains make a sweep."""
 
 from typing import TypeAlias
 

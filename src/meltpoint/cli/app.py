@@ -1,4 +1,4 @@
-"""The command's commands. Heavy imports happen inside them, so that --help answers at once."""
+"""The list of commands. Heavy imports happen inside them, so that --help answers at once."""
 
 from typing import Annotated
 

@@ -44,7 +44,7 @@ def convert(
         str | None,
         typer.Option(metavar="DATA", help="Compare with other readings of the parameters on these examples."),
     ] = None,
-    outside: options.Outside = "refuse",
+    outside: options.OutsideOption = "refuse",
 ) -> None:
     """Write a model file of another program as one of meltpoint; its path goes to stdout.
 

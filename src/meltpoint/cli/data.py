@@ -18,7 +18,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `meltpoin
 
 
 @app.command("list")
-def list_(json: options.Json = False) -> None:
+def list_(json: options.JsonOption = False) -> None:
     """List the data sets, and whether their files are here."""
     from meltpoint.datasets.catalogue import ENTRIES
 

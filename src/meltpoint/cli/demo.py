@@ -1,4 +1,4 @@
-"""`meltpoint demo`: the whole job on data that is always there, with the exact answer to compare."""
+"""`meltpoint demo`: training and evaluation on data that come with the package, with the exact value to compare."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +20,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the model, the figure and the report.")] = Path(
         "demo"
     ),
-    seed: options.Seed = DEFAULTS.seed,
+    seed: options.SeedOption = DEFAULTS.seed,
 ) -> None:
     """Train a small RBM on handwritten digits and bracket its likelihood between AIS and RAISE."""
     with report_errors():

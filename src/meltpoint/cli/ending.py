@@ -1,4 +1,4 @@
-"""How the command ends: its exit codes, errors as sentences, and interruptions.
+"""How the command ends: exit codes, error messages, interruptions.
 
 0   done
 1   done, but not to be trusted: the verdict says why, or Ctrl-C made the report partial

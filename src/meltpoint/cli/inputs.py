@@ -1,4 +1,4 @@
-"""What the command's arguments name: examples in a file or a data set, and files to be written."""
+"""What arguments of commands name: models, examples in a file or a data set, and files to be written."""
 
 import os
 from dataclasses import dataclass

@@ -31,14 +31,14 @@ def log_z(
             show_default="none",
         ),
     ] = None,
-    gap: options.Gap = None,
-    budget: options.Budget = None,
+    gap: options.GapOption = None,
+    budget: options.BudgetOption = None,
     base: Annotated[
         str, typer.Option(help="auto (a short trial from each chooses), data, model or uniform.")
     ] = LOG_Z_DEFAULTS.base,
     train: Annotated[str | None, typer.Option(help="Training examples, for the base of data rates.")] = None,
-    binarize: options.Binarize = None,
-    steps: options.Steps = None,
+    binarize: options.BinarizeOption = None,
+    steps: options.StepsOption = None,
     chains: Annotated[
         int | None, typer.Option(help="Forward chains.", show_default=str(LOG_Z_DEFAULTS.chains))
     ] = None,
@@ -50,11 +50,11 @@ def log_z(
             show_default="where that takes a second",
         ),
     ] = None,
-    seed: options.Seed = LOG_Z_DEFAULTS.seed,
-    tolerance: options.Tolerance = None,
-    threads: options.Threads = None,
-    json: options.Json = False,
-    plot: options.Plot = None,
+    seed: options.SeedOption = LOG_Z_DEFAULTS.seed,
+    tolerance: options.ToleranceOption = None,
+    threads: options.ThreadsOption = None,
+    json: options.JsonOption = False,
+    plot: options.PlotOption = None,
 ) -> None:
     """Bracket a model's log normaliser, log Z, between AIS and states melted back.
 

@@ -1,6 +1,6 @@
 """Arguments and options that more than one command has: type, help text, and the default that the help shows.
 
-A command writes `steps: options.Steps = None`; where its meaning differs, it has an option of its own.
+A command writes `steps: options.StepsOption = None`; where its meaning differs, it has an option of its own.
 """
 
 from pathlib import Path
@@ -38,79 +38,79 @@ FormatOptions: TypeAlias = Annotated[
 
 # Examples
 
-Train: TypeAlias = Annotated[
+TrainOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         help="Training examples, for base rates and the pilot; never the test set.",
         show_default="those of the data set, if DATA is one",
     ),
 ]
-Binarize: TypeAlias = Annotated[
+BinarizeOption: TypeAlias = Annotated[
     str | None, typer.Option(help="For grey values in a file: stochastic or threshold.")
 ]
-Alphabet: TypeAlias = Annotated[
+AlphabetOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         help="Of sequences: protein, rna, dna, or the letters in the order of the model's states.",
         show_default="protein, or rna or dna by the letters",
     ),
 ]
-Outside: TypeAlias = Annotated[
+OutsideOption: TypeAlias = Annotated[
     str, typer.Option(help="Sequences with letters outside the alphabet: refuse or drop.")
 ]
 
 # What is computed
 
-Base: TypeAlias = Annotated[
+BaseOption: TypeAlias = Annotated[
     str | None,
     typer.Option(help="auto, data, model or uniform.", show_default="auto: data with --train, else model"),
 ]
-Particles: TypeAlias = Annotated[
+ParticlesOption: TypeAlias = Annotated[
     int | None,
     typer.Option(help="N of RAISE; 1 is the paper's estimator.", show_default="one more than AIS chains"),
 ]
-Gap: TypeAlias = Annotated[
+GapOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
         help="Go on until the value is known to plus or minus so many nats; sizes are then chosen.",
         show_default="none",
     ),
 ]
-Budget: TypeAlias = Annotated[
+BudgetOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         help="Time to spend, such as 30m, 2h or 90s; sizes are then chosen.",
         show_default=f"{BUDGET_OF_GAP} with --gap",
     ),
 ]
-Steps: TypeAlias = Annotated[
+StepsOption: TypeAlias = Annotated[
     int | None,
     typer.Option(help="Annealing steps. More steps, smaller gap.", show_default=str(DEFAULTS.steps)),
 ]
-Schedule: TypeAlias = Annotated[
+ScheduleOption: TypeAlias = Annotated[
     str, typer.Option(help="friction: steps where a short pilot finds them needed. linear: equal steps.")
 ]
-Chains: TypeAlias = Annotated[
+ChainsOption: TypeAlias = Annotated[
     int | None, typer.Option(help="RAISE chains per example.", show_default=str(DEFAULTS.chains))
 ]
-Examples: TypeAlias = Annotated[
+ExamplesOption: TypeAlias = Annotated[
     int | None,
     typer.Option(
         help="Test examples RAISE is run for.", show_default=f"{DEFAULTS.examples}, or all if fewer"
     ),
 ]
-AisChains: TypeAlias = Annotated[
+AisChainsOption: TypeAlias = Annotated[
     int | None, typer.Option(help="AIS chains.", show_default="as many as RAISE has in all")
 ]
-Seed: TypeAlias = Annotated[int, typer.Option(help="The same seed gives the same answer.")]
-Tolerance: TypeAlias = Annotated[
+SeedOption: TypeAlias = Annotated[int, typer.Option(help="The same seed gives the same answer.")]
+ToleranceOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
         help="Gap, in nats, that still counts as agreement.",
         show_default=f"--gap, or {DEFAULTS.tolerance:g}",
     ),
 ]
-Evidence: TypeAlias = Annotated[
+EvidenceOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--evidence/--no-evidence",
@@ -120,12 +120,12 @@ Evidence: TypeAlias = Annotated[
 
 # How it is computed, and what is written
 
-Run: TypeAlias = Annotated[
+RunOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER", help="Keep what is finished in this folder; the same command continues there."
     ),
 ]
-Threads: TypeAlias = Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")]
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
-Plot: TypeAlias = Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")]
+ThreadsOption: TypeAlias = Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
+PlotOption: TypeAlias = Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")]

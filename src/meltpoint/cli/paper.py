@@ -38,7 +38,7 @@ def paper(
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
-    threads: options.Threads = None,
+    threads: options.ThreadsOption = None,
     docs: Annotated[Path, typer.Option(help="Folder that `page` writes paper.md into.")] = Path("docs"),
     only: Annotated[
         str | None, typer.Option(help="Models to compute, NAME,NAME: no others.", show_default="all")

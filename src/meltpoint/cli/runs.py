@@ -24,7 +24,7 @@ _WIDTH = 79
 @app.command()
 def show(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A run's folder.")],
-    json: options.Json = False,
+    json: options.JsonOption = False,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the report so far as one HTML file.")
     ] = None,
@@ -60,7 +60,7 @@ def merge(
         list[Path], typer.Argument(metavar="FOLDER...", help="Finished runs, of different parts.")
     ],
     out: Annotated[Path | None, typer.Option(help="Write the joint run to this new folder.")] = None,
-    json: options.Json = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Join runs of the same specification and different --part: the chains of all of them count."""
     with report_errors():

@@ -32,8 +32,8 @@ def sample(
         str | None,
         typer.Option(help="Training examples: the annealing model then starts at their base rates."),
     ] = None,
-    binarize: options.Binarize = None,
-    seed: options.Seed = DEFAULTS.seed,
+    binarize: options.BinarizeOption = None,
+    seed: options.SeedOption = DEFAULTS.seed,
     width: Annotated[
         int | None, typer.Option(help="Pixels per row of a picture.", show_default="square")
     ] = None,

@@ -1,4 +1,4 @@
-"""What a person sees: results on stdout, progress with remaining time and talk on stderr."""
+"""Output of the commands: results on stdout, progress with remaining time and messages on stderr."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ _INDENT = 8
 _terminal: "list[Console]" = []  # the terminal that shows a bar now, if any
 
 
-class Result(Protocol):
+class CommandResult(Protocol):
     """What a command finds: it can be written as plain values and drawn."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def echo(text: object) -> None:
 
 
 def _write(text: str) -> None:
-    """Write text to stdout, all of it: an unbuffered one (python -u) takes what it can and tells nobody."""
+    """Write all of a text to stdout: an unbuffered one (python -u) may take a part of it without an error."""
     sys.stdout.flush()
     left = text.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
     while left:
@@ -68,7 +68,7 @@ def echo_report(report: "Report") -> None:
 
 
 def echo_err(text: str) -> None:
-    """Talk, on stderr, above the bar if there is one. What cannot be said is not worth the result."""
+    """Write a message to stderr, above the bar if there is one. A message that cannot be written costs no result."""
     safe = printable(text, keep="\n")
     with suppress(OSError):
         if _terminal:
@@ -78,7 +78,7 @@ def echo_err(text: str) -> None:
 
 
 def echo_parts(parts: Sequence[str]) -> None:
-    """Talk in one line, or, where the terminal is too narrow, in several that end between parts."""
+    """Write a message in one line or, where the terminal is too narrow, in several that end between parts."""
     width = _terminal[-1].width if _terminal else 0
     lines = [""]
     for part in parts:
@@ -90,7 +90,9 @@ def echo_parts(parts: Sequence[str]) -> None:
     echo_err("\n".join(lines))
 
 
-def write_result(found: Result, json: bool, plot: Path | None, show: Callable[[Any], None] = echo) -> None:
+def write_result(
+    found: CommandResult, json: bool, plot: Path | None, show: Callable[[Any], None] = echo
+) -> None:
     """Write a result to stdout, as JSON or by `show`, and its figure to a file, if one is named."""
     if json:
         echo_json(found.to_dict())

@@ -1,4 +1,4 @@
-"""Signals as an orderly end: SIGTERM counts as Ctrl-C, and neither gets lost.
+"""Signals: SIGTERM is handled like Ctrl-C, and a KeyboardInterrupt that was swallowed is raised again.
 
 This is set up before anything that takes time is imported, so this file imports next to nothing.
 """

@@ -54,7 +54,7 @@ def trace(
             show_default="those of the data set, if DATA is one",
         ),
     ] = None,
-    base: options.Base = None,
+    base: options.BaseOption = None,
     steps: Annotated[
         int | None,
         typer.Option(
@@ -70,10 +70,10 @@ def trace(
         ),
     ] = None,
     ais_chains: Annotated[int, typer.Option(help="AIS chains.")] = TRACE_AIS_CHAINS,
-    seed: options.Seed = DEFAULTS.seed,
-    binarize: options.Binarize = None,
-    alphabet: options.Alphabet = None,
-    outside: options.Outside = "refuse",
+    seed: options.SeedOption = DEFAULTS.seed,
+    binarize: options.BinarizeOption = None,
+    alphabet: options.AlphabetOption = None,
+    outside: options.OutsideOption = "refuse",
     confidence: Annotated[float, typer.Option(help="Of each interval by itself.")] = DEFAULTS.confidence,
     evidence: Annotated[
         str,
@@ -81,10 +81,10 @@ def trace(
             help="Where other starts are asked for missed modes: some (where the schedule is new), all, none."
         ),
     ] = "some",
-    run: options.Run = None,
-    threads: options.Threads = None,
-    json: options.Json = False,
-    plot: options.Plot = None,
+    run: options.RunOption = None,
+    threads: options.ThreadsOption = None,
+    json: options.JsonOption = False,
+    plot: options.PlotOption = None,
 ) -> None:
     """Bracket the likelihood of test and training examples along a training run.
 

@@ -78,7 +78,7 @@ def train(
             "these moments in OUT.trace.",
         ),
     ] = False,
-    json: options.Json = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Train an RBM, a DBN or a DBM; the path of the model goes to stdout.
 

@@ -1,4 +1,4 @@
-"""A sweep over numbers of steps: the two sides closing in, for any model."""
+"""sweep(): evaluations of one model with several numbers of steps."""
 
 from __future__ import annotations
 

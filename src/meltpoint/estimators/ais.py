@@ -17,10 +17,10 @@ from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.defaults import AIS_CHAINS, DEFAULTS
 from meltpoint.errors import InputError, Progress
-from meltpoint.estimators.checks import check_count
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
+from meltpoint.models.checks import check_count
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.records import fields_html

@@ -16,11 +16,11 @@ from meltpoint.annealing.schedule import as_betas
 from meltpoint.defaults import CSL_CHAINS, DEFAULTS
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
-from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.particles import LogProb
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams, next_uniforms
 from meltpoint.models.blocks import Segment
+from meltpoint.models.checks import check_count
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp

@@ -51,7 +51,7 @@ class EnumeratedBlocks(NamedTuple):
         return (self.log_bias.size + 50) * (self.centre.size + 50)
 
 
-def lay_out(weights: Floats, enumerated_bias: Floats, bias: Floats) -> EnumeratedBlocks:
+def cut_into_blocks(weights: Floats, enumerated_bias: Floats, bias: Floats) -> EnumeratedBlocks:
     """Cut the states of the enumerated units into blocks; weights are (enumerated unit, unit).
 
     The units with the weakest weights vary inside a block, as many as keep every factor in range.

@@ -172,12 +172,12 @@ def _sum_two_sided(two: Bipartite, threads: int, progress: Progress) -> float:
     smaller = two.smaller_side
     progress("preparing the kernels (compiled once per machine)", 0.0, 1.0)
     # Numba takes most of a second to import, so it waits until there is something to run.
-    from meltpoint.estimators.enumeration import lay_out, sum_blocks
+    from meltpoint.estimators.enumeration import cut_into_blocks, sum_blocks
 
     if two.n_even < two.n_odd:
-        blocks = lay_out(two.odd_field(np.eye(smaller)), two.even_bias, two.odd_bias)
+        blocks = cut_into_blocks(two.odd_field(np.eye(smaller)), two.even_bias, two.odd_bias)
     else:
-        blocks = lay_out(two.even_field(np.eye(smaller)), two.odd_bias, two.even_bias)
+        blocks = cut_into_blocks(two.even_field(np.eye(smaller)), two.odd_bias, two.even_bias)
     log_sums = np.empty(blocks.n_blocks)
     sum_blocks(blocks, 0, log_sums[:0])
     progress("preparing the kernels (compiled once per machine)", 1.0, 1.0)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 
 from meltpoint.errors import InputError
-from meltpoint.estimators.checks import check_count
+from meltpoint.models.checks import check_count
 from meltpoint.records import fields_html
 from meltpoint.statistics.certificate import Certificate, cost_of
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp, log_sum_exp

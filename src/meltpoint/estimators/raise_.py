@@ -20,10 +20,10 @@ from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import LogZ, path_digest
-from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.particles import LogProb, check_forward, particle_log_prob
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
+from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose

@@ -16,11 +16,11 @@ from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.defaults import DEFAULTS, SAMPLE_MOVES, SAMPLE_STEPS
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
-from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.exact import sample_exactly
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
+from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator

@@ -1,4 +1,4 @@
-"""A stage computed: its tasks are given to threads, processes or a cluster, and their results kept as they come in."""
+"""Running a stage: its tasks go to threads, processes or a cluster, and each result is kept when it is there."""
 
 import platform
 import time

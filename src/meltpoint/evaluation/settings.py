@@ -16,9 +16,8 @@ from meltpoint.annealing.precision import Precision, check_precision
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS, Settings
 from meltpoint.errors import InputError, Progress
-from meltpoint.estimators.checks import check_count
 from meltpoint.estimators.pilot import ScheduleName
-from meltpoint.models.checks import Floats
+from meltpoint.models.checks import Floats, check_count
 from meltpoint.randomness import check_seed
 from meltpoint.report.stages import StageSummary
 from meltpoint.statistics.certificate import check_confidence

@@ -1,4 +1,4 @@
-"""Runs as they lie on the disk: how far they are, what they say so far, and several of them joined.
+"""Runs on disk: how much is finished, the report of that, and several runs joined.
 
 Neither model nor data are needed. Reports are made by the same code as those of evaluate(), to the last digit.
 """

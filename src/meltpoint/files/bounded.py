@@ -1,4 +1,4 @@
-"""Reading regular files only, no more than a header promises, and no more than a file of that size can hold."""
+"""Bounded reads: regular files only, and no more bytes than the header and the size of the file allow."""
 
 import errno
 import math

@@ -1,4 +1,4 @@
-"""What lies at a path: the format of a file, told by its content."""
+"""The format of a file, recognised by its content."""
 
 import codecs
 import os

@@ -1,4 +1,4 @@
-"""Models from objects of other libraries, told by their attributes: nothing is imported for them."""
+"""Models from objects of other libraries, recognised by their attributes: no library is imported for it."""
 
 import os
 from collections.abc import Callable

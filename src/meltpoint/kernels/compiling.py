@@ -27,7 +27,7 @@ _IMPORT = re.compile(
 )
 _DIGEST_LENGTH = 16
 _KEPT_DIGESTS = 3
-"""Versions of a module's machine code that stay on disk, for those who go back and forth between some."""
+"""Versions of a module's machine code that stay on disk, for switching between versions of the source."""
 
 
 def compiled(function: Callable[..., Any]) -> Any:

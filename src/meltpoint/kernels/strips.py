@@ -1,4 +1,4 @@
-"""A matrix cut into strips one cache line wide, as the row adder wants it."""
+"""A matrix cut into strips one cache line wide, as the row adder needs it."""
 
 from typing import NamedTuple
 

@@ -11,54 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from meltpoint.models.blocks import Sparse, UnitBlock
-from meltpoint.models.layout import Layout
-from meltpoint.models.mrf import MarkovRandomField
+from meltpoint.models.blocks import Indices, Sparse, UnitBlock
+from meltpoint.models.layout import Layout, LayoutField
 from meltpoint.models.pairwise import Pairwise
 from meltpoint.units import BERNOULLI
-from meltpoint.units.unit import Floats
+from meltpoint.units.unit import Floats, Unit
 
 
 @dataclass(frozen=True, eq=False)
-class BinaryField(MarkovRandomField):
+class BinaryField(LayoutField):
     """Fields (unit,) and couplings (unit, unit) of bits, in the columns of a layout.
 
     The matrix is symmetric and sparse, its diagonal is zero, and each pair counts once.
     """
 
-    layout: Layout
     fields: Floats
     couplings: Sparse
     log_constant: float = 0.0
 
-    @property
-    def state_blocks(self) -> tuple[UnitBlock, ...]:
-        """The colour classes of the state."""
-        return self._state_blocks
-
-    @cached_property
-    def _state_blocks(self) -> tuple[UnitBlock, ...]:
-        return tuple(UnitBlock(BERNOULLI, columns, (len(columns),)) for columns in self.layout.blocks)
-
-    @property
-    def summed_out(self) -> UnitBlock | None:
-        """The independent set that is not kept, if there is one."""
-        return self._summed_out
-
-    @cached_property
-    def _summed_out(self) -> UnitBlock | None:
-        columns = np.arange(self.n_state, self.n_units)
-        return UnitBlock(BERNOULLI, columns, (len(columns),)) if len(columns) else None
-
-    @property
-    def n_state(self) -> int:
-        """Units of the state."""
-        return self.layout.n_state
-
-    @property
-    def n_units(self) -> int:
-        """All units."""
-        return self.layout.n_units
+    def unit_of(self, columns: Indices) -> Unit:
+        """Bits."""
+        return BERNOULLI
 
     def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
         """Log odds (chain, unit of the block) of bit 1 given all other units (chain, unit)."""

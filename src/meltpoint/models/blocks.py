@@ -1,4 +1,4 @@
-"""Blocks of units, sweeps over them, and segments of betas: the words in which models and the loop speak.
+"""Blocks of units, sweeps over them, and segments of betas: what the annealing loop asks a model for.
 
 The units of a block are independent given the rest. A sweep redraws block after block; its reversal redraws them in the
 opposite order. Melting must use the reversal of what annealing used: temperatures alone are not enough.

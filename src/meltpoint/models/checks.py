@@ -1,4 +1,4 @@
-"""Checks at the door: parameters and data become clean arrays, or an error that says what to do."""
+"""Input checks: parameters and data as arrays of one type, or an error that says what to do."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +19,7 @@ __all__ = [
     "bias",
     "binary",
     "check_bits",
+    "check_count",
     "counts_rows",
     "examples",
     "extra_column",
@@ -66,6 +67,13 @@ def finite(array: Floats, name: str) -> None:
             expected="finite numbers",
             remedy="did training diverge? lower the learning rate and train again",
         )
+
+
+def check_count(value: int, name: str, remedy: str) -> int:
+    """A whole number from 1 on."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(found=f"{name}={value!r}", expected="a whole number from 1 on", remedy=remedy)
+    return int(value)
 
 
 def number(value: Any, name: str) -> float:  # noqa: ANN401

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from meltpoint.models.blocks import Indices, UnitBlock
 from meltpoint.models.factor_tables import FactorTables
-from meltpoint.models.layout import Layout
-from meltpoint.models.mrf import MarkovRandomField
+from meltpoint.models.layout import Layout, LayoutField
 from meltpoint.units import Potts
-from meltpoint.units.unit import Floats
+from meltpoint.units.unit import Floats, Unit
 
 _AT_ONCE = 4_000_000  # values that are looked up in one go: memory does not grow with chains and sites
 
@@ -59,45 +58,16 @@ class UnitFactors(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FactorField(MarkovRandomField):
+class FactorField(LayoutField):
     """Factors over the columns of a layout, whose units have so many states (unit,); every unit is in a factor."""
 
-    layout: Layout
     cardinalities: Indices
     tables: Tables
     log_constant: float = 0.0
 
-    @property
-    def state_blocks(self) -> tuple[UnitBlock, ...]:
-        """The colour classes of the state, cut by numbers of states."""
-        return self._state_blocks
-
-    @cached_property
-    def _state_blocks(self) -> tuple[UnitBlock, ...]:
-        return tuple(self._block(columns) for columns in self.layout.blocks)
-
-    @property
-    def summed_out(self) -> UnitBlock | None:
-        """The independent set that is not kept, if there is one."""
-        return self._summed_out
-
-    @cached_property
-    def _summed_out(self) -> UnitBlock | None:
-        columns = np.arange(self.n_state, self.n_units)
-        return self._block(columns) if len(columns) else None
-
-    def _block(self, columns: Indices) -> UnitBlock:
-        return UnitBlock(Potts(int(self.cardinalities[columns[0]])), columns, (len(columns),))
-
-    @property
-    def n_state(self) -> int:
-        """Units of the state."""
-        return self.layout.n_state
-
-    @property
-    def n_units(self) -> int:
-        """All units."""
-        return self.layout.n_units
+    def unit_of(self, columns: Indices) -> Unit:
+        """Potts units, all of the same number of states in a block."""
+        return Potts(int(self.cardinalities[columns[0]]))
 
     def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
         """Inputs (chain, unit of the block, state) given all other units (chain, unit)."""

@@ -1,4 +1,4 @@
-"""Arrays as other libraries hold them: tensors, sparse matrices, data frames. Told by their attributes.
+"""Arrays as other libraries hold them: tensors, sparse matrices, data frames. Recognised by their attributes.
 
 Nothing is imported for it: who passes a tensor has its library loaded.
 """

@@ -4,14 +4,18 @@ Visible sites come first, in the user's order, then hidden ones; those that are 
 of an all-visible graph is summed out, visible sites are on both sides.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from meltpoint.models.blocks import Indices, Sparse
+from meltpoint.models.blocks import Indices, Sparse, UnitBlock
 from meltpoint.models.colouring import colour_classes, colour_of_component, two_colours
+from meltpoint.models.mrf import MarkovRandomField
+from meltpoint.units.unit import Unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +42,49 @@ class Layout:
         column = np.empty_like(self.order)
         column[self.order] = np.arange(len(self.order))
         return column
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutField(MarkovRandomField):
+    """A Markov random field whose blocks are those of a layout."""
+
+    layout: Layout
+
+    @abstractmethod
+    def unit_of(self, columns: Indices) -> Unit:
+        """The unit that all these columns have."""
+
+    @property
+    def state_blocks(self) -> tuple[UnitBlock, ...]:
+        """The colour classes of the state, cut by kinds of units."""
+        return self._state_blocks
+
+    @cached_property
+    def _state_blocks(self) -> tuple[UnitBlock, ...]:
+        return tuple(self._block(columns) for columns in self.layout.blocks)
+
+    @property
+    def summed_out(self) -> UnitBlock | None:
+        """The independent set that is not kept, if there is one."""
+        return self._summed_out
+
+    @cached_property
+    def _summed_out(self) -> UnitBlock | None:
+        columns = np.arange(self.n_state, self.n_units)
+        return self._block(columns) if len(columns) else None
+
+    def _block(self, columns: Indices) -> UnitBlock:
+        return UnitBlock(self.unit_of(columns), columns, (len(columns),))
+
+    @property
+    def n_state(self) -> int:
+        """Units of the state."""
+        return self.layout.n_state
+
+    @property
+    def n_units(self) -> int:
+        """All units."""
+        return self.layout.n_units
 
 
 def lay_out(

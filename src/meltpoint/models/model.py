@@ -1,4 +1,4 @@
-"""What estimators, evaluation and files ask of a model. Nothing outside this room asks which kind it has.
+"""What estimators, evaluation and files ask of a model. No other package asks which kind of model it has.
 
 The defaults are those of any undirected model whose visible units come first in the state of its Markov random field.
 """

@@ -1,4 +1,4 @@
-"""A better proposal than recognition for a DBN's first hidden layer: a mean field that looks at the posterior.
+"""A better proposal than recognition for a DBN's first hidden layer: mean field of the posterior.
 
 Given v the units of h1 depend on each other, because p(v | h1) couples them, so there is no block move to anneal
 with. The proposal for three samples of four is the fixed point of

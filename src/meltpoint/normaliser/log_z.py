@@ -10,10 +10,10 @@ from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.precision import Precision, check_precision
 from meltpoint.defaults import BUDGET_OF_GAP, LOG_Z_DEFAULTS, LogZSettings
 from meltpoint.errors import InputError, Progress
-from meltpoint.estimators.checks import check_count
 from meltpoint.evaluation.settings import BaseChoice, base_name, check_nats, seconds_of
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.threads import check_threads
+from meltpoint.models.checks import check_count
 from meltpoint.normaliser.run import LogZRun, WatchLogZ
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import check_seed

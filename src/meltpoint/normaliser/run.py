@@ -31,8 +31,8 @@ from meltpoint.report.duration import Clock
 from meltpoint.report.log_z import (
     LogZBracket,
     LogZStage,
+    bracket_half_width,
     compose_log_z,
-    half_width_of,
     stage_of,
 )
 from meltpoint.report.log_z_verdict import judge_log_z_target
@@ -136,14 +136,18 @@ class LogZRun:
             brackets.append(bracket)
             if watch:
                 watch(stage_of(bracket))
-            if bracket.interrupted or (half_width_of(bracket) <= target and size.steps >= LEAST_STEPS):
+            if bracket.interrupted or (bracket_half_width(bracket) <= target and size.steps >= LEAST_STEPS):
                 break
             self._turn_to_larger(bracket)
             left = budget - self.clock.elapsed
-            size = next_size(size, bracket.lower.log_weights, half_width_of(bracket), target, rate * left)
-        best = best_of(brackets)
+            size = next_size(
+                size, bracket.lower.log_weights, bracket_half_width(bracket), target, rate * left
+            )
+        best = best_bracket(brackets)
         verdict = (
-            best.verdict if s.gap is None else judge_log_z_target(best.verdict, half_width_of(best), s.gap)
+            best.verdict
+            if s.gap is None
+            else judge_log_z_target(best.verdict, bracket_half_width(best), s.gap)
         )
         return replace(
             best,
@@ -228,14 +232,14 @@ class LogZRun:
         return run.log_weights[run.finished], run.interrupted
 
 
-def best_of(brackets: Sequence[LogZBracket]) -> LogZBracket:
+def best_bracket(brackets: Sequence[LogZBracket]) -> LogZBracket:
     """The bracket with the smallest interval among those that no other contradicts.
 
     Lower ends are certified or nearly so, whatever was missed: an interval that lies below one of them has missed a
     mode, however small it is.
     """
     low = max(bracket.between[0] for bracket in brackets)
-    return min((bracket for bracket in brackets if bracket.between[1] >= low), key=half_width_of)
+    return min((bracket for bracket in brackets if bracket.between[1] >= low), key=bracket_half_width)
 
 
 def _weighted(melted: int, n_starts: int, starts: Starts) -> str:

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from meltpoint.errors import InputError
-from meltpoint.estimators.checks import check_count
+from meltpoint.models.checks import check_count
 from meltpoint.paper.models import DBMS, DBNS, DEEP, PARAMETERS, RBMS, SMALL, PaperModel
 
 CellMethod: TypeAlias = Literal[

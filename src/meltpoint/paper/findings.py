@@ -1,4 +1,4 @@
-"""The paper's findings, held against our numbers: each with a yes or a no, and the numbers behind it."""
+"""The paper's findings compared with our numbers: each with yes or no, and the numbers behind it."""
 
 import math
 import statistics

@@ -1,4 +1,4 @@
-"""The page of the documentation: words from a template, every number from the results."""
+"""The page of the documentation: text from a template, every number from the results."""
 
 import math
 from collections.abc import Iterable, Sequence

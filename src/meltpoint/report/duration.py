@@ -1,4 +1,4 @@
-"""Lengths of time: measured, and for people."""
+"""Durations: measured, and as text."""
 
 import time
 

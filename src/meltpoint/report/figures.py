@@ -1,4 +1,4 @@
-"""Figures of reports, fit for print: legible in grey, no colour carries meaning alone."""
+"""Figures of reports, fit for print: legible in grey."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from meltpoint.report.report import Report
 
-FORMATS = (".png", ".pdf", ".svg")
+FIGURE_FORMATS = (".png", ".pdf", ".svg")
 
 CONSERVATIVE: dict[str, Any] = {"color": "#0b6fa4", "marker": "o", "linestyle": "-"}
 OPTIMISTIC: dict[str, Any] = {"color": "#d1550f", "marker": "^", "linestyle": "--"}
@@ -73,7 +73,7 @@ def plot_closing_in(reports: Sequence[Report]) -> Figure:
 
 def check_figure_path(path: Path) -> None:
     """Refuse a figure's path whose format is not known, before the work is done."""
-    if path.suffix.lower() not in FORMATS:
+    if path.suffix.lower() not in FIGURE_FORMATS:
         raise InputError(
             found=f"{path} for a figure",
             expected="a name that ends in .png, .pdf or .svg",

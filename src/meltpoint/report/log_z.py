@@ -175,7 +175,7 @@ def compose_log_z(
     )
 
 
-def half_width_of(bracket: LogZBracket) -> float:
+def bracket_half_width(bracket: LogZBracket) -> float:
     """Half the width of the interval; infinite where an end is not known."""
     return (bracket.between[1] - bracket.between[0]) / 2
 
@@ -190,6 +190,6 @@ def stage_of(bracket: LogZBracket) -> LogZStage:
         lower_stderr=bracket.lower.stderr,
         upper=bracket.upper.value,
         upper_stderr=bracket.upper.stderr,
-        half_width=half_width_of(bracket),
+        half_width=bracket_half_width(bracket),
         ess=bracket.lower.ess,
     )

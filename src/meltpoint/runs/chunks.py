@@ -1,4 +1,4 @@
-"""A chunk: a few arrays in a .npz file that knows where it belongs and whether it is whole.
+"""A chunk: arrays in a .npz file, sealed, so that a damaged or foreign file is recognised.
 
 Besides its arrays the file has a seal: a fingerprint of them and of some texts, the context (a run and the chunk's
 name, or what a training checkpoint belongs to). A file that was cut off, changed, renamed or copied from elsewhere does

@@ -1,4 +1,4 @@
-"""One writer at a time. A lock ends with its holder, also when that is killed."""
+"""The lock of a run's folder: one writer at a time. It is released when its process ends, also when that is killed."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""The training loop, the same for every model: data phase, model phase, step; again.
+"""The training loop of all models: examples, stages, epochs, and updates of data phase, model phase and step.
 
 A run has one stage for each DBM that is trained: the layers of a greedy stack, and all layers together. Its examples
 are checked once, then shuffled (and drawn anew, if they are grey) in every epoch.

@@ -1,4 +1,4 @@
-"""What is reported after each epoch: is it learning, is it overfitting, how long has it taken."""
+"""The report after each epoch: likelihood, overfitting, time."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace

@@ -130,7 +130,7 @@ _OPTIONS = {
     "dbn": ["hidden", *_STAGE_OPTIONS, "seed"],
     "dbm": ["hidden", *_STAGE_OPTIONS, "sweeps", "seed"],
 }
-MODELS = tuple(_OPTIONS)
+MODEL_NAMES = tuple(_OPTIONS)
 """The kinds of models that can be trained."""
 
 
@@ -203,7 +203,7 @@ class Recipe:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.model not in MODELS:
+        if self.model not in MODEL_NAMES:
             raise InputError(
                 found=f"model = {self.model!r}", expected="rbm, dbn or dbm", remedy="choose one of them"
             )

@@ -1,4 +1,4 @@
-"""Units: one file per kind, each with the answers that `Unit` asks for."""
+"""Units: one file per kind, each with the methods of `Unit`."""
 
 from collections.abc import Sequence
 

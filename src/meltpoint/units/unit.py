@@ -2,7 +2,7 @@
 
 Chains hold *states*: whole numbers from 0 on (a Bernoulli unit's bit, a spin's sign as a bit, a Potts unit's state), or
 real numbers (Gaussian units); users see *values* (0 and 1, -1 and +1). `encode` and `decode` go from one to the other,
-at the door and nowhere else.
+where values enter or leave the library and nowhere else.
 
 An input has one number where a unit has two states (its statistic is the value), q numbers where it has q (one for each
 state), and two for a Gaussian unit: inputs of units are arrays (…, unit, *input_shape), states are (…, unit).

@@ -1,1 +1,1 @@
-"""Who computes besides the threads of this process: local processes, and the workers of a Dask cluster."""
+"""Executors besides the threads of this process: local processes and the workers of a Dask cluster."""

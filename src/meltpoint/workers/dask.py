@@ -1,4 +1,4 @@
-"""A Dask cluster's workers: connecting to them, noticing when none is left, and computing there undisturbed.
+"""A Dask cluster's workers: connecting to them, noticing when none is left, and running tasks there.
 
 Dask sends tasks and results as pickles. Whoever can reach a scheduler or a worker can run programs there, and a
 hostile worker can run programs here: use trusted networks, or TLS.
@@ -247,7 +247,7 @@ def _watch(
     notify: Notify,
     ended: threading.Event,
 ) -> None:
-    """Give up the executor's tasks when there was nobody to compute them for too long."""
+    """Give up the executor's tasks when there was no worker for too long."""
     alone_since: float | None = None
     told = False
     while not ended.wait(_LOOK_SECONDS):

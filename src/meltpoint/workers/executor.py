@@ -1,4 +1,4 @@
-"""An executor whose failures are sentences: dead workers end a call with one SystemFailure, and never with silence."""
+"""An executor that turns the death of workers into one SystemFailure."""
 
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, InvalidStateError

@@ -6,7 +6,7 @@ import numpy as np
 
 from meltpoint.estimators.evidence import MODES
 from meltpoint.report.html.elements import Html
-from meltpoint.report.html.svg import Axis, Chart, differ, drawable
+from meltpoint.report.html.svg import Axis, Chart, can_be_drawn, differ
 from meltpoint.report.report import Report
 from meltpoint.statistics.estimate import Estimate, decimals
 from meltpoint.units.unit import Floats
@@ -24,7 +24,7 @@ def number(value: float, digits: int = 2) -> str:
 
 def _margin(stderr: float) -> float:
     """Two standard errors, nothing where they are not known."""
-    return _SIGMAS * stderr if drawable(stderr) else 0.0
+    return _SIGMAS * stderr if can_be_drawn(stderr) else 0.0
 
 
 def interval_chart(report: Report, name: str = "interval") -> Html:
@@ -34,8 +34,10 @@ def interval_chart(report: Report, name: str = "interval") -> Html:
         rows.append(("exact", "exact", report.exact))
     rows.append(("AIS", "optimistic", report.optimistic))
     low, high = report.between
-    ends = [end for end in report.between if drawable(end)]
-    upper = report.upper_bound if report.upper_bound is not None and drawable(report.upper_bound) else None
+    ends = [end for end in report.between if can_be_drawn(end)]
+    upper = (
+        report.upper_bound if report.upper_bound is not None and can_be_drawn(report.upper_bound) else None
+    )
     values = [*ends, *([] if upper is None else [upper])]
     for _, _, estimate in rows:
         margin = _margin(estimate.stderr)
@@ -51,7 +53,7 @@ def interval_chart(report: Report, name: str = "interval") -> Html:
         chart.point(estimate.value, level, class_, shape, 5)
         chart.text(chart.left - 8, chart.py(level) + 4, label, "end")
         level -= 1
-    left, right = (low if drawable(low) else x.low), (high if drawable(high) else x.high)
+    left, right = (low if can_be_drawn(low) else x.low), (high if can_be_drawn(high) else x.high)
     if math.isfinite(high):
         chart.segment((left, level), (right, level), "thick exact")
     for end in ends:
@@ -109,7 +111,7 @@ def evidence_chart(report: Report) -> Html | None:
             "conservative",
         )
         for finding in report.evidence.findings
-        if drawable(finding.log_z)
+        if can_be_drawn(finding.log_z)
     ]
     errors = [_margin(error) for _, _, error, _ in rows]
     ends = [
@@ -135,9 +137,9 @@ def weights_chart(report: Report) -> Html | None:
     """Spread of the log weights of AIS, and of RAISE within examples."""
     ais, per = report.ais_log_weights, report.per_example.log_weights
     spreads: list[tuple[str, str, Floats]] = []
-    if len(ais) > 1 and drawable(ais).all():
+    if len(ais) > 1 and can_be_drawn(ais).all():
         spreads.append(("optimistic", "AIS", ais - ais.mean()))
-    if per.size and per.shape[1] > 1 and drawable(per).all():
+    if per.size and per.shape[1] > 1 and can_be_drawn(per).all():
         within = (per - per.mean(axis=1, keepdims=True)).ravel()
         spreads.append(("conservative", "RAISE, within examples", within))
     spreads = [s for s in spreads if differ(float(s[2].min()), float(s[2].max()))]
@@ -162,7 +164,7 @@ def weights_chart(report: Report) -> Html | None:
 def tail_chart(report: Report) -> Html | None:
     """Which share of the estimate of Z the heaviest AIS chains carry."""
     ais = report.ais_log_weights
-    if len(ais) < 2 or not drawable(ais.max()):
+    if len(ais) < 2 or not can_be_drawn(ais.max()):
         return None
     ordered = np.sort(np.exp(ais - ais.max()))[::-1]
     shares = np.concatenate([[0.0], np.cumsum(ordered) / ordered.sum()])
@@ -184,7 +186,7 @@ def examples_chart(report: Report) -> Html | None:
     """RAISE against AIS, example by example."""
     per = report.per_example
     optimistic = per.log_f - report.log_z.value
-    finite = drawable(optimistic) & drawable(per.log_prob)
+    finite = can_be_drawn(optimistic) & can_be_drawn(per.log_prob)
     if not finite.any():
         return None
     both = np.concatenate([optimistic[finite], per.log_prob[finite]])
@@ -209,7 +211,7 @@ def examples_chart(report: Report) -> Html | None:
 def differences(report: Report) -> Floats:
     """Differences (example,) between AIS and RAISE that can be drawn."""
     found = report.per_example_differences
-    return found[drawable(found)]
+    return found[can_be_drawn(found)]
 
 
 def differences_chart(report: Report) -> Html | None:
@@ -237,7 +239,7 @@ def differences_chart(report: Report) -> Html | None:
 def friction_chart(report: Report) -> Html | None:
     """Friction along the path."""
     friction = report.friction
-    if friction is None or not drawable(friction.friction).all():
+    if friction is None or not can_be_drawn(friction.friction).all():
         return None
     root = np.sqrt(np.maximum(friction.friction, 0.0))
     chart = Chart(

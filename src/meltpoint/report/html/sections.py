@@ -10,7 +10,7 @@ from meltpoint.report.duration import duration
 from meltpoint.report.html import charts, pictures
 from meltpoint.report.html.charts import number
 from meltpoint.report.html.elements import Html, element, table
-from meltpoint.report.html.svg import drawable
+from meltpoint.report.html.svg import can_be_drawn
 from meltpoint.report.html.words import estimate_text, with_error
 from meltpoint.report.report import Report
 from meltpoint.report.shown import worst
@@ -74,7 +74,7 @@ def answer_section(report: Report) -> Section:
         claims.append(
             f"The interval holds the model's mean log-probability with {sure} confidence, {condition}."
         )
-    if report.upper_bound is not None and drawable(report.upper_bound):
+    if report.upper_bound is not None and can_be_drawn(report.upper_bound):
         bound = math.ceil(100 * report.upper_bound) / 100
         claims.append(
             f"At most {number(bound)} with {sure} confidence, whatever was missed: a certificate without conditions."

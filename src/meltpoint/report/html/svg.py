@@ -17,7 +17,7 @@ _ROUNDING = 1e-9
 _MINUS = "\N{MINUS SIGN}"
 
 
-def drawable(values: ArrayLike) -> NDArray[np.bool_]:
+def can_be_drawn(values: ArrayLike) -> NDArray[np.bool_]:
     """Which values can be drawn: those that are numbers, and not so large that nothing else would be seen."""
     return np.abs(np.asarray(values, np.float64)) < _LARGEST  # NaN is not
 
@@ -40,7 +40,7 @@ class Axis:
     def around(cls, values: Sequence[float] | NDArray[np.floating], label: str) -> "Axis":
         """An axis with room around the finite ones of these values."""
         finite = np.asarray(values, np.float64).ravel()
-        finite = finite[drawable(finite)]
+        finite = finite[can_be_drawn(finite)]
         low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
         room = 0.06 * (high - low) if differ(low, high) else max(0.5, 0.01 * abs(low))
         return cls(low - room, high + room, label)
@@ -101,7 +101,7 @@ class Chart:
     def line(self, xs: Sequence[float], ys: Sequence[float], class_: str) -> None:
         """A line through points; those that are not finite are left out."""
         points = " ".join(
-            f"{self.px(x)},{self.py(y)}" for x, y in zip(xs, ys, strict=True) if drawable([x, y]).all()
+            f"{self.px(x)},{self.py(y)}" for x, y in zip(xs, ys, strict=True) if can_be_drawn([x, y]).all()
         )
         self.marks.append(element("polyline", points=points, class_=f"line {class_}"))
 
@@ -122,7 +122,7 @@ class Chart:
 
     def point(self, x: float, y: float, class_: str, shape: str = "circle", size: float = 4.0) -> None:
         """A mark: a circle, or a triangle, so that colour is not alone in telling two kinds apart."""
-        if not drawable([x, y]).all():
+        if not can_be_drawn([x, y]).all():
             return
         self.marks.append(_mark(self.px(x), self.py(y), class_, shape, size))
 

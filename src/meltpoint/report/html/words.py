@@ -1,4 +1,4 @@
-"""Short texts that several parts of the page share."""
+"""Short texts that several sections of the page share."""
 
 import math
 from dataclasses import replace
