@@ -45,7 +45,9 @@ def dbn_wide(seed: int) -> Subject:
     inputs = states @ below.weights.T + below.visible_bias
     given = data[_TRAIN:] @ inputs.T - sum_softplus(inputs)
     log_z = mp.exact_log_z(model, threads=1)
-    return Subject("DBN, wide", model, data[:_TRAIN], data[_TRAIN:], log_z, logsumexp(given + log_top, axis=1))
+    return Subject(
+        "DBN, wide", model, data[:_TRAIN], data[_TRAIN:], log_z, logsumexp(given + log_top, axis=1)
+    )
 
 
 def potts_rbm(seed: int) -> Subject:
