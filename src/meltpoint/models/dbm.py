@@ -23,6 +23,7 @@ from meltpoint.models.log_f import (
     check_samples,
     corners,
     estimate_log_f,
+    exact_log_f,
 )
 from meltpoint.models.model import Arrays, Model, Uniforms, two_sided_base
 from meltpoint.randomness import Purpose
@@ -159,7 +160,7 @@ class DBM(Model):
         samples, threads = check_samples(samples), check_threads(threads)
         two = self.bipartite
         if 2 ** min(two.n_even - self.n_visible, two.n_odd) <= ENUMERATED:
-            return LogF.exact(self._add_up(bits))
+            return exact_log_f(bits, self._add_up, progress)
 
         def weigh(visible: Bits, numbers: NDArray[np.int64]) -> tuple[Floats, Floats]:
             return self._weigh(visible, Streams(seed, Purpose.LOG_F, numbers), samples, threads)

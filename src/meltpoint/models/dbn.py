@@ -26,6 +26,7 @@ from meltpoint.models.log_f import (
     corners,
     draw_given,
     estimate_log_f,
+    exact_log_f,
     log_bernoulli,
 )
 from meltpoint.models.model import Arrays, Model, PathToModel, Uniforms
@@ -232,7 +233,7 @@ class DBN(Model):
             return LogF.exact(self.top.log_f(x))
         samples, threads = check_samples(samples), check_threads(threads)
         if len(self.directed) == 1 and 2**self.mrf.n_even <= ENUMERATED:
-            return LogF.exact(self._add_up(bits))
+            return exact_log_f(bits, self._add_up, progress)
 
         def weigh(visible: Bits, numbers: NDArray[np.int64]) -> tuple[Floats, Floats]:
             if len(self.directed) == 1:

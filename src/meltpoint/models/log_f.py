@@ -202,6 +202,17 @@ def estimate_log_f(
     return LogF(values, errors, bounds, rises)
 
 
+def exact_log_f(x: Bits, log_f: Callable[[Bits], Floats], progress: Progress | None) -> LogF:
+    """Log f of every example by a function that gives it exactly, block by block."""
+    values = np.empty(len(x))
+    for low in range(0, len(x), BLOCK):
+        part = slice(low, min(low + BLOCK, len(x)))
+        values[part] = log_f(x[part])
+        if progress:
+            progress("unnormalised probabilities", part.stop, len(x))
+    return LogF.exact(values)
+
+
 def block_that_fits(units: int, samples: int) -> int:
     """Examples whose draws of so many units can be kept at once."""
     return max(1, _KEPT_UNITS // (units * samples))
