@@ -2,6 +2,7 @@
 
     python benchmarks/honesty.py --models 50 --steps 300 1000 --base default uniform
     python benchmarks/honesty.py --models 20 --gap 0.5 far-unit mixture
+    python benchmarks/honesty.py --models 100 --steps 300 --gap 0.5 --minutes 40 --json found.json
     python benchmarks/honesty.py --models 25 --steps 300 graphs
 
 `graphs` stands for all families of honesty_graphs, `attacks` for those of honesty_attacks, and `layered` for those of
@@ -28,6 +29,7 @@ from honesty_attacks import FAMILIES as ATTACKS
 from honesty_graphs import FAMILIES as GRAPHS
 from honesty_models import FAMILIES as LAYERED
 from scipy.stats import binomtest
+from threadpoolctl import threadpool_limits
 
 import meltpoint as mp
 
@@ -141,9 +143,9 @@ def main() -> int:
     parser.add_argument("families", nargs="*", help=f"of {', '.join(FAMILIES)}; all by themselves")
     parser.add_argument("--models", type=int, default=20, help="seeds for each family")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--steps", type=int, nargs="+", default=[300])
+    parser.add_argument("--steps", type=int, nargs="+", help="300 by themselves, if there is no gap")
     parser.add_argument("--base", nargs="+", default=["default"], help="default, auto, data, model, uniform")
-    parser.add_argument("--gap", type=float, help="close a gap instead of running steps")
+    parser.add_argument("--gap", type=float, help="close a gap; with --steps as well as running steps")
     parser.add_argument("--budget", type=float, default=5.0, help="seconds for a gap")
     parser.add_argument("--few", action="store_true", help="2 chains, 2 examples, 2 AIS chains")
     parser.add_argument("--processes", type=int, default=2)
@@ -154,17 +156,19 @@ def main() -> int:
     asked.families = [name for given in asked.families for name in GROUPS.get(given, (given,))]
     if unknown := set(asked.families) - set(FAMILIES):
         parser.error(f"no family {', '.join(sorted(unknown))}: there are {', '.join(FAMILIES)}")
+    ways = [(steps, None) for steps in asked.steps or ([300] if asked.gap is None else [])]
+    ways += [] if asked.gap is None else [(None, asked.gap)]
     tasks = [
-        Task(family, seed, base, steps, asked.gap, asked.budget, asked.few)
+        Task(family, seed, base, *way, asked.budget, asked.few)
         for seed in range(asked.first, asked.first + asked.models)
         for family in asked.families or FAMILIES
         for base in asked.base
-        for steps in (asked.steps if asked.gap is None else [None])
+        for way in ways
     ]
     os.nice(10)
     deadline = time.monotonic() + 60 * asked.minutes
     outcomes = []
-    with Pool(asked.processes) as pool:
+    with Pool(asked.processes, threadpool_limits, (1,)) as pool:
         for outcome in pool.imap(run, tasks):
             outcomes.append(outcome)
             if time.monotonic() > deadline:

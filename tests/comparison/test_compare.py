@@ -116,7 +116,8 @@ def test_near_models_share_their_noise():
     assert pair.conservative.stderr < np.hypot(*errors)
 
 
-def test_deep_models_whose_log_f_is_estimated():
+def test_deep_models_whose_log_f_is_estimated(monkeypatch):
+    monkeypatch.setattr("meltpoint.models.dbm.ENUMERATED", 0)
     rng = np.random.default_rng(2)
     deep = [
         mp.DBM(

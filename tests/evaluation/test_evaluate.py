@@ -80,7 +80,9 @@ def test_the_report_is_made_of_what_the_estimators_say(model, particles):
 
 
 @pytest.mark.parametrize("model", [rbm(), dbm(), dbn()], ids=repr)
-def test_the_error_of_an_estimated_log_f_enters_the_optimistic_side_only(model):
+def test_the_error_of_an_estimated_log_f_enters_the_optimistic_side_only(model, monkeypatch):
+    monkeypatch.setattr("meltpoint.models.dbm.ENUMERATED", 0)
+    monkeypatch.setattr("meltpoint.models.dbn.ENUMERATED", 0)
     report = mp.evaluate(model, bits(), bits(), **QUICK)
     estimated = not isinstance(model, mp.RBM)
     assert (report.log_f_error > 0) == estimated
@@ -229,7 +231,8 @@ def test_parameters_beyond_all_measure_are_not_trusted():
     str(report)
 
 
-def test_progress_is_of_the_whole_and_from_this_thread():
+def test_progress_is_of_the_whole_and_from_this_thread(monkeypatch):
+    monkeypatch.setattr("meltpoint.models.dbm.ENUMERATED", 0)
     heard = []
     here = threading.get_ident()
 
@@ -295,9 +298,12 @@ def test_any_evaluation_has_views_and_can_be_repeated(evaluation):
     assert 1 <= report.ess * (1 + 1e-9) <= arguments["ais_chains"] * (1 + 2e-9)
     assert report.certificate.bound < report.certified_estimate
     low, high = report.between
-    assert low <= report.conservative.value
-    assert low <= high
+    assert low <= high <= 0
     if report.evidence is None:
-        assert high >= report.optimistic.value
+        assert low <= report.conservative.value
+        assert high >= min(0, report.optimistic.value)
+    else:
+        mean_log_f = report.optimistic.value + report.log_z.value
+        assert low <= max(report.conservative.value, mean_log_f - report.evidence.log_z_ceiling) + 1e-9
     assert not report.interrupted
     assert plain(report) == plain(mp.evaluate(model, test, threads=1, **arguments))

@@ -115,12 +115,14 @@ class Evidence:
     """What other starts found, and what finding it cost. With no findings nothing was asked.
 
     `modes` is the number of mean-field modes that were looked at, `chain_steps` and `seconds` what all of it took.
+    `log_z_ceiling` is an upper bound on log Z that follows from the parameters alone.
     """
 
     findings: tuple[Finding, ...] = ()
     modes: int = 0
     chain_steps: int = 0
     seconds: float = field(default=0.0, compare=False)
+    log_z_ceiling: float = math.inf
 
     @property
     def asked(self) -> bool:
@@ -187,6 +189,7 @@ class Evidence:
             "modes": self.modes,
             "findings": [finding.to_dict(confidence) for finding in self.findings],
             "chain_steps": self.chain_steps,
+            "log_z_ceiling": finite_or_none(self.log_z_ceiling),
         }
 
 
@@ -207,12 +210,16 @@ class Start:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Starts:
-    """All other starts of an evaluation, the number of mean-field modes that were looked at, and what it cost."""
+    """All other starts of an evaluation, the number of mean-field modes that were looked at, and what it cost.
+
+    `log_z_ceiling` is an upper bound on log Z that follows from the parameters alone.
+    """
 
     starts: tuple[Start, ...] = ()
     modes: int = 0
     chain_steps: int = 0
     seconds: float = 0.0
+    log_z_ceiling: float = math.inf
 
     __repr__ = short_repr
 
@@ -222,7 +229,7 @@ class Starts:
             return Evidence()
         names = dict.fromkeys(start.name for start in self.starts)
         findings = [_finding(name, [s for s in self.starts if s.name == name], forward) for name in names]
-        return Evidence(tuple(findings), self.modes, self.chain_steps, self.seconds)
+        return Evidence(tuple(findings), self.modes, self.chain_steps, self.seconds, self.log_z_ceiling)
 
 
 def log_reach(forward: Floats, reverse: Floats) -> Floats:

@@ -66,14 +66,21 @@ def certified_log_z(log_weights: Floats, evidence: Evidence, alpha: float) -> Ce
 
 
 def mean_log_prob_limits(
-    log_f: tuple[float, float], log_z: tuple[float, float], conservative: Estimate, alpha: float
+    log_f: tuple[float, float],
+    log_z: tuple[float, float],
+    conservative: Estimate,
+    alpha: float,
+    *,
+    log_z_ceiling: float = math.inf,
+    most: float = math.inf,
 ) -> tuple[float, float]:
     """An interval for the mean log-probability, from limits of the mean of log f, of log Z, and N-particle RAISE.
 
     `conservative` is RAISE's mean over the test set, with the error of the shared forward chains in its own. The upper
     end is log f's upper less log Z's lower limit. The lower end is the lower one of two: log f's lower less log Z's
-    upper limit, and RAISE less t standard errors at alpha / 4. It is never reversed, as the limits it is made from
-    are not; an end that is not known is infinite.
+    upper limit, and RAISE less t standard errors at alpha / 4. Neither end goes beyond what is certain: log Z is at
+    most `log_z_ceiling`, and the log-probability at most `most`, which is 0 but for densities. It is never reversed; an
+    end that is not known is infinite.
 
     >>> mean_log_prob_limits((-3.0, -3.0), (1.0, 1.5), Estimate(-4.2, 0.1, "conservative", ""), 0.01)
     (-4.5, -4.0)
@@ -82,7 +89,9 @@ def mean_log_prob_limits(
     low = min(low, conservative.value - conservative.margin(alpha / 4))
     if math.isnan(low) or math.isnan(conservative.value):
         low = -math.inf
-    return low, math.inf if math.isnan(high) else high
+    high = min(most, math.inf if math.isnan(high) else high)
+    floor = log_f[0] - log_z_ceiling
+    return min(high, low if math.isnan(floor) else max(low, floor)), high
 
 
 def widened(part: float) -> float:

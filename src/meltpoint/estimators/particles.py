@@ -26,6 +26,9 @@ from meltpoint.statistics.log_space import log_mean_error, log_mean_exp, log_sum
 from meltpoint.units.bernoulli import softplus
 from meltpoint.units.unit import Floats
 
+_ENOUGH_GROUPS = 5
+"""Groups of forward chains from which on the differences between them tell the error of their mean."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogProb:
@@ -34,7 +37,9 @@ class LogProb:
     `particles` is N; N = 1 is the paper's estimator. exp(log_weights) is unbiased for p_N(v). `stderrs`
     cover the noise of an example's own chains; `forward_shares` (example, group) tell how much of a relative error of
     each group's sum of forward weights reaches the value, with a minus sign: forward chains are shared by all examples.
-    `forward_stderrs` (group,) are the relative standard errors of those sums.
+    `forward_stderrs` (group,) are the relative standard errors of those sums. From five groups on
+    `group_parts` (example, group) say what each adds to the value, to first order: its part of the mean weight, less
+    that of an average group. The few chains of a small group hardly tell their own error.
     """
 
     values: Floats
@@ -43,6 +48,7 @@ class LogProb:
     particles: int = 1
     forward_shares: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     forward_stderrs: Floats = field(default_factory=lambda: np.zeros(0))
+    group_parts: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     def __repr__(self) -> str:
         examples, chains = self.log_weights.shape
@@ -114,14 +120,15 @@ def particle_log_prob(
     groups = forward[: len(forward) // (n - 1) * (n - 1)].reshape(-1, n - 1)
     terms, odds = _terms(log_weights, log_reverse_weights, groups)
     per_chain = log_mean_exp(terms)
-    share = softmax(terms, axis=(1, 2)) * expit(odds)
+    parts: Any = softmax(terms, axis=(1, 2))
     return LogProb(
         log_mean_exp(per_chain),
         log_mean_error(per_chain),
         per_chain,
         n,
-        share.sum(axis=1),
+        (parts * expit(odds)).sum(axis=1),
         np.asarray(log_mean_error(groups)),
+        parts.sum(axis=1) - 1 / len(groups) if len(groups) >= _ENOUGH_GROUPS else np.zeros((0, 0)),
     )
 
 

@@ -164,7 +164,8 @@ def ask_starts(
         melting += more_melting
         steps += more_steps
     steps += melting * (len(betas) - 1)
-    return Starts(tuple(found), 0 if found_modes is None else len(found_modes.bounds), steps)
+    count = 0 if found_modes is None else len(found_modes.bounds)
+    return Starts(tuple(found), count, steps, log_z_ceiling=model.log_z_ceiling)
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,6 +27,7 @@ _LAYOUT: ChunkLayout = {
     "modes": ((), "i"),
     "chain_steps": ((), "i"),
     "seconds": ((), "f"),
+    "log_z_ceiling": ((), "f"),
 }
 
 
@@ -82,6 +83,7 @@ def _to_arrays(found: Starts, seconds: float) -> Arrays:
         "modes": np.array(found.modes),
         "chain_steps": np.array(found.chain_steps),
         "seconds": np.array(seconds),
+        "log_z_ceiling": np.array(found.log_z_ceiling),
     }
 
 
@@ -89,4 +91,10 @@ def _from_arrays(arrays: Arrays) -> Starts:
     weights = np.split(arrays["log_weights"], np.cumsum(arrays["chains"])[:-1])
     reverse = np.split(arrays["log_reverse_weights"], np.cumsum(arrays["states"])[:-1])
     starts = [Start(str(name), *own) for name, *own in zip(arrays["names"], weights, reverse, strict=False)]
-    return Starts(tuple(starts), int(arrays["modes"]), int(arrays["chain_steps"]), float(arrays["seconds"]))
+    return Starts(
+        tuple(starts),
+        int(arrays["modes"]),
+        int(arrays["chain_steps"]),
+        float(arrays["seconds"]),
+        float(arrays["log_z_ceiling"]),
+    )

@@ -107,6 +107,20 @@ class Bipartite(MarkovRandomField):
         """Units of the smaller side: the other one is summed out."""
         return min(self.n_even, self.n_odd)
 
+    @property
+    def log_z_ceiling(self) -> float:
+        """An upper bound: e·W·o is at most W⁺ (s e + (1 - s) o) for a share s, and independent units are left."""
+        even, odd = np.zeros(self.n_even), np.zeros(self.n_odd)
+        for block in self.blocks:
+            positive = np.maximum(block.weights, 0.0)
+            even[self.even_slices[block.even_layer]] += positive.sum(axis=1)
+            odd[self.odd_slices[block.odd_layer]] += positive.sum(axis=0)
+        bounds = [
+            sum_softplus(self.even_bias + s * even) + sum_softplus(self.odd_bias + (1 - s) * odd)
+            for s in (0.0, 0.5, 1.0)
+        ]
+        return float(min(bounds)) + self.log_constant
+
     def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
         """Inputs (chain, unit) of one side given the other."""
         if block is self.summed_out:

@@ -21,6 +21,7 @@ from meltpoint.models.log_f import (
     LogF,
     corners,
     estimate_log_f,
+    exact_log_f,
 )
 from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
 from meltpoint.randomness import Purpose
@@ -156,7 +157,7 @@ class DBM(Model):
             return LogF.exact(self.bipartite.log_f(states))
         two = self.bipartite
         if 2 ** min(two.n_even - self.n_visible, two.n_odd) <= ENUMERATED:
-            return LogF.exact(self._add_up(states))
+            return exact_log_f(states, self._add_up, progress)
 
         def weigh(visible: Bits, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
             return self._weigh(visible, Streams(seed, Purpose.LOG_F, numbers), samples, threads)

@@ -24,6 +24,7 @@ from meltpoint.models.log_f import (
     corners,
     draw_given,
     estimate_log_f,
+    exact_log_f,
     log_bernoulli,
 )
 from meltpoint.models.model import Model, ParameterArrays, PathToModel, Uniforms
@@ -228,7 +229,7 @@ class DBN(Model):
         if not self.directed:
             return LogF.exact(self.top.log_f(self.decode(states)))
         if len(self.directed) == 1 and 2**self.mrf.n_even <= ENUMERATED:
-            return LogF.exact(self._add_up(states))
+            return exact_log_f(states, self._add_up, progress)
 
         def weigh(visible: Bits, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
             if len(self.directed) == 1:

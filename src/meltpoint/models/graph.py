@@ -92,6 +92,14 @@ class GraphModel(Model):
 
     # Unnormalised probabilities.
 
+    @property
+    def log_z_ceiling(self) -> float:
+        """An upper bound: all states have the largest value of every factor."""
+        cardinalities, factors, constant = self.as_factors()
+        return float(
+            np.log(cardinalities).sum() + sum(float(np.max(table)) for _, table in factors) + constant
+        )
+
     def log_f(self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0) -> Floats:
         """Log unnormalised probability (example,) of visible states, hidden sites summed out.
 

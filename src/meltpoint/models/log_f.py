@@ -145,14 +145,16 @@ class LogF:
     def mean_limits(self, alpha: float) -> tuple[float, float]:
         """An interval for the mean of the true values over the examples.
 
-        Both estimates err low, so neither may lie above it by its own error.
+        Both estimates err low, so neither may lie above it, with its own error and twice what it may rise.
 
         >>> LogF.exact(np.array([-3.0, -4.0])).mean_limits(0.01)
         (-3.5, -3.5)
         """
         low, high = self.mean.limits(alpha)
         means = [mean for mean in (self.mean_of_values, self.mean_of_annealed) if mean is not None]
-        return low, max([high, *(mean.value + mean.error for mean in means if math.isfinite(mean.error))])
+        return low, max(
+            [high, *(mean.value + mean.error + 2 * mean.rise for mean in means if mean.error >= 0)]
+        )
 
 
 def _width(mean: MeanLogF) -> float:
@@ -199,6 +201,17 @@ def estimate_log_f(
         if progress:
             progress("unnormalised probabilities", part.stop, len(x))
     return LogF(values, errors, bounds, rises)
+
+
+def exact_log_f(x: Bits, log_f: Callable[[Bits], Floats], progress: Progress | None) -> LogF:
+    """Log f of every example by a function that gives it exactly, block by block."""
+    values = np.empty(len(x))
+    for low in range(0, len(x), BLOCK):
+        part = slice(low, min(low + BLOCK, len(x)))
+        values[part] = log_f(x[part])
+        if progress:
+            progress("unnormalised probabilities", part.stop, len(x))
+    return LogF.exact(values)
 
 
 def block_that_fits(units: int, samples: int) -> int:

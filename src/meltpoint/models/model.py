@@ -187,6 +187,11 @@ class Model(ABC):
         """States (chain, unit of the state) of chains, from all units (chain, unit) in the order of `as_factors`."""
         return units[:, : self.mrf.n_state]
 
+    @property
+    def log_z_ceiling(self) -> float:
+        """An upper bound on log Z that needs no chains and is far from tight; infinite where none is known."""
+        return self.undirected.mrf.log_z_ceiling
+
     # Annealing.
 
     @property

@@ -54,6 +54,11 @@ class MarkovRandomField(ABC):
         """All parameters: fields with the same ones are the same field."""
 
     @property
+    def log_z_ceiling(self) -> float:
+        """An upper bound on log Z that needs no chains and is far from tight; infinite where none is known."""
+        return math.inf
+
+    @property
     def draws_in_rows(self) -> bool:
         """Whether each layer begins a new row of random numbers, because whole vectors of units are drawn together."""
         return False

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from meltpoint.models.blocks import UnitBlock
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.units import BERNOULLI, Potts, TwoState, Unit
+from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats
 
 Product: TypeAlias = Callable[[NDArray[Any], Floats], Floats]
@@ -85,6 +86,17 @@ class TwoLayer(MarkovRandomField):
     def enumerated(self) -> MarkovRandomField:
         """The hidden units as the state and the visible ones summed out, unless these have fewer states."""
         return HiddenState(self) if self.smaller_side == self.n_hidden else self
+
+    @property
+    def log_z_ceiling(self) -> float:
+        """An upper bound: every visible unit has the inputs, of all that hidden units can give, with most weight."""
+        coupled = self.weights.shape[1]
+        most = []
+        for sign in (1.0, -1.0):
+            inputs = self.bias.copy()
+            inputs[:, :coupled] += sign * np.maximum(sign * self.weights, 0.0).sum(axis=2)
+            most.append(self.unit.log_partition(inputs))  # convex in the inputs, so an end has most
+        return float(np.maximum(*most).sum() + sum_softplus(self.hidden_bias)) + self.log_constant
 
     @cached_property
     def matrix(self) -> Floats:

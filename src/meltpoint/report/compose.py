@@ -15,7 +15,7 @@ from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_
 from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.estimators.pilot import Pilot
 from meltpoint.models.log_f import LogF
-from meltpoint.report.report import PerExample, Report
+from meltpoint.report.report import PerExample, Report, most_log_prob
 from meltpoint.report.verdict import Doubts, WeightDiagnostics, judge, judge_doubts
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
 from meltpoint.statistics.estimate import Estimate, combined_error
@@ -61,7 +61,15 @@ def compose(
     )
     evidence = evidence if evidence and evidence.asked else None
     log_z_ends = log_z_limits(forward, evidence or Evidence(), alpha)
-    between = mean_log_prob_limits(log_f.mean_limits(alpha), log_z_ends, conservative, alpha)
+    most = most_log_prob(model)
+    between = mean_log_prob_limits(
+        log_f.mean_limits(alpha),
+        log_z_ends,
+        conservative,
+        alpha,
+        log_z_ceiling=evidence.log_z_ceiling if evidence else math.inf,
+        most=most,
+    )
     exact = None if exact_log_z is None else exact_of(exact_log_z, log_f)
     doubts = Doubts(
         evidence=evidence,
@@ -85,7 +93,9 @@ def compose(
         optimistic=optimistic,
         gap=gap,
         between=between,
-        upper_bound=float(np.mean(log_f.values)) - log_z_certificate.bound if log_f.is_exact else None,
+        upper_bound=min(most, float(np.mean(log_f.values)) - log_z_certificate.bound)
+        if log_f.is_exact
+        else None,
         exact=exact,
         log_z=log_z,
         ess=log_z.ess,
@@ -135,7 +145,7 @@ def conservative_of(
     mean, own = _control_variate(prob, log_f, positions)
     error, df = combined_error(
         (own, len(positions) - 1),
-        (_norm(_mean_shares(prob) * prob.forward_stderrs), forward_df),
+        _forward_error(prob, forward_df),
         (log_f.values_error, math.inf),
     )
     return Estimate(
@@ -164,8 +174,12 @@ def gap_of(
         own, correction = subset_error(differences, prob.stderrs, len(log_f.values)), (0.0, math.inf)
     shares = _mean_shares(prob)
     in_ais = _shares_of_sum(log_z.log_weights, prob)
-    common = _norm((in_ais - shares) * prob.forward_stderrs) if len(shares) else log_z.stderr
-    error, df = combined_error((own, len(positions) - 1), (common, log_z.ess - 1), correction)
+    common, common_df = log_z.stderr, log_z.ess - 1
+    if len(prob.group_parts):
+        common, common_df = _jackknife(prob.group_parts.mean(axis=0) + in_ais - 1 / len(in_ais))
+    elif len(shares):
+        common = _norm((in_ais - shares) * prob.forward_stderrs)
+    error, df = combined_error((own, len(positions) - 1), (common, common_df), correction)
     return Estimate(optimistic.value - mean, error, "difference", "the errors of both ends", df=df)
 
 
@@ -179,6 +193,19 @@ def _control_variate(prob: LogProb, log_f: LogF, positions: NDArray[np.integer])
     """RAISE's mean over the test set, and what the choice of examples and their own chains add to its error."""
     errors = np.hypot(prob.stderrs, log_f.stderrs[positions])
     return control_variate_mean(prob.values, log_f.values[positions], log_f.values, errors)
+
+
+def _forward_error(prob: LogProb, df: float) -> tuple[float, float]:
+    """What the forward chains add to the error of RAISE's mean, and its degrees of freedom."""
+    if len(prob.group_parts):
+        return _jackknife(prob.group_parts.mean(axis=0))
+    return _norm(_mean_shares(prob) * prob.forward_stderrs), df
+
+
+def _jackknife(parts: NDArray[np.floating]) -> tuple[float, float]:
+    """Standard error of a mean from what each of many equal groups adds to it (group,), and its degrees of freedom."""
+    n = len(parts)
+    return math.sqrt(n / (n - 1)) * _norm(parts), n - 1.0
 
 
 def _mean_shares(prob: LogProb) -> NDArray[np.floating]:

@@ -15,7 +15,7 @@ from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_prob_limits
 from meltpoint.estimators.particles import Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.models.log_f import LogF
-from meltpoint.report.report import Report
+from meltpoint.report.report import Report, most_log_prob
 from meltpoint.statistics.control_variate import control_variate_mean
 from meltpoint.statistics.estimate import Estimate, combined_error, finite_or_none
 from meltpoint.statistics.paired import (
@@ -117,7 +117,14 @@ class ComparedModel:
         report = self.report
         forward = report.ais_log_weights
         log_z = log_z_limits(forward, self.evidence, alpha)
-        low, high = mean_log_prob_limits(self.log_f.mean_limits(alpha), log_z, report.conservative, alpha)
+        low, high = mean_log_prob_limits(
+            self.log_f.mean_limits(alpha),
+            log_z,
+            report.conservative,
+            alpha,
+            log_z_ceiling=self.evidence.log_z_ceiling,
+            most=most_log_prob(report.model),
+        )
         value = report.optimistic.value
         above, below = high - value, value - low
         plain = log_z_limits(forward, Evidence(), alpha)[1] - report.log_z.value

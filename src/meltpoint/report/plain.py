@@ -193,7 +193,13 @@ def _evidence(content: Mapping[str, Any] | None) -> Evidence | None:
     if content is None:
         return None
     findings = tuple(_finding(finding) for finding in content["findings"])
-    return Evidence(findings, int(content["modes"]), int(content["chain_steps"]))
+    ceiling = content.get("log_z_ceiling")
+    return Evidence(
+        findings,
+        int(content["modes"]),
+        int(content["chain_steps"]),
+        log_z_ceiling=math.inf if ceiling is None else float(ceiling),
+    )
 
 
 def _finding(content: Mapping[str, Any]) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 
 
 _OF_DENSITIES = " (log density relative to Lebesgue measure)"
+
+
+def most_log_prob(model: str) -> float:
+    """The largest log-probability that a model of this description can give: 0, but for densities."""
+    return math.inf if "gaussian" in model else 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +110,7 @@ class Report:
     @property
     def unit(self) -> str:
         """What log-probabilities are in; those of real numbers are densities."""
-        return f"nats per example{_OF_DENSITIES if 'gaussian' in self.model else ''}"
+        return f"nats per example{_OF_DENSITIES if most_log_prob(self.model) > 0 else ''}"
 
     def __repr__(self) -> str:
         return f"Report({self.model}: {self.conservative} to {self.optimistic}, {self.verdict.reason})"

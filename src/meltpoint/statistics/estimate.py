@@ -51,6 +51,8 @@ class Estimate:
     def margin(self, alpha: float) -> float:
         """What noise exceeds, on one side, with probability alpha (Student's t); infinite if the error is unknown.
 
+        An effective sample of less than two has one degree of freedom: quantiles of fewer say nothing, and do not end.
+
         >>> round(Estimate(0.0, 1.0, "exact", "").margin(0.025), 2)
         1.96
         """
@@ -58,7 +60,7 @@ class Estimate:
             return math.inf
         from scipy.special import stdtrit
 
-        quantile = float(-stdtrit(min(self.df, 1e9), alpha))
+        quantile = float(-stdtrit(min(max(self.df, 1.0), 1e9), alpha))
         return quantile * self.stderr if math.isfinite(quantile) else math.inf
 
     def to_dict(self) -> dict[str, Any]:
