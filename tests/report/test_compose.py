@@ -114,6 +114,7 @@ def test_the_gap_is_known_better_than_its_ends():
     assert independent == pytest.approx(found["gap"][1], rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("uncertified")
 def test_the_common_error_of_the_forward_chains_is_not_left_out():
     actual, claimed = spreads(None)["conservative"]
