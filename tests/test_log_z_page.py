@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 import meltpoint as mp
@@ -22,6 +23,7 @@ def test_the_example_runs(capsys) -> None:
         assert line in shown
 
 
+@pytest.mark.slow
 def test_commands_run(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

@@ -33,6 +33,7 @@ def test_the_lattice(names):
     assert set(made["spins"].ravel().tolist()) == {-1, 1}
 
 
+@pytest.mark.slow
 def test_the_family(names):
     made, _ = names
     report = made["report"]

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 import meltpoint as mp
@@ -14,6 +15,7 @@ PAGE = (Path(__file__).resolve().parents[1] / "docs" / "runs.md").read_text(enco
 COMMANDS = re.findall(r"^    meltpoint (.*)$", PAGE, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_commands_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

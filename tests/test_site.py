@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import meltpoint as mp
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,6 +34,7 @@ def test_links_lead_somewhere():
     assert missing == []
 
 
+@pytest.mark.slow
 def test_the_start_page_runs(capsys):
     for block in re.findall(
         r"```python\n(.*?)```", (DOCS / "index.md").read_text(encoding="utf-8"), re.DOTALL

@@ -175,6 +175,7 @@ def test_the_real_sets_are_as_the_catalogue_says(real, name):
         assert bits.max() == 1
 
 
+@pytest.mark.slow
 def test_mnist_has_the_known_mean(real):
     assert real["mnist"].images.train.mean() / 255 == pytest.approx(0.1306604762738429, abs=1e-15)
     # 47 million coins: their mean is within 5 standard deviations of 1/2/sqrt(n) at most.

@@ -180,6 +180,7 @@ def test_at_most_a_hundred_examples_by_default():
     assert report.settings.examples == len(report.per_example.log_prob) == 100
 
 
+@pytest.mark.slow
 def test_the_exact_value_is_there_where_it_is_cheap_or_wanted():
     small, large = rbm(24, 20), rbm(24, 21)
     test = bits(3, 24)

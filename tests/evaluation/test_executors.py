@@ -47,7 +47,7 @@ def whole():
     return {model: plain(evaluate(model)) for model in MODELS}
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.integers(1, 3000), st.integers(1, 200), st.integers(1, 3000))
 def test_tasks_cover_everything_once_in_ranges_of_a_sensible_size(examples, chains, ais_chains):
     tasks = tasks_of(Size(1, examples, chains, ais_chains))

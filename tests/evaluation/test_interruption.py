@@ -82,6 +82,7 @@ def test_an_interruption_is_seen_though_all_chains_finish_after_it(monkeypatch):
         evaluate(stop=at(0.0), ais_chains=2, examples=1, steps=10)
 
 
+@pytest.mark.slow
 def test_in_ais_the_finished_chains_are_kept(whole):
     with pytest.raises(mp.Interrupted) as stop:
         evaluate(stop=at(0.15))

@@ -14,7 +14,7 @@ from meltpoint.errors import InputError
 from meltpoint.files.arrays import read_array
 from meltpoint.files.models import load, read_note, save
 
-FUZZ = settings(max_examples=60, deadline=None)
+FUZZ = settings(max_examples=min(60, settings().max_examples), deadline=None)
 EDITS = st.lists(
     st.tuples(
         st.sampled_from(["change", "change", "change", "number", "insert", "remove", "truncate"]),

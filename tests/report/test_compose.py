@@ -114,6 +114,7 @@ def test_with_an_error_of_log_f_too(particles):
         assert claimed / actual == pytest.approx(1, abs=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("uncertified")
 def test_the_gap_is_known_better_than_its_ends():
     found = spreads(None)
@@ -128,6 +129,7 @@ def test_the_gap_is_known_better_than_its_ends():
     assert independent == pytest.approx(found["gap"][1], rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("uncertified")
 def test_the_common_error_of_the_forward_chains_is_not_left_out():
     actual, claimed = spreads(None)["conservative"]
@@ -167,7 +169,7 @@ def test_all_examples_leave_nothing_to_chance_but_the_chains():
 finite = st.floats(-1e5, 1e5)
 
 
-@settings(max_examples=60)
+@settings(max_examples=min(60, settings().max_examples))
 @given(st.data(), st.integers(1, 4), st.integers(1, 3), st.integers(1, 6), st.booleans())
 def test_an_interval_is_never_reversed_nor_nan(data, examples, chains, ais_chains, deep):
     log_f = data.draw(hnp.arrays(np.float64, 5, elements=finite))

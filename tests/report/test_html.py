@@ -254,7 +254,7 @@ numbers = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=min(60, settings().max_examples))
 @given(numbers, numbers.map(abs), numbers, st.integers(1, 3))
 def test_any_report_is_a_page_without_nan(value, stderr, other, chains):
     estimate = Estimate(value, stderr, "exact", "")
