@@ -299,7 +299,8 @@ def _overfit(train: LogF, test: LogF) -> Estimate:
         for log_f in (train, test)
     ]
     error, df = combined_error(*spread)
-    value = train.mean.value - test.mean.value
+    # Not the corrected means: only one of the two may have been annealed.
+    value = float(np.mean(train.values)) - float(np.mean(test.values))
     return Estimate(value, error, "difference", "the choice of training and test examples", df=df)
 
 

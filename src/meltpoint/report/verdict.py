@@ -193,8 +193,8 @@ def judge_doubts(verdict: Verdict, doubts: Doubts, tolerance: float, base: str) 
         )
         return _distrust(
             "log_f",
-            f"log f not known: it is estimated, and {why}, so that AIS's end may be too low. Steps and chains do not "
-            "change that.",
+            f"log f not known: it is estimated, and {why}, so that AIS's end may be too low. More "
+            "steps and chains make it better known for a DBM, whose hidden units RAISE anneals; not for a DBN.",
         )
     if evidence is None:
         apart = verdict.sentence.removeprefix("Agree: ").removesuffix(".")
