@@ -17,6 +17,7 @@ from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.factors import Factors, layered_factors
 from meltpoint.models.log_f import SAMPLES, LogF, check_samples, estimate_log_f
+from meltpoint.models.mean_field import settled_rates
 from meltpoint.models.model import Arrays, Model, Uniforms, two_sided_base
 from meltpoint.randomness import Purpose
 from meltpoint.units import Unit, unit_named
@@ -24,7 +25,6 @@ from meltpoint.units.unit import Bits, Floats
 
 _MEAN_FIELD_SWEEPS = 200
 _MEAN_FIELD_TOLERANCE = 1e-6
-_PROPOSAL_TOLERANCE = 1e-4  # any proposal is right, and a bound at its maximum loses the square of this
 _LEAST_RATE = 1e-6
 
 
@@ -188,9 +188,10 @@ class DBM(Model):
 
     def _weigh(self, visible: Bits, streams: Streams, samples: int, threads: int) -> tuple[Floats, Floats]:
         """Log of f(v, even hidden) / q(even hidden | v) for samples of q (example, sample), and the bound."""
-        even, odd = self.mean_field(visible, tolerance=_PROPOSAL_TOLERANCE)
         two, n = self.bipartite, self.n_visible
-        rates = drawable(np.clip(even[:, n:], _LEAST_RATE, 1 - _LEAST_RATE))
+        hidden, odd = settled_rates(two, n, self._hidden_weights, visible)
+        even = np.concatenate([visible, hidden], axis=1)
+        rates = drawable(np.clip(hidden, _LEAST_RATE, 1 - _LEAST_RATE))
         only_visible = np.pad(visible, ((0, 0), (0, two.n_even - n)))
         linear = two.even_bias[n:] - logit(rates)
         sums, softplus = weigh_draws(
@@ -206,13 +207,18 @@ class DBM(Model):
         return sums[:, :, 0] + softplus + constant[:, np.newaxis], self.mean_field_bound(visible, even, odd)
 
     @cached_property
-    def _drawn_to_odd(self) -> SummedOut:
+    def _hidden_weights(self) -> Floats:
         """Weights (even hidden unit, odd unit)."""
         two = self.bipartite
         weights = np.zeros((two.n_even, two.n_odd))
         for block in two.blocks:
             weights[two.even_slices[block.even_layer], two.odd_slices[block.odd_layer]] = block.weights
-        return SummedOut.of([(1.0, weights[self.n_visible :])])
+        return weights[self.n_visible :]
+
+    @cached_property
+    def _drawn_to_odd(self) -> SummedOut:
+        """The same, in strips."""
+        return SummedOut.of([(1.0, self._hidden_weights)])
 
     def arrays(self) -> Arrays:
         """Parameters by the names they have in a file; layers count from 1."""
