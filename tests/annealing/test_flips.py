@@ -10,13 +10,13 @@ from hypothesis.extra import numpy as hnp
 
 from meltpoint.annealing.base import annealing_path, uniform
 from meltpoint.annealing.fused import FusedBackend
-from meltpoint.annealing.kernels.bits import SLACK, list_on, lister
 from meltpoint.annealing.kernels.blocks import to_bits, to_words
 from meltpoint.annealing.kernels.lists import ROOM, list_lines
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack, spread
-from meltpoint.annealing.kernels.tile import _tabled, add_parts, gather, run_tile
+from meltpoint.annealing.kernels.tile import _gather_tables, add_parts, gather, run_tile, takes_tables
+from meltpoint.kernels.bits import SLACK, list_on, lister
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.rows import FEW, GROUP, QUAD, safe_group, safe_quads
+from meltpoint.kernels.rows import FEW, GROUP, safe_group
 from meltpoint.kernels.streams import chain_generators
 from meltpoint.models.dbm import DBM
 from meltpoint.randomness import Purpose
@@ -54,15 +54,12 @@ class OddFields:
     def after(self, bits):
         even, odd = self.even, self.odd
         words = to_words(spread(bits, even.sizes))
-        tabled, none_on = _tabled(odd, even) & odd.kept, np.zeros_like(even.real)
-        list_lines(
-            words, self.listed, even.starts, even.sizes, even.sections, even.edges, even.real, none_on, even.lists,
-            tabled, self.later, self.lines, self.kinds, self.places, self.whole,
-        )  # fmt: skip
-        gather(
-            odd.weights, odd.quads, odd.strips, odd.totals, odd.stride, odd.wide, odd.kept,
-            even.sections, self.lines, self.kinds, self.places, self.whole, self.parts,
-        )  # fmt: skip
+        if takes_tables(odd, even):
+            _gather_tables(
+                odd.quads, odd.strips, odd.stride, odd.wide, even.starts, even.sizes, words, self.parts
+            )
+        else:
+            self._from_lists(words)
         self.later = odd.kept
         field = self.parts.reshape(N_CHAINS, -1)
         if odd.parts:
@@ -71,6 +68,17 @@ class OddFields:
                 add_parts(odd.strips, self.parts, chain * odd.stride, field[chain])
         places = [range(start, start + size) for start, size in zip(odd.starts[:-1], odd.sizes, strict=True)]
         return np.concatenate([field[:, place] for place in places], axis=1)
+
+    def _from_lists(self, words):
+        even, odd = self.even, self.odd
+        list_lines(
+            words, self.listed, even.starts, even.sizes, even.sections, even.edges, even.real, np.zeros_like(even.real),
+            even.lists, self.later, self.lines, self.kinds, self.places, self.whole,
+        )  # fmt: skip
+        gather(
+            odd.weights, odd.strips, odd.totals, odd.stride, odd.wide, odd.kept,
+            even.sections, self.lines, self.kinds, self.places, self.whole, self.parts,
+        )  # fmt: skip
 
 
 def expected_field(family, scale, bits):
@@ -186,11 +194,7 @@ def test_groups_are_as_large_as_sixteen_bits_allow(rows):
     for side in (wide, -wide):
         largest = np.sort(np.maximum(side, 0), axis=0)[::-1]
         assert largest[: safe_group(rows)].sum(axis=0).max() <= LARGEST
-        n = QUAD * safe_quads(rows)
-        for first in range(0, len(rows), n):
-            assert np.maximum(side[first : first + n], 0).sum(axis=0).max() <= LARGEST
     assert safe_group(rows) >= GROUP
-    assert safe_quads(rows) >= GROUP // QUAD
     if safe_group(rows) < len(rows) and safe_group(rows) > GROUP:
         n = safe_group(rows) + 1
         sums = [np.sort(np.maximum(side, 0), axis=0)[::-1][:n].sum(axis=0).max() for side in (wide, -wide)]

@@ -58,7 +58,7 @@ def test_many_strips_do_not_overflow():
 def test_a_row_left_out_is_noticed():
     arguments, _sums, softplus = case(2, 40, [30], 2, 6, 1)
     summed_out, inputs, *rest = arguments
-    summed_out.strips.flat[7 * 16 : 8 * 16] = 0.0  # the first strip of unit 7
+    summed_out.strips.flat[7 * 32 : 8 * 32] = 0.0  # the first strip of unit 7
     _, found = weigh_draws(summed_out, inputs, *rest, threads=1)
     assert np.abs(found - softplus).max() > 1e-3
 

@@ -8,23 +8,28 @@ strip of columns, while all draws of an example walk over a strip that stays in 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
 from numpy.typing import NDArray
 
-from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.bits import SLACK, WORD, list_on
+from meltpoint.kernels.compiling import compiled, intrinsic
 from meltpoint.kernels.numerics import LIMIT, exp
-from meltpoint.kernels.rows import STRIP_BYTES, add_rows_at_once
+from meltpoint.kernels.rows import BLOCK, PAIR, STRIP_BYTES, add_kept_pairs
 from meltpoint.kernels.streams import LANES
 from meltpoint.kernels.strips import Strips, strips_of
-from meltpoint.kernels.xoshiro import UNIFORM, fill_uniforms
+from meltpoint.kernels.xoshiro import UNIFORM, Generators
 from meltpoint.units.unit import Floats
 
-WIDTH = STRIP_BYTES // 4
+WIDTH = PAIR * STRIP_BYTES // 4
 """Columns of a strip of float32."""
 
 _FACTORS = (
-    60  # strips whose factors, between 1 and 2, are multiplied: 16 x 60 of them are below the largest float64
+    30  # strips whose factors, between 1 and 2, are multiplied: 32 x 30 of them are below the largest float64
 )
 _FAR_BELOW = -80.0  # input of the columns that fill up a strip: their softplus is 0
 
@@ -45,9 +50,10 @@ class SummedOut:
     @classmethod
     def of(cls, parts: Sequence[tuple[float, Floats]]) -> "SummedOut":
         """From the sign and the weights (drawn unit, column) of each part."""
-        padded = [np.pad(weights, ((0, 0), (0, -weights.shape[1] % WIDTH))) for _, weights in parts]
+        # The row of zeros at the end is to fill up lists.
+        padded = [np.pad(weights, ((0, 1), (0, -weights.shape[1] % WIDTH))) for _, weights in parts]
         ends = np.cumsum([part.shape[1] // WIDTH for part in padded])
-        strips = strips_of(np.concatenate(padded, axis=1).astype(np.float32))
+        strips = strips_of(np.concatenate(padded, axis=1).astype(np.float32), PAIR)
         return cls(strips, ends.astype(np.int64), np.array([sign for sign, _ in parts]))
 
     def inputs(self, parts: Sequence[Floats]) -> Floats:
@@ -97,7 +103,7 @@ def weigh_draws(
     padded = np.full((len(rates), examples, -(-units // LANES) * LANES), -1.0)  # never on
     padded[:, :, :units] = rates
     # The last proposal is the best one: what differs from its most probable state is listed.
-    mode = np.ascontiguousarray(rates[-1] > 0.5, np.uint8)
+    mode = np.packbits(padded[-1] > 0.5, axis=-1, bitorder="little").view("<u4").astype(np.uint32)
     edges = np.linspace(0, examples, min(threads, examples) + 1).astype(int)
 
     def work(low: int, high: int) -> None:
@@ -114,65 +120,92 @@ def weigh_draws(
 @compiled
 def _weigh(strips, ends, signs, inputs, rates, proposals, mode, linear, generators, sums, softplus):
     """The same for the examples of one thread."""
-    n_units, n_draws = mode.shape[1], len(proposals)
-    stride = n_units + 1  # of the lists: units that are switched on from the left, off from the right
-    lines = np.empty(n_draws * stride, np.uint32)
-    switched_on, switched_off = np.empty(n_draws, np.int64), np.empty(n_draws, np.int64)
-    on_in_mode = np.empty(n_units, np.uint32)
+    n_words, n_draws = mode.shape[1], len(proposals)
+    zeros = np.zeros(n_words, np.uint32)
+    # Lists of the units that are switched on and, after them, off.
+    lines = np.empty(n_draws * (n_words * WORD + 2 * BLOCK) + SLACK, np.uint32)
+    places = np.empty((n_draws, 4), np.int64)
+    on_in_mode = np.empty(n_words * WORD + BLOCK + SLACK, np.uint32)
     for example in range(len(mode)):
-        n_on = 0
-        for unit in range(n_units):
-            on_in_mode[n_on] = STRIP_BYTES * unit
-            n_on += mode[example, unit]
-        _draw(
-            rates[:, example], proposals, mode[example], generators, example, lines, switched_on, switched_off
+        n_on = list_on(mode, example * n_words, zeros, 0, n_words, 0, STRIP_BYTES, on_in_mode, 0)
+        _fill_up(on_in_mode, 0, n_on, strips.n_rows)
+        _draw(rates[:, example], proposals, mode[example], generators, example, strips.n_rows, lines, places)
+        _add_terms(on_in_mode[:n_on], linear[example], lines, places, sums[example])
+        _add_softplus(
+            strips, ends, signs, inputs[example], on_in_mode, n_on, lines, places, softplus[example]
         )
-        _add_terms(mode[example], linear[example], lines, stride, switched_on, switched_off, sums[example])
-        lists = on_in_mode[:n_on], lines, stride, switched_on, switched_off
-        _add_softplus(strips, ends, signs, inputs[example], lists, softplus[example])
 
 
 @compiled
-def _draw(rates, proposals, mode, generators, example, lines, switched_on, switched_off):
+def _draw(rates, proposals, mode, generators, example, n_rows, lines, places):
     """List, draw by draw, the units that are not as in the mode, as byte offsets of their rows in a strip."""
-    n_units, stride = mode.size, mode.size + 1
-    uniforms = np.empty(rates.shape[1])
+    words = np.empty(mode.size, np.uint32)
+    end = 0
     for draw in range(len(proposals)):
-        own = rates[proposals[draw]]
-        fill_uniforms(generators, example, uniforms, uniforms.size)
-        left, right = draw * stride, draw * stride + n_units
-        for unit in range(n_units):
-            # Without a branch: both places are written, and kept as far as the counts go.
-            is_on, was_on = uniforms[unit] < own[unit], mode[unit] == 1
-            lines[left] = STRIP_BYTES * unit
-            left += np.int64(is_on & (not was_on))
-            lines[right] = STRIP_BYTES * unit
-            right -= np.int64((not is_on) & was_on)
-        switched_on[draw] = left - draw * stride
-        switched_off[draw] = draw * stride + n_units - right
+        draw_words(generators, example, rates[proposals[draw]], words, mode.size)
+        for k in range(2):
+            begin = end
+            if k == 0:
+                end = list_on(words, 0, mode, 0, mode.size, 0, STRIP_BYTES, lines, begin)
+            else:
+                end = list_on(mode, 0, words, 0, mode.size, 0, STRIP_BYTES, lines, begin)
+            places[draw, 2 * k], places[draw, 2 * k + 1] = begin, end - begin
+            end = _fill_up(lines, begin, end, n_rows)
 
 
 @compiled
-def _add_terms(mode, linear, lines, stride, switched_on, switched_off, sums):
+def _fill_up(lines, begin, end, n_rows):
+    """Fill a list up to whole blocks with the last row, which is zero; gives where the next one begins."""
+    for k in range(BLOCK - 1):
+        lines[end + k] = STRIP_BYTES * (n_rows - 1)
+    return begin + (end - begin + BLOCK - 1) // BLOCK * BLOCK
+
+
+@intrinsic
+def draw_words(_context: Any, generators: Any, example: Any, rates: Any, words: Any, n_words: Any) -> Any:
+    """Units as the bits of words (block,): those whose uniforms, in float64, are below their rates (padded unit,)."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def data(k: int) -> Any:
+            return context.make_array(signature.args[k])(context, builder, args[k]).data
+
+        i64, reals = ir.IntType(64), ir.VectorType(ir.DoubleType(), LANES)
+        streams = Generators(builder, data(0), args[1])
+        own = builder.bitcast(data(2), reals.as_pointer())
+        steps = ir.Constant(i64, 0), args[4], ir.Constant(i64, 1)
+        with cgutils.for_range_slice(builder, *steps, i64) as (k, _):
+            uniforms = builder.fmul(streams.step(reals), ir.Constant(reals, [UNIFORM] * LANES))
+            rate = builder.load(builder.gep(own, [k]))
+            rate.align = 8
+            is_on = builder.fcmp_ordered("<", uniforms, rate)
+            builder.store(builder.bitcast(is_on, ir.IntType(LANES)), builder.gep(data(3), [k]))
+        streams.keep()
+        return context.get_dummy_value()
+
+    i64 = types.int64
+    return types.void(generators, i64, rates, words, i64), codegen
+
+
+@compiled
+def _add_terms(on_in_mode, linear, lines, places, sums):
     """Sums (draw, term) over the units that are on."""
     for term in range(linear.shape[1]):
         in_mode = 0.0
-        for unit in range(mode.size):
-            in_mode += mode[unit] * linear[unit, term]
+        for k in range(on_in_mode.size):
+            in_mode += linear[on_in_mode[k] // STRIP_BYTES, term]
         for draw in range(len(sums)):
-            first, end = draw * stride, (draw + 1) * stride
+            added, n_added, removed, n_removed = places[draw]
             total = in_mode
-            for k in range(first, first + switched_on[draw]):
+            for k in range(added, added + n_added):
                 total += linear[lines[k] // STRIP_BYTES, term]
-            for k in range(end - switched_off[draw], end):
+            for k in range(removed, removed + n_removed):
                 total -= linear[lines[k] // STRIP_BYTES, term]
             sums[draw, term] = total
 
 
 @compiled
-def _add_softplus(strips, ends, signs, inputs, lists, softplus):
+def _add_softplus(strips, ends, signs, inputs, on_in_mode, n_on, lines, places, softplus):
     """Softplus of all inputs (draw,), each part with its sign: max(x, 0) + log(1 + exp(-|x|)), and few logarithms."""
-    on_in_mode, lines, stride, switched_on, switched_off = lists
     n_draws = len(softplus)
     factors, positive = np.ones((n_draws, WIDTH), np.float32), np.zeros((n_draws, WIDTH))
     centre, field = np.empty(WIDTH, np.float32), np.empty(WIDTH, np.float32)
@@ -183,13 +216,12 @@ def _add_softplus(strips, ends, signs, inputs, lists, softplus):
             offset = strip * strips.n_rows * WIDTH
             for j in range(WIDTH):
                 centre[j] = inputs[strip * WIDTH + j]
-            add_rows_at_once(strips.flat, offset, on_in_mode, 0, on_in_mode.size, 1, False, centre, 0)
+            add_kept_pairs(strips.flat, offset, on_in_mode, 0, n_on, 0, 0, BLOCK, centre, 0, centre, 0)
             for draw in range(n_draws):
-                for j in range(WIDTH):
-                    field[j] = centre[j]
-                first, on, off = draw * stride, switched_on[draw], switched_off[draw]
-                add_rows_at_once(strips.flat, offset, lines, first, on, 1, False, field, 0)
-                add_rows_at_once(strips.flat, offset, lines, first + stride - off, off, -1, False, field, 0)
+                added, n_added, removed, n_removed = places[draw]
+                add_kept_pairs(
+                    strips.flat, offset, lines, added, n_added, removed, n_removed, BLOCK, centre, 0, field, 0
+                )
                 for j in range(WIDTH):
                     x = field[j]
                     decay = exp(-min(abs(x), np.float32(LIMIT)))

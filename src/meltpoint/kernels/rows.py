@@ -88,7 +88,7 @@ add_rows_at_once = _adder(1, rows_at_once=4, n_sums=4)
 
 
 def _kept_adder(n_lines: int) -> Any:
-    """An intrinsic that adds int16 rows of n_lines cache lines to int32 sums that are kept, and subtracts others."""
+    """An intrinsic that adds rows of n_lines cache lines to a base, and subtracts others."""
 
     def add(
         _context: Any,
@@ -107,18 +107,20 @@ def _kept_adder(n_lines: int) -> Any:
     ) -> Any:
         """out[column:column+width] = a base + the strip's rows at lines[added:] - those at lines[removed:].
 
-        Sums are widened after every `group` rows (a multiple of BLOCK). For other types nothing is emitted. `n_added` and `n_removed` lines are taken, and those that fill up a block: they
-        must point at a row of zeros. The base is at bases[base:] or, where `base` is negative, what `out` holds.
+        Rows and sums are float32; or rows are int16 and sums int32, widened after every `group` rows (a multiple of
+        BLOCK). `n_added` and `n_removed` lines are taken, and those that fill up a block, which must point at a row
+        of zeros. The base is at bases[base:] or, where `base` is negative, what `out` holds. For other types nothing is
+        emitted.
         """
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             types_ = signature.args[0].dtype, signature.args[10].dtype
-            if types_ != (types.int16, types.int32):
+            if types_ not in ((types.int16, types.int32), (types.float32, types.float32)):
                 return context.get_dummy_value()
             data = _data(context, builder, signature, args)
             out = builder.gep(data[10], [args[11]])
             corrects = builder.icmp_signed("<", args[9], _ZERO)
-            _Sum(context, builder, *types_, n_lines).emit_kept(
+            _Sum(context, builder, *types_, n_lines, n_sums=1 if types_[0] == types.int16 else 2).emit_kept(
                 strip=builder.gep(data[0], [args[1]]),
                 added=(builder.gep(data[2], [args[3]]), args[4]),
                 removed=(builder.gep(data[2], [args[5]]), args[6]),
@@ -240,7 +242,7 @@ class _Sum:
         for sums in self.sums:
             self._clear(sums)
         if self.integer:
-            self._add_integers(strip, lines, _ZERO, count, self.sums[0])
+            self._add_integers(strip, lines, _ZERO, count)
         else:
             self._add_floats(strip, lines, count)
         signs = self._splat(sign)
@@ -263,19 +265,28 @@ class _Sum:
             old = builder.load(place)
             old.align = 4
             builder.store(old, total)
-        narrow = self._places_for(self.narrow)
-        for (lines, count), combine in ((added, builder.add), (removed, builder.sub)):
+        for sums in self.sums[1:]:
+            self._clear(sums)
+        narrow = self._places_for(self.narrow) if self.integer else []
+        operations = (builder.add, builder.sub) if self.integer else (builder.fadd, builder.fsub)
+        for (lines, count), combine in zip((added, removed), operations, strict=True):
             count = builder.and_(builder.add(count, ir.Constant(_I64, BLOCK - 1)), ir.Constant(_I64, -BLOCK))
+            if not self.integer:
+                self._add_blocks(strip, lines, _ZERO, count, self.sums, combine)
+                continue
             with cgutils.for_range_slice(builder, _ZERO, count, group, _I64) as (low, _):
                 self._clear(narrow)
                 end = builder.add(low, group)
                 end = builder.select(builder.icmp_signed("<", end, count), end, count)
-                self._add_blocks(strip, lines, low, end, narrow)
+                self._add_blocks(strip, lines, low, end, [narrow], builder.add)
                 for place, total in zip(narrow, self.sums[0], strict=True):
                     value = builder.sext(builder.load(place), self.wide)
                     builder.store(combine(builder.load(total), value), total)
-        for place, total in zip(self._places_in(out), self.sums[0], strict=True):
-            builder.store(builder.load(total), place).align = 4
+        for place, (first, *others) in zip(self._places_in(out), zip(*self.sums, strict=True), strict=True):
+            total = builder.load(first)
+            for other in others:
+                total = self.plus(total, builder.load(other))
+            builder.store(total, place).align = 4
 
     def emit_tables(self, strip: Any, states: Any, n_quads: Any, fresh: Any, out: Any) -> None:
         """The instructions of `add_tables`."""
@@ -302,22 +313,30 @@ class _Sum:
         for place, total in zip(self._places_in(out), self.sums[0], strict=True):
             builder.store(builder.load(total), place).align = 2
 
-    def _add_integers(self, strip: Any, lines: Any, low: Any, end: Any, sums: list[Any]) -> None:
+    def _add_integers(self, strip: Any, lines: Any, low: Any, end: Any) -> None:
         """Add the rows at lines[low:end]."""
-        blocks = self.builder.and_(self.builder.sub(end, low), ir.Constant(_I64, -BLOCK))
-        blocks = self.builder.add(low, blocks)
-        self._add_blocks(strip, lines, low, blocks, sums)
-        self._add_blocks(strip, lines, blocks, end, sums, 1)
+        builder = self.builder
+        blocks = builder.and_(builder.sub(end, low), ir.Constant(_I64, -BLOCK))
+        blocks = builder.add(low, blocks)
+        self._add_blocks(strip, lines, low, blocks, self.sums, builder.add)
+        self._add_blocks(strip, lines, blocks, end, self.sums, builder.add, 1)
 
     def _add_blocks(
-        self, strip: Any, lines: Any, low: Any, end: Any, sums: list[Any], size: int = BLOCK
+        self,
+        strip: Any,
+        lines: Any,
+        low: Any,
+        end: Any,
+        sums: list[list[Any]],
+        combine: Any,
+        size: int = BLOCK,
     ) -> None:
-        """Add the rows at lines[low:end], so many at a time."""
+        """Combine the rows at lines[low:end], so many at a time, with one sum after the other."""
         builder = self.builder
         with self._loop(low, end, size) as (at, _):
             for k in range(size):
-                for place, value in zip(sums, self._row(strip, lines, at, k), strict=True):
-                    builder.store(builder.add(builder.load(place), value), place)
+                for place, value in zip(sums[k % len(sums)], self._row(strip, lines, at, k), strict=True):
+                    builder.store(combine(builder.load(place), value), place)
 
     def _add_floats(self, strip: Any, lines: Any, count: Any) -> None:
         """Add the listed rows to the sums: of a sum's rows of a turn every other one, then both halves to the sum."""
@@ -389,20 +408,6 @@ def safe_group(rows: np.ndarray) -> int:
         sums = np.cumsum(np.sort(np.maximum(side, 0).astype(np.int64), axis=0)[::-1], axis=0)
         n_safe = min(n_safe, int((sums <= np.iinfo(np.int16).max).all(axis=1).sum()))
     return max(n_safe, GROUP)
-
-
-def safe_quads(rows: np.ndarray) -> int:
-    """How many tables of consecutive quads, from any on, can be added up in int16; a power of two."""
-    n_quads = GROUP // QUAD
-    sums = [np.cumsum(np.maximum(side, 0).astype(np.int64), axis=0) for side in (rows, -rows)]
-    while n_quads * QUAD < len(rows):
-        n = 2 * n_quads * QUAD
-        for total in sums:
-            before = np.pad(total[:-n], ((1, 0), (0, 0))) if n < len(rows) else 0
-            if (total[n - 1 :] - before if n < len(rows) else total[-1]).max() > np.iinfo(np.int16).max:
-                return n_quads
-        n_quads *= 2
-    return n_quads
 
 
 def strip_width(dtype: np.dtype) -> int:

@@ -1,4 +1,4 @@
-"""A matrix cut into strips one cache line wide, as the row adder needs it."""
+"""A matrix cut into strips some cache lines wide, as the row adder needs it."""
 
 from typing import NamedTuple
 
@@ -18,10 +18,10 @@ class Strips(NamedTuple):
     width: int
 
 
-def strips_of(matrix: NDArray[np.floating]) -> Strips:
-    """Cut a matrix, or a transposed view of one, into strips."""
+def strips_of(matrix: NDArray[np.floating], n_lines: int = 1) -> Strips:
+    """Cut a matrix, or a transposed view of one, into strips of n_lines cache lines."""
     n_rows, n_columns = matrix.shape
-    width = STRIP_BYTES // matrix.itemsize
+    width = n_lines * STRIP_BYTES // matrix.itemsize
     size = n_rows * (-(-n_columns // width)) * width
     room = np.empty(size * matrix.itemsize + STRIP_BYTES, np.uint8)
     skip = -room.ctypes.data % STRIP_BYTES

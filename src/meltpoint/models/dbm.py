@@ -23,6 +23,7 @@ from meltpoint.models.log_f import (
     estimate_log_f,
     exact_log_f,
 )
+from meltpoint.models.mean_field import settled_rates
 from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
 from meltpoint.randomness import Purpose
 from meltpoint.units import Unit, unit_named
@@ -31,7 +32,6 @@ from meltpoint.units.unit import Bits, Floats
 
 _MEAN_FIELD_SWEEPS = 200
 _MEAN_FIELD_TOLERANCE = 1e-6
-_PROPOSAL_TOLERANCE = 1e-4  # any proposal is right, and a bound at its maximum loses the square of this
 _LEAST_RATE = 1e-6
 
 
@@ -167,7 +167,7 @@ class DBM(Model):
     def _add_up(self, visible: Bits) -> Floats:
         """Log f (example,): the states of one side's hidden units are added up, those of the other summed out."""
         two, n = self.bipartite, self.n_visible
-        weights = self._drawn_weights
+        weights = self._hidden_weights
         from_visible = two.odd_field(np.pad(visible, ((0, 0), (0, two.n_even - n))))
         log_f: Any
         if two.n_even - n <= two.n_odd:
@@ -214,9 +214,10 @@ class DBM(Model):
 
     def _weigh(self, visible: Bits, streams: Streams, samples: int, threads: int) -> tuple[Floats, Floats]:
         """Log of f(v, even hidden) / q(even hidden | v) for samples of q (example, sample), and the bound."""
-        even, odd = self.mean_field(visible, tolerance=_PROPOSAL_TOLERANCE)
         two, n = self.bipartite, self.n_visible
-        rates = drawable(np.clip(even[:, n:], _LEAST_RATE, 1 - _LEAST_RATE))
+        hidden, odd = settled_rates(two, n, self._hidden_weights, visible)
+        even = np.concatenate([visible, hidden], axis=1)
+        rates = drawable(np.clip(hidden, _LEAST_RATE, 1 - _LEAST_RATE))
         only_visible = np.pad(visible, ((0, 0), (0, two.n_even - n)))
         linear = two.even_bias[n:] - logit(rates)
         sums, softplus = weigh_draws(
@@ -232,17 +233,18 @@ class DBM(Model):
         return sums[:, :, 0] + softplus + constant[:, np.newaxis], self.mean_field_bound(visible, even, odd)
 
     @cached_property
-    def _drawn_to_odd(self) -> SummedOut:
-        return SummedOut.of([(1.0, self._drawn_weights)])
-
-    @property
-    def _drawn_weights(self) -> Floats:
+    def _hidden_weights(self) -> Floats:
         """Weights (even hidden unit, odd unit)."""
         two = self.bipartite
         weights = np.zeros((two.n_even, two.n_odd))
         for block in two.blocks:
             weights[two.even_slices[block.even_layer], two.odd_slices[block.odd_layer]] = block.weights
         return weights[self.n_visible :]
+
+    @cached_property
+    def _drawn_to_odd(self) -> SummedOut:
+        """The same, in strips."""
+        return SummedOut.of([(1.0, self._hidden_weights)])
 
     def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file; layers count from 1."""

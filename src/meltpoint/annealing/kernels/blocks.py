@@ -14,7 +14,6 @@ from numba.core import cgutils
 
 from meltpoint.kernels.compiling import intrinsic
 from meltpoint.kernels.polynomials import Reals
-from meltpoint.kernels.rows import QUAD, STRIP_BYTES
 from meltpoint.kernels.streams import LANES
 from meltpoint.kernels.xoshiro import Generators
 
@@ -228,32 +227,6 @@ def fold(builder: Any, vector: Any, operation: Any) -> Any:
         size //= 2
         vector = operation(*(_part(builder, vector, first, size) for first in (0, size)))
     return builder.extract_element(vector, ir.Constant(_I32, 0))
-
-
-@intrinsic
-def list_quads(_context: Any, word: Any, quad: Any, lines: Any, at: Any) -> Any:
-    """lines[at:at+8] = the table rows of a word's eight quads, the first of which is number `quad`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[2])(context, builder, args[2]).data
-        count = LANES // QUAD
-        words = ir.VectorType(_I32, count)
-        undefined = ir.Constant(words, ir.Undefined)
-
-        def splat(scalar: Any) -> Any:
-            first = builder.insert_element(undefined, scalar, ir.Constant(_I32, 0))
-            return builder.shuffle_vector(first, undefined, ir.Constant(words, None))
-
-        shifts = ir.Constant(words, [QUAD * k for k in range(count)])
-        states = builder.and_(builder.lshr(splat(args[0]), shifts), ir.Constant(words, [2**QUAD - 1] * count))
-        quads = builder.add(splat(builder.trunc(args[1], _I32)), ir.Constant(words, list(range(count))))
-        rows = builder.add(builder.mul(quads, ir.Constant(words, [2**QUAD] * count)), states)
-        offsets = builder.mul(rows, ir.Constant(words, [STRIP_BYTES] * count))
-        place = builder.bitcast(builder.gep(data, [args[3]]), words.as_pointer())
-        builder.store(offsets, place).align = 4
-        return context.get_dummy_value()
-
-    return types.void(types.uint32, types.int64, lines, types.int64), codegen
 
 
 def to_words(bits: np.ndarray) -> np.ndarray:

@@ -1,19 +1,16 @@
-"""Which rows to add: of the units that are on, or off, or flipped, or of the quads' tables.
+"""Which rows to add: of the units that are on, or off, or flipped.
 
-Adding costs a cache line per row and strip, so the shortest list wins; tables lie in the second-level cache and
-their sums are widened four times as often, so a table's row counts as one and a half. Few units always take the
-tables: a choice that no processor can foresee costs more than it saves. Integer sums do not drift, so what a layer
+Adding costs a cache line per row and strip, so the shortest list wins. Integer sums do not drift, so what a layer
 adds to a field can be kept and corrected by the rows of the units that flipped. The choice is made for every chain,
 layer and step. It depends on the states alone, never on a clock, and does not change the sums.
 """
 
 import numpy as np
 
-from meltpoint.annealing.kernels.bits import WORD, count_flipped, list_on
-from meltpoint.annealing.kernels.blocks import list_quads
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS
+from meltpoint.kernels.bits import WORD, count_flipped, list_on
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.rows import BLOCK, FEW, QUAD, STRIP_BYTES
+from meltpoint.kernels.rows import BLOCK, FEW, STRIP_BYTES
 
 _FLIPS_OVERHEAD = 4  # rows: two lists have two remainders
 _LEAST_LINES = 64  # of a section: fewer gain less from the first-level cache than a further pass costs
@@ -32,7 +29,6 @@ def list_lines(
     real: np.ndarray,
     none_on: np.ndarray,
     lists: int,
-    tabled: np.ndarray,
     corrects: bool,
     lines: np.ndarray,
     kinds: np.ndarray,
@@ -45,10 +41,9 @@ def list_lines(
     A line is row * STRIP_BYTES; `lines` is flat, (chain * unit,) with ROOM more for every section and SLACK at the end.
     `kinds` (chain, layer) say of which kind the lists are, `places` (chain, section, 4) where the lines to add begin
     and how many there are, and the same of those to subtract; lists of a layer's sections follow each other, filled up
-    to whole BLOCKs with the row of zeros after the layer's rows. `whole` (layer,) says whether lists are so short that a
-    layer's sections had better be added up together. `tabled` (layer,) says which layers have tables. `listed`
-    (chain, block) holds the units of the last call and then of this one, unless it is empty; `corrects` says whether
-    what was added up after the last call is still there.
+    to whole BLOCKs with the row of zeros after the layer's rows. `whole` (layer,) says whether lists are so short that
+    a layer's sections had better be added up together. `listed` (chain, block) holds the units of the last call and
+    then of this one, unless it is empty; `corrects` says whether what was added up after the last call is still there.
     """
     room = starts[-1] + ROOM * (edges.size - 1)
     n_listed = np.zeros(sizes.size, np.int64)
@@ -61,16 +56,15 @@ def list_lines(
             n_words = starts[layer + 1] // WORD - first
             at = chain * words.shape[1]
             kind = lists
-            if kind == CHEAPEST and size <= FEW:
-                kind = QUADS
+            if kind == CHEAPEST and size <= FEW and not corrects:
+                kind = ON  # a choice that cannot be foreseen costs more than it saves
             elif kind == CHEAPEST:
                 n_on = count_flipped(words, at + first, none_on, first, n_words)
                 n_flipped = (
                     count_flipped(words, at + first, listed, at + first, n_words) if corrects else size
                 )
-                n_quads = (size + QUAD - 1) // QUAD
-                kind = _cheapest(n_on, n_flipped, size, n_quads if tabled[layer] else size)
-            if (kind == FLIPS and not corrects) or (kind == QUADS and not tabled[layer]):
+                kind = _cheapest(n_on, n_flipped, size)
+            elif kind == QUADS or (kind == FLIPS and not corrects):
                 kind = ON
             kinds[chain, layer] = kind
             end = chain * room + starts[layer] + ROOM * sections[layer]
@@ -79,11 +73,7 @@ def list_lines(
                 block, count = edges[section], edges[section + 1] - edges[section]
                 skip = (block - first) * WORD
                 begin = end
-                if kind == QUADS:
-                    for k in range(count):
-                        list_quads(words[chain, block + k], (skip + k * WORD) // QUAD, lines, end)
-                        end += WORD // QUAD
-                elif kind == FLIPS:
+                if kind == FLIPS:
                     end = list_on(
                         words,
                         at + block,
@@ -100,8 +90,6 @@ def list_lines(
                         words, at + block, none_on, block, count, skip * STRIP_BYTES, STRIP_BYTES, lines, end
                     )
                 places[chain, section, 0], places[chain, section, 1] = begin, end - begin
-                if kind == QUADS:  # those without a unit have zeros for their one state
-                    places[chain, section, 1] = min(end - begin, (size - skip + QUAD - 1) // QUAD)
                 end = _fill_up(lines, begin, end, zeros)
             for section in range(sections[layer], sections[layer + 1]):
                 block, count = edges[section], edges[section + 1] - edges[section]
@@ -144,12 +132,9 @@ def _fill_up(lines: np.ndarray, begin: int, end: int, zeros: int) -> int:
 
 
 @compiled
-def _cheapest(n_on: int, n_flipped: int, size: int, n_tables: int) -> int:
-    """Which lines cost least."""
+def _cheapest(n_on: int, n_flipped: int, size: int) -> int:
+    """Which list is shortest."""
     shorter = min(n_on, size - n_on)
-    tables = 3 * n_tables
-    if 2 * (n_flipped + _FLIPS_OVERHEAD) < min(tables, 2 * shorter):
+    if n_flipped + _FLIPS_OVERHEAD < shorter:
         return FLIPS
-    if tables < 2 * shorter:
-        return QUADS
     return ON if n_on == shorter else OFF

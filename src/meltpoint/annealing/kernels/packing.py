@@ -3,7 +3,7 @@
 Every layer is padded to whole blocks of LANES units, so that a block's uniforms are one step of the chain's
 generators and its units one word. Padding units have no weights and no biases and are never on.
 
-For int16 weights there are also tables: for every four neighbouring units of a source layer (a quad) the sums of
+For int16 weights of few source units there are also tables: for every four neighbouring units (a quad) the sums of
 their rows for all 16 states, so that a quarter as many rows are added whatever the state. The sums are integers,
 so rows and tables give the same bits.
 """
@@ -27,7 +27,6 @@ from meltpoint.kernels.rows import (
     STRIP_BYTES,
     WIDE,
     safe_group,
-    safe_quads,
     strip_width,
 )
 from meltpoint.kernels.streams import LANES
@@ -38,8 +37,8 @@ ON, OFF, QUADS, FLIPS, CHEAPEST = range(5)
 what costs least."""
 _TABLE_BYTES = 4 * 2**20
 """Tables beyond this are slower than rows: every tile of chains streams them through the second-level cache."""
-SECTION = 256
-"""Units whose rows, in strips of PAIR cache lines, stay in a first-level cache of 32 kB."""
+SECTION = 400
+"""Units whose rows, in strips of PAIR cache lines, about fill a first-level cache of 32 kB; more passes cost more."""
 
 
 class Side(NamedTuple):
@@ -52,7 +51,7 @@ class Side(NamedTuple):
     real: NDArray[np.uint32]  # (block,) bits of the real units
     weights: NDArray[Any]  # flat strips
     quads: NDArray[Any]  # flat tables, strip by strip
-    strips: NDArray[np.int64]  # (strip, 9): see `_side`
+    strips: NDArray[np.int64]  # (strip, 8): see `_side`
     totals: NDArray[Any]  # (1 + strip, width): zeros, and the sum of all rows of each strip
     scale: float  # weights are multiplied by this
     stride: (
@@ -150,7 +149,11 @@ def _side(
     row_offset = table_offset = 0
     for source, layer, weights in sources:
         height = padded(weights.shape[0])
-        tabled = dtype == np.int16 and height * padded(weights.shape[1]) * STATES // QUAD * 2 <= _TABLE_BYTES
+        tabled = (
+            dtype == np.int16
+            and few
+            and height * padded(weights.shape[1]) * STATES // QUAD * 2 <= _TABLE_BYTES
+        )
         for column in range(0, padded(weights.shape[1]), width):
             # What is left of a layer may be half a pair. The row of zeros at the end is to fill up lists.
             own_width = min(width, padded(weights.shape[1]) - column) if kept else width
@@ -161,12 +164,12 @@ def _side(
             place = len(strips) * width if parts else target
             fresh = parts or all(target != earlier[5] for earlier in strips)
             # Offset in weights, source layer, place in the field, offset in quads, whether it is the first at its
-            # place, the first unit it feeds, how many rows and tables can be added up before the sum is widened, and
-            # its cache lines.
-            groups = (safe_group(strip) // BLOCK * BLOCK, safe_quads(strip)) if kept else (GROUP, GROUP)
+            # place, the first unit it feeds, how many rows can be added up before the sum is widened, and its cache
+            # lines.
+            group = safe_group(strip) // BLOCK * BLOCK if kept else GROUP
             n_lines = own_width // strip_width(dtype)
             strips.append(
-                (row_offset, source, place, table_offset if tabled else -1, fresh, target, *groups, n_lines)
+                (row_offset, source, place, table_offset if tabled else -1, fresh, target, group, n_lines)
             )
             rows.append(strip.ravel())
             row_offset += strip.size

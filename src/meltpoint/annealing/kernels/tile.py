@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 
-from meltpoint.annealing.kernels.bits import SLACK, WORD
 from meltpoint.annealing.kernels.blocks import (
     PRODUCTS,
     draw_even,
@@ -20,6 +19,7 @@ from meltpoint.annealing.kernels.blocks import (
 from meltpoint.annealing.kernels.groups import draw_groups
 from meltpoint.annealing.kernels.lists import ROOM, list_lines
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, QUADS, Side
+from meltpoint.kernels.bits import SLACK, WORD
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.rows import (
     PAIR,
@@ -74,12 +74,7 @@ def run_tile(
     even_places = np.zeros((n_chains, even.edges.size - 1, 4), np.int64)
     odd_places = np.zeros((n_chains, odd.edges.size - 1, 4), np.int64)
     even_whole, odd_whole = np.ones(even.sizes.size, np.bool_), np.ones(odd.sizes.size, np.bool_)
-    even_tabled, odd_tabled = _tabled(odd, even), _tabled(even, odd)
-    # Few units always take the tables, if there are any, and need no lists.
-    even_direct = not odd.kept and even.lists in (CHEAPEST, QUADS) and even_tabled.all()
-    odd_direct = not even.kept and odd.lists in (CHEAPEST, QUADS) and odd_tabled.all()
-    even_tabled &= odd.kept
-    odd_tabled &= even.kept
+    even_tabled, odd_tabled = takes_tables(odd, even), takes_tables(even, odd)
     even_bias = np.empty(n_even, real.dtype)
     odd_bias = np.empty(n_odd, real.dtype)
     even_slope, odd_slope = even.slope.astype(real.dtype), odd.slope.astype(real.dtype)
@@ -99,17 +94,17 @@ def run_tile(
         delta = beta - previous  # before the first move it is 0, and the weights gain exactly nothing
         last = i + 1 == betas.size
         # Functions are given the arrays they need: a whole Side costs as much as a step of several chains.
-        if even_direct:
+        if even_tabled:
             _gather_tables(
                 odd.quads, odd.strips, odd.stride, odd.wide, even.starts, even.sizes, state, odd_parts
             )
         else:
             list_lines(
                 state, even_listed, even.starts, even.sizes, even.sections, even.edges, even.real, none_on,
-                even.lists, even_tabled, odd.kept and i > 0, even_lines, even_kinds, even_places, even_whole,
+                even.lists, odd.kept and i > 0, even_lines, even_kinds, even_places, even_whole,
             )  # fmt: skip
             gather(
-                odd.weights, odd.quads, odd.strips, odd.totals, odd.stride, odd.wide, odd.kept,
+                odd.weights, odd.strips, odd.totals, odd.stride, odd.wide, odd.kept,
                 even.sections, even_lines, even_kinds, even_places, even_whole, odd_parts,
             )  # fmt: skip
         _bias_at(beta, even.base_bias, even.slope, even_bias)
@@ -150,17 +145,17 @@ def run_tile(
             log_weights[chain] += gain
         if last:
             break
-        if odd_direct:
+        if odd_tabled:
             _gather_tables(
                 even.quads, even.strips, even.stride, even.wide, odd.starts, odd.sizes, odd_state, even_parts
             )
         else:
             list_lines(
                 odd_state, odd_listed, odd.starts, odd.sizes, odd.sections, odd.edges, odd.real, none_on,
-                odd.lists, odd_tabled, even.kept and i > 0, odd_lines, odd_kinds, odd_places, odd_whole,
+                odd.lists, even.kept and i > 0, odd_lines, odd_kinds, odd_places, odd_whole,
             )  # fmt: skip
             gather(
-                even.weights, even.quads, even.strips, even.totals, even.stride, even.wide, even.kept,
+                even.weights, even.strips, even.totals, even.stride, even.wide, even.kept,
                 odd.sections, odd_lines, odd_kinds, odd_places, odd_whole, even_parts,
             )  # fmt: skip
         factor = real.dtype.type(beta * even.scale)
@@ -181,13 +176,9 @@ def run_tile(
 
 
 @compiled
-def _tabled(side: Side, source: Side) -> np.ndarray:
-    """Which layers of the source have tables for everything they feed."""
-    tabled = np.ones(source.sizes.size, np.bool_)
-    for strip in range(side.strips.shape[0]):
-        if side.strips[strip, 3] < 0:
-            tabled[side.strips[strip, 1]] = False
-    return tabled
+def takes_tables(side: Side, source: Side) -> bool:
+    """Whether a side's sums come from tables, which need no lists of the source's units."""
+    return (source.lists == CHEAPEST or source.lists == QUADS) and side.strips[:, 3].min() >= 0
 
 
 @compiled
@@ -214,7 +205,6 @@ def _softplus(x: float) -> float:
 @compiled
 def gather(
     weights: np.ndarray,
-    quads: np.ndarray,
     strips: np.ndarray,
     totals: np.ndarray,
     stride: int,
@@ -233,7 +223,7 @@ def gather(
     rest.
     """
     if kept:
-        _gather_kept(weights, quads, strips, totals, stride, sections, lines, kinds, places, whole, field)
+        _gather_kept(weights, strips, totals, stride, sections, lines, kinds, places, whole, field)
         return
     width = totals.shape[1]
     for strip in range(strips.shape[0]):
@@ -286,7 +276,6 @@ def _gather_tables(
 @compiled
 def _gather_kept(
     weights: np.ndarray,
-    quads: np.ndarray,
     strips: np.ndarray,
     totals: np.ndarray,
     stride: int,
@@ -300,7 +289,7 @@ def _gather_kept(
     """The same for sums that are kept: section by section, so that their rows stay in the first-level cache."""
     width = totals.shape[1]
     for strip in range(strips.shape[0]):
-        rows, layer, column, table, _, _, group, quads_group, n_lines = strips[strip]
+        rows, layer, column, _, _, _, group, n_lines = strips[strip]
         begin, end = sections[layer], sections[layer + 1]
         together = end - begin if whole[layer] else 1
         for section in range(begin, end, together):
@@ -313,38 +302,15 @@ def _gather_kept(
                 added, removed = places[chain, section, 0], places[chain, section, 2]
                 n_added = places[chain, last, 0] + places[chain, last, 1] - added
                 n_removed = places[chain, last, 2] + places[chain, last, 3] - removed
-                source, first, size = (quads, table, quads_group) if kind == QUADS else (weights, rows, group)
                 at = chain * stride + column
                 if n_lines == PAIR:
                     add_kept_pairs(
-                        source,
-                        first,
-                        lines,
-                        added,
-                        n_added,
-                        removed,
-                        n_removed,
-                        size,
-                        totals,
-                        base,
-                        field,
-                        at,
-                    )
+                        weights, rows, lines, added, n_added, removed, n_removed, group, totals, base, field, at
+                    )  # fmt: skip
                 else:
                     add_kept(
-                        source,
-                        first,
-                        lines,
-                        added,
-                        n_added,
-                        removed,
-                        n_removed,
-                        size,
-                        totals,
-                        base,
-                        field,
-                        at,
-                    )
+                        weights, rows, lines, added, n_added, removed, n_removed, group, totals, base, field, at
+                    )  # fmt: skip
 
 
 @compiled
