@@ -27,10 +27,11 @@ from meltpoint.evaluation.prerequisites import (
     Origin,
     conventions_of,
     exact_log_z_of,
-    find_origin,
+    find_origins,
     keep_base,
     log_f_of,
     make_base,
+    sum_pilots,
 )
 from meltpoint.evaluation.settings import BaseName, candidate_bases, check_part, resolve_settings
 from meltpoint.files.parameters import to_arrays
@@ -111,8 +112,8 @@ def evaluate(
         N of RAISE: by itself one more than there are AIS chains; 1 is the paper's estimator.
     base
         Where annealing starts: "data" (with `train` the choice of "auto", the default), "model" (rates from the
-        model's own chains, the choice without), "uniform", or a `Base`. With "auto", and no gap or budget, everything
-        is done again from another base where that has found more of log Z, and the one that found most is reported.
+        model's own chains, the choice without), "uniform", or a `Base`. With "auto" everything is done again from
+        another base where that has found more of log Z, and the one that found most is reported.
     gap, budget
         How close the two sides must come, in nats, and how long that may take ("30m" by itself). Base, steps, examples
         and chains are then chosen from measurements, in stages that grow until the interval `between` is plus or minus
@@ -265,14 +266,18 @@ def evaluate_with_inputs(
         clock.lap("conventions")
         candidates = candidate_bases(settings, train)
         measure = pilot if settings.schedule == "friction" else None
-        origin = find_origin(candidates, make, measure, store)
+        tried = {origin.base.name: origin for origin in find_origins(candidates, make, measure, store)}
+        origin = sum_pilots(list(tried.values()))[0]
         clock.lap("base" if origin.friction is None else "base and pilot")
 
         def others(chosen: str) -> list[Base]:
             return [keep_base(name, make_other, store) for name in other_bases(chosen, known is not None)]
 
         def origin_at(name: str) -> Origin:
-            return find_origin([name], make_other, measure, store)
+            if name not in tried:
+                tried[name] = find_origins([name], make_other, measure, store)[0]
+            summed = dict(zip(tried, sum_pilots(list(tried.values())), strict=True))
+            return summed[name]
 
         def tell(stage: StageSummary) -> None:
             _log.info("stage: %s", stage)
@@ -291,8 +296,7 @@ def evaluate_with_inputs(
         if isinstance(store, RunFolder) and not report.interrupted:
             store.finish(report.to_dict())
         _log.info("%r in %.1f s: %s", report, report.seconds["total"], report.verdict)
-        reported = origin if report.settings.base == origin.base.name else origin_at(report.settings.base)
-        return Evaluation(report, log_f, reported)
+        return Evaluation(report, log_f, origin_at(report.settings.base))
 
 
 def _with_description(

@@ -28,6 +28,7 @@ from meltpoint.annealing.loop import compile_kernels, prepare_path
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.ais import run_ais
 from meltpoint.estimators.raise_ import run_raise
+from meltpoint.evaluation.decisions import growth_name, growth_to_arrays
 from meltpoint.evaluation.stage import Stage, StageWeights, Task, stage_from_arrays, stage_to_arrays, tasks_of
 from meltpoint.files.temporary import temporary_folder
 from meltpoint.runs.chunks import read_sealed, write_sealed
@@ -69,11 +70,14 @@ class StageResult:
     seconds: dict[str, float]
 
 
-def run_stage(stage: Stage, execution: Execution) -> StageResult:
-    """Run AIS and RAISE, but for what is in the store. Ctrl-C ends it, and gives what is finished by then."""
+def run_stage(stage: Stage, execution: Execution, known: StageWeights | None = None) -> StageResult:
+    """Run AIS and RAISE, but for what is in the store. Ctrl-C ends it, and gives what is finished by then.
+
+    Of a stage that has grown `known` are the weights before.
+    """
     _keep_stage(stage, execution.store)
-    weights = recall_weights(stage, execution.store)
-    tasks = tasks_of(stage.size)
+    weights = recall_weights(stage, execution.store, known)
+    tasks = tasks_of(stage.size, stage.earlier)
     missing = [task for task in tasks if not weights.knows(task)]
     earlier, begun = weights.seconds, time.perf_counter()
     seconds: dict[str, float] = {}
@@ -95,17 +99,20 @@ def run_stage(stage: Stage, execution: Execution) -> StageResult:
     return StageResult(weights, weights.complete and not interrupted, seconds)
 
 
-def recall_weights(stage: Stage, store: Store) -> StageWeights:
-    """What a store has of a stage's weights."""
-    weights = StageWeights(stage.size)
-    for task in tasks_of(stage.size):
-        weights.recall(store, stage.folder, task)
+def recall_weights(stage: Stage, store: Store, known: StageWeights | None = None) -> StageWeights:
+    """What a store has of a stage's weights; of one that has grown, besides those that are `known`."""
+    weights = known.grown(stage.size) if known else StageWeights(stage.size)
+    for task in tasks_of(stage.size, stage.earlier):
+        if not weights.knows(task):
+            weights.recall(store, stage.folder, task)
     return weights
 
 
 def _keep_stage(stage: Stage, store: Store) -> None:
     """Store what the weights depend on, or make sure that it is what is stored."""
     name, arrays = f"{stage.folder}/stage", stage_to_arrays(stage)
+    if stage.grown_at is not None:
+        name, arrays = growth_name(stage), growth_to_arrays(stage)
     kept = store.read(name)
     if kept is None:
         store.write(name, arrays)
@@ -136,9 +143,7 @@ class PreparedStage:
         stage = self.stage
         how: dict[str, Any] = {"threads": threads, "progress": progress}
         if task.estimator == "ais":
-            first = stage.part * stage.ais_chains + task.first
-            chains = np.arange(first, first + task.count)
-            annealed = run_ais(self.path, stage.betas, chains, stage.seed, **how)
+            annealed = run_ais(self.path, stage.betas, task.ais_numbers(stage), stage.seed, **how)
             arrays, interrupted = {"log_weights": annealed.log_weights}, annealed.interrupted
         else:
             first = stage.part * stage.chains
