@@ -21,7 +21,7 @@ from meltpoint.estimators.evidence import Starts
 from meltpoint.evaluation.decisions import keep_decision, recall_decision
 from meltpoint.evaluation.evidence import gather_evidence, recall_evidence
 from meltpoint.evaluation.execute import Execution, recall_weights, run_stage
-from meltpoint.evaluation.planner import Budget, Look, Planner
+from meltpoint.evaluation.planner import PLAIN_RATE, Budget, Look, Planner
 from meltpoint.evaluation.prerequisites import Origin
 from meltpoint.evaluation.stage import (
     Size,
@@ -122,8 +122,13 @@ def better_base(context: Context, weights: StageWeights, starts: Starts | None) 
     return better and better.name
 
 
-def close_gap(context: Context, execution: Execution, clock: Clock, watch: Watch | None) -> Report:
-    """The report of the best stage; those before it have decided its size. Ctrl-C gives the best complete one."""
+def close_gap(
+    context: Context, execution: Execution, clock: Clock, watch: Watch | None, rate: float = PLAIN_RATE
+) -> Report:
+    """The report of the best stage; those before it have decided its size. Ctrl-C gives the best complete one.
+
+    `rate` are the chain-steps per second that are expected until stages were timed.
+    """
     s, store = context.settings, execution.store
     budget = Budget(s.budget or math.inf, store, f"part-{context.part}/spent", clock)
     planner = Planner(
@@ -133,6 +138,7 @@ def close_gap(context: Context, execution: Execution, clock: Clock, watch: Watch
         passes=context.model.raise_passes,
         base=context.origin.base.name,
         budget=budget,
+        rate=rate,
     )
     unfinished: tuple[Stage, StageWeights] | None = None
     stopped = False

@@ -17,7 +17,13 @@ from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps
 from meltpoint.errors import Progress
-from meltpoint.estimators.pilot import FrictionSchedule, ScheduleName, friction_schedule
+from meltpoint.estimators.pilot import (
+    PILOT_STEPS,
+    FrictionSchedule,
+    ScheduleName,
+    friction_schedule,
+    pilot_steps_within,
+)
 from meltpoint.evaluation.adaptive import Context, Watch, close_gap
 from meltpoint.evaluation.description import NAMES, names_to_arrays, samples_of
 from meltpoint.evaluation.evidence import other_bases
@@ -51,6 +57,8 @@ from meltpoint.runs.specification import Specification
 from meltpoint.runs.store import NullStore, RunFolder, Store, open_run
 
 _log = logging.getLogger("meltpoint")
+
+_PILOT_SHARE = 0.1  # of a budget, for the pilots of all bases
 
 _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence")
 """Settings that change what is made of the weights and how many there are, and not the weights."""
@@ -250,10 +258,20 @@ def evaluate_with_inputs(
     def make(name: str) -> Base:
         return own_base or make_other(name)
 
+    candidates = candidate_bases(settings, train)
+    rates: list[float] = []  # of pilots, in chain-steps per second
+
     def pilot(origin: Base) -> FrictionSchedule:
-        return friction_schedule(
-            model, known, base=origin, seed=settings.seed, threads=threads, progress=progress
+        steps = PILOT_STEPS
+        if settings.budget is not None:
+            share = _PILOT_SHARE * (settings.budget - clock.elapsed) / len(candidates)
+            steps = pilot_steps_within(share, model, origin, threads)
+        begun = time.perf_counter()
+        found = friction_schedule(
+            model, known, base=origin, steps=steps, seed=settings.seed, threads=threads, progress=progress
         )
+        rates.append(found.pilot.chain_steps / (time.perf_counter() - begun))
+        return found
 
     _log.info("evaluating %r on %d test examples, seed %d", model, len(bits), settings.seed)
     fingerprints = _fingerprints(model, bits, known, own_base, betas)
@@ -264,7 +282,6 @@ def evaluate_with_inputs(
         clock.lap("exact")
         conventions = conventions_of(model, model.decode(bits) if known is None else known, store)
         clock.lap("conventions")
-        candidates = candidate_bases(settings, train)
         measure = pilot if settings.schedule == "friction" else None
         tried = {origin.base.name: origin for origin in find_origins(candidates, make, measure, store)}
         origin = sum_pilots(list(tried.values()))[0]
@@ -290,7 +307,7 @@ def evaluate_with_inputs(
         if settings.budget is None:
             report = run_once(context, betas, execution, clock)
         else:
-            report = close_gap(context, execution, clock, tell)
+            report = close_gap(context, execution, clock, tell, *rates[-1:])
         report = replace(report, conventions=conventions)
         report = _with_description(report, context, fingerprints, names, execution)
         if isinstance(store, RunFolder) and not report.interrupted:

@@ -36,7 +36,7 @@ _CHEAPER = 0.7  # than growing must a new stage be: what other steps would give 
 _NARROWER = 0.9
 _CALIBRATIONS = 2
 _MOST_WIDENING = 3.0
-_EVEN = 0.4  # share of effective chains from which on a stage grows
+_EVEN = 0.4  # share of effective chains from which on more of them are as good as more steps
 
 
 class Budget:
@@ -81,11 +81,15 @@ class Look:
 
 @dataclass(frozen=True)
 class _Option:
-    """Something to do next: the half width of the interval that it should give, and its cost in chain-steps."""
+    """Something to do next: the half width of the interval that it should give, and its cost in chain-steps.
+
+    `even` unless few of many chains are effective: more of them would find still larger weights.
+    """
 
     decision: Decision
     half_width: float
     cost: float
+    even: bool = True
 
 
 @dataclass(eq=False)
@@ -137,6 +141,8 @@ class Planner:
         grown, fresh = self._grow(alpha, affordable), self._begin(alpha, affordable)
         if grown is None or fresh is None:
             chosen = grown or fresh
+        elif not grown.even:
+            chosen = fresh
         elif fresh.decision.size.ais_chains < LEAST_AIS_CHAINS:  # it only measures
             chosen = grown if grown.half_width <= self.target else fresh
         elif max(grown.half_width, fresh.half_width) <= self.target:
@@ -203,16 +209,11 @@ class Planner:
         return None if self.looks and size.work(self.passes) > affordable else Decision(size, self.base)
 
     def _grow(self, alpha: float, affordable: float) -> _Option | None:
-        """The best stage from this base with more chains and examples, of those that were planned.
-
-        Where few of many chains are effective, more of them find still larger weights: more steps are needed.
-        """
+        """The best stage from this base with more chains and examples, of those that were planned."""
         able = {
             look.stage.index: (look, observed)
             for look, observed in zip(self.looks, self._observed, strict=True)
-            if look.base == self.base
-            and look.stage.begun_with[1] >= LEAST_AIS_CHAINS
-            and look.summary.ess > _EVEN * look.stage.ais_chains
+            if look.base == self.base and look.stage.begun_with[1] >= LEAST_AIS_CHAINS
         }
         if not able:
             return None
@@ -224,7 +225,8 @@ class Planner:
             return None
         width, size = found
         cost = size.work(self.passes) - observed.size.work(self.passes)
-        return _Option(Decision(size, self.base, look.stage.index), width, cost)
+        even = look.summary.ess > _EVEN * look.stage.ais_chains
+        return _Option(Decision(size, self.base, look.stage.index), width, cost, even)
 
     def _begin(self, alpha: float, affordable: float) -> _Option | None:
         """A new stage, with other steps."""
