@@ -36,6 +36,7 @@ _CHEAPER = 0.7  # than growing must a new stage be: what other steps would give 
 _NARROWER = 0.9
 _CALIBRATIONS = 2
 _MOST_WIDENING = 3.0
+_HELPED = 1.2  # times as many effective chains
 _EVEN = 0.4  # share of effective chains from which on more of them are as good as more steps
 
 
@@ -225,8 +226,20 @@ class Planner:
             return None
         width, size = found
         cost = size.work(self.passes) - observed.size.work(self.passes)
-        even = look.summary.ess > _EVEN * look.stage.ais_chains
+        even = _effective(look) > _EVEN or not self._steps_help()
         return _Option(Decision(size, self.base, look.stage.index), width, cost, even)
+
+    def _steps_help(self) -> bool:
+        """Whether more steps have made more of the chains effective, as far as that was tried from this base."""
+        by_steps = {
+            look.stage.size.steps: _effective(look)
+            for look in self.looks
+            if look.base == self.base and look.stage.begun_with[1] >= LEAST_AIS_CHAINS
+        }
+        if len(by_steps) < 2:
+            return True
+        short, long = (by_steps[steps] for steps in sorted(by_steps)[-2:])
+        return long > _HELPED * short
 
     def _begin(self, alpha: float, affordable: float) -> _Option | None:
         """A new stage, with other steps."""
@@ -259,3 +272,8 @@ class Planner:
         assert size is not None, "there is at least one calibration"
         cost = size.work(self.passes) + self._overhead * size.steps
         return _Option(Decision(size, self.base), observed.half_width(size, alpha), cost)
+
+
+def _effective(look: Look) -> float:
+    """Share of effective AIS chains."""
+    return look.summary.ess / look.stage.ais_chains

@@ -149,7 +149,7 @@ class Task:
         return {"log_weights": weights, "log_reverse_weights": weights, "seconds": ((), "f")}
 
     def ais_numbers(self, stage: Stage) -> NDArray[np.integer]:
-        """Numbers (chain,) of its AIS chains, which name their random numbers; no two parts share any."""
+        """Numbers (chain,) of its AIS chains, which name their random numbers; parts of one size share none."""
         begun = stage.begun_with[1]
         offset = stage.part * (begun if self.first < begun else _PART_STRIDE)
         return np.arange(self.first, self.first + self.count) + offset
