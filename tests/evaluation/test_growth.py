@@ -297,8 +297,7 @@ def observed(seed=0, n=1000, spread=0.6, loss=0.1, examples=50):
 def test_a_prediction_for_the_same_size_is_the_interval_of_the_report():
     seen = observed()
     low, high = log_z_limits(seen.forward, Evidence(), 0.005)
-    assert seen.half_width(seen.size, 0.005) >= (high - low) / 2
-    assert seen.half_width(seen.size, 0.005) == pytest.approx((high - low) / 2, rel=0.05)
+    assert seen.half_width(seen.size, 0.005) == pytest.approx((high - low) / 2, rel=1e-9)
 
 
 def test_a_prediction_is_what_a_larger_stage_has():

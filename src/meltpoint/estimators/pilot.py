@@ -39,7 +39,8 @@ PILOT_STEPS = 500
 """Of each of a pilot's rounds."""
 
 _CHAINS = 64
-_TRIAL_STEPS = 10
+_TRIAL_STEPS = 10, 40, 160, 160, 160
+_TRIAL_SECONDS = 0.1  # from which on a trial is long enough
 _LEAST_STEPS = 100  # two for each window
 _SURELY = 60.0  # seconds in which any pilot is expected to end: no trial is needed
 _WINDOWS = 50
@@ -163,10 +164,15 @@ def pilot_steps_within(seconds: float, model: Model, base: Base, threads: int | 
         return PILOT_STEPS
     prepared = prepare_path(annealing_path(model, base))
     compile_kernels(prepared)
-    begun = time.perf_counter()
-    betas, start = as_betas(_TRIAL_STEPS), anywhere(prepared.path, _CHAINS)
-    anneal(prepared, [Segment(betas)], start, Streams(0, Purpose.PILOT, _keys(2, 0)), threads=threads)
-    each = (time.perf_counter() - begun) / _TRIAL_STEPS
+    start, streams = anywhere(prepared.path, _CHAINS), Streams(0, Purpose.PILOT, _keys(2, 0))
+    each = math.inf
+    for steps in _TRIAL_STEPS:  # the quickest: other programs may have the processor for a moment
+        begun = time.perf_counter()
+        anneal(prepared, [Segment(as_betas(steps))], start, streams, threads=threads)
+        taken = time.perf_counter() - begun
+        each = min(each, taken / steps)
+        if taken > _TRIAL_SECONDS:
+            break
     affordable = seconds / (2 * (1 + model.raise_passes) * each)
     return int(min(PILOT_STEPS, max(_LEAST_STEPS, affordable)))
 

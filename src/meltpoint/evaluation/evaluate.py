@@ -59,6 +59,7 @@ from meltpoint.runs.store import NullStore, RunFolder, Store, open_run
 _log = logging.getLogger("meltpoint")
 
 _PILOT_SHARE = 0.1  # of a budget, for the pilots of all bases
+_PILOT_SECONDS = 3.0  # that they may take in any case
 
 _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence")
 """Settings that change what is made of the weights and how many there are, and not the weights."""
@@ -264,8 +265,8 @@ def evaluate_with_inputs(
     def pilot(origin: Base) -> FrictionSchedule:
         steps = PILOT_STEPS
         if settings.budget is not None:
-            share = _PILOT_SHARE * (settings.budget - clock.elapsed) / len(candidates)
-            steps = pilot_steps_within(share, model, origin, threads)
+            share = max(_PILOT_SECONDS, _PILOT_SHARE * (settings.budget - clock.elapsed))
+            steps = pilot_steps_within(share / len(candidates), model, origin, threads)
         begun = time.perf_counter()
         found = friction_schedule(
             model, known, base=origin, steps=steps, seed=settings.seed, threads=threads, progress=progress

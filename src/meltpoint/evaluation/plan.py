@@ -282,6 +282,8 @@ def grown_size(
     would improve on what is `known`. Chains per example stay.
     """
     size = observed.size
+    if observed.half_width(size, alpha) <= AIM * target:
+        return None
     count = round(math.log(_MOST_GROWTH) / math.log(_GROWTH))
     all_ais_chains = np.unique((size.ais_chains * _GROWTH ** np.arange(count + 1)).astype(int)).tolist()
     best: tuple[float, Size] | None = None
@@ -295,7 +297,7 @@ def grown_size(
         first = bisect_left(possible, True, key=lambda one: observed.half_width(one, alpha) <= AIM * target)
         chosen = possible[min(first, len(possible) - 1)]
         width, work = observed.half_width(chosen, alpha), chosen.work(segments)
-        if chosen == size:
+        if chosen == size:  # nothing more is affordable
             continue
         if width <= AIM * target and (least is None or work < least[0]):
             least = work, width, chosen
