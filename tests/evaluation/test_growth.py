@@ -260,7 +260,7 @@ def test_intervals_of_grown_stages_hold_the_truth():
         model = mp.RBM(rng.normal(0, scale, (8, 4)), rng.normal(0, 1, 8), rng.normal(0, 1, 4))
         path = prepare_path(annealing_path(model, mp.uniform()))
         steps = int(rng.integers(20, 60))
-        log_weights, earlier, n, target = np.zeros(0), [], 100, rng.uniform(0.05, 0.3)
+        log_weights, earlier, n, target = np.zeros(0), [], 100, rng.uniform(0.02, 0.15)
         for look in (1, 2, 3):
             chains = np.arange(len(log_weights), n)
             more = run_ais(path, as_betas(steps), chains, seed, threads=1).log_weights
