@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from meltpoint.evaluation import adaptive
-from meltpoint.evaluation.stage import Size
 from meltpoint.runs.lock import locked
+from meltpoint.stages.decisions import Decision
+from meltpoint.stages.stage import Size
 
 ARGUMENTS = ["model.npz", "test.npy", "--train", "train.npy", "--steps", "50"]
 
@@ -140,23 +141,23 @@ def staged(monkeypatch):
     """Stages of these steps, whatever the planner likes."""
 
     def decide(_planner, index):
-        return Size(STAGES[index], 20, 2, 64) if index < len(STAGES) else None
+        return Decision(Size(STAGES[index], 20, 2, 64)) if index < len(STAGES) else None
 
-    monkeypatch.setattr(adaptive._Planner, "decide", decide)
+    monkeypatch.setattr(adaptive.Planner, "decide", decide)
 
 
 def stop_in_stage(monkeypatch, number):
     """Ctrl-C when that stage is begun."""
     run_stage = adaptive.run_stage
 
-    def stopped(stage, execution):
+    def stopped(stage, execution, known):
         if stage.index + 1 < number:
-            return run_stage(stage, execution)
+            return run_stage(stage, execution, known)
 
         def press(*_):
             raise KeyboardInterrupt
 
-        return run_stage(stage, replace(execution, progress=press))
+        return run_stage(stage, replace(execution, progress=press), known)
 
     monkeypatch.setattr(adaptive, "run_stage", stopped)
 
@@ -197,7 +198,7 @@ def test_an_interruption_alone_is_exit_code_1(run, folder, monkeypatch):
     arguments = ["model.npz", "test.npy", "--gap", "5", "--budget", "1h"]
     assert run("evaluate", *arguments).exit_code == 0
     # The first stage is good enough; the target is made smaller only for the run to go on.
-    monkeypatch.setattr(adaptive._Planner, "known", property(lambda _: float("inf")))
+    monkeypatch.setattr(adaptive.Planner, "reached", property(lambda _: False))
     stop_in_stage(monkeypatch, 2)
     stopped = run("evaluate", *arguments, "--json")
     report = json.loads(stopped.stdout)

@@ -16,12 +16,13 @@ import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, evaluate, plain
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.errors import SystemFailure
-from meltpoint.evaluation import execute
-from meltpoint.evaluation.execute import Execution, PreparedStage, load_payload, payload_of, run_stage
-from meltpoint.evaluation.stage import Size, Stage, Task, stage_from_arrays, stage_to_arrays, tasks_of
 from meltpoint.evaluation.stored import read_run
 from meltpoint.runs.fingerprint import fingerprint
+from meltpoint.stages import execute
+from meltpoint.stages.execute import Execution, PreparedStage, load_payload, run_stage
+from meltpoint.stages.stage import Size, Stage, Task, stage_from_arrays, stage_to_arrays, tasks_of
 from meltpoint.workers.dask import dask_cluster
+from meltpoint.workers.payload import payload_of
 from meltpoint.workers.processes import processes
 
 MODELS = [MODEL, DEEP, STACK]
@@ -140,7 +141,7 @@ def test_threads_of_a_worker_share_what_one_of_them_lays_out(monkeypatch):
         together.wait()
         return load_payload(sent).path
 
-    monkeypatch.setattr("meltpoint.evaluation.execute.prepare_path", counting)
+    monkeypatch.setattr("meltpoint.stages.execute.prepare_path", counting)
     sent = payload_of(stage_to_arrays(stage_of(MODEL, seed=12)))
     with ThreadPoolExecutor(4) as threads:
         assert len(set(map(id, threads.map(open_it, range(4))))) == 1

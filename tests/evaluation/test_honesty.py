@@ -11,6 +11,7 @@ from contract import cases
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators import starts
 from meltpoint.estimators.starts import Computation, ask_starts
+from meltpoint.evaluation import evaluate as front
 from meltpoint.evaluation.stored import merge_runs, read_run
 from meltpoint.report.citation import python_call
 
@@ -262,3 +263,28 @@ def test_parts_that_turn_to_the_same_base_are_joined(tmp_path):
     assert len(joint.ais_log_weights) == 400
     assert plain(read_run(tmp_path / "both").report()) == plain(joint)
     assert joint.between[0] <= exact_of(model, test) <= joint.between[1]
+
+
+TO_A_GAP = {"exact": False, "gap": 0.5, "budget": "1h"}
+
+
+def test_a_run_to_a_gap_turns_to_the_base_that_found_most(tmp_path, monkeypatch):
+    model, test, train = far_mode(0.9)
+    monkeypatch.setattr(front, "candidate_bases", lambda *_: ("data",))  # whatever the pilot likes
+    whole = mp.evaluate(model, test, train, run=tmp_path / "whole", **TO_A_GAP)
+    assert (whole.settings.base, whole.other_base.base) == ("uniform", "data")
+    assert whole.between[0] <= exact_of(model, test) <= whole.between[1]
+    assert plain(read_run(tmp_path / "whole").report()) == plain(whole)
+    run = tmp_path / "run"
+
+    def press(task, _done, _total):
+        if task.startswith("stage 2"):
+            raise KeyboardInterrupt
+
+    stopped = mp.evaluate(model, test, train, run=run, progress=press, **TO_A_GAP)
+    assert (stopped.interrupted, stopped.settings.base) == (True, "data")
+    assert plain(mp.evaluate(model, test, train, run=run, **TO_A_GAP)) == plain(whole)
+    # A base that was asked for stays.
+    given = mp.evaluate(model, test, train, base="data", **(TO_A_GAP | {"budget": 0.001}))
+    assert (given.settings.base, given.other_base) == ("data", None)
+    assert not given.verdict.trusted

@@ -9,7 +9,7 @@ import pytest
 import meltpoint as mp
 from meltpoint.annealing import fused
 from meltpoint.annealing.loop import TILE
-from meltpoint.evaluation.execute import completed_tasks
+from meltpoint.stages.execute import completed_tasks
 
 CHAINS = 4
 EXAMPLES = 6 * TILE // CHAINS  # six tiles for each side

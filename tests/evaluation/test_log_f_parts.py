@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from meltpoint.evaluation import log_f as parts
-from meltpoint.evaluation.execute import Execution
-from meltpoint.evaluation.log_f import log_f_of
 from meltpoint.models.dbn import Directed
+from meltpoint.stages import log_f as parts
+from meltpoint.stages.execute import Execution
+from meltpoint.stages.log_f import log_f_of
 from meltpoint.workers.processes import processes
 
 RNG = np.random.default_rng(0)

@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 
 from meltpoint.estimators.ais import log_z_of
 from meltpoint.estimators.particles import Melted
-from meltpoint.evaluation.plan import Measured, first_size, measure, next_size
-from meltpoint.evaluation.stage import Size
+from meltpoint.evaluation.plan import (
+    _EVEN_VARIANCE,
+    _VARIANCE_POWER,
+    LEAST_AIS_CHAINS,
+    Measured,
+    first_size,
+    measure,
+    next_size,
+)
+from meltpoint.stages.stage import Size
 
 SIGMAS = 2.7
 
@@ -81,7 +89,8 @@ def test_nothing_that_is_affordable_and_quicker_meets_the_target():
         other = Size(
             int(10 ** rng.uniform(1.7, 5)), int(rng.integers(50, 2000)), 1, int(10 ** rng.uniform(1.9, 4))
         )
-        if other.work(1) < 0.67 * size.work(1):
+        even = measured.log_variance * measured.fallen(other.steps, _VARIANCE_POWER) <= _EVEN_VARIANCE
+        if even and other.ais_chains >= LEAST_AIS_CHAINS and other.work(1) < 0.67 * size.work(1):
             assert half_width(measured, other) > 0.8 * target
 
 

@@ -14,9 +14,10 @@ import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain
 from meltpoint.errors import RunWarning
 from meltpoint.evaluation import evaluate as front
-from meltpoint.evaluation import execute, prerequisites
+from meltpoint.evaluation import prerequisites
 from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.specification import read_specification
+from meltpoint.stages import execute
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from meltpoint.evaluation import execute
 from meltpoint.paper.cells import Cell
 from meltpoint.paper.compute import chosen_examples, run
 from meltpoint.paper.results import Results
+from meltpoint.stages import execute
 
 AIS = Cell("mnistCD1-20", "ais", "data", steps=20, chains=300)
 RAISE = Cell("mnistCD1-20", "raise", "uniform", steps=20, examples=40, chains=5)

@@ -41,11 +41,11 @@ def evaluate_in_folder(
     refuse_links(folder / FILE, folder.parent)
     found = evaluate_with_inputs(model, test, train, run=folder, **options)
     report, s = found.report, found.report.settings
-    size = (s.steps, s.examples, s.chains, s.ais_chains)
+    own = (s.steps, s.examples, s.chains, s.ais_chains, report.conservative.value)
     same = [
         k
         for k, stage in enumerate(report.stages)
-        if (stage.steps, stage.examples, stage.chains, stage.ais_chains) == size
+        if (stage.steps, stage.examples, stage.chains, stage.ais_chains, stage.conservative) == own
     ]
     return Evaluated(report, found.log_f, found.origin, same[-1] if same else 0)
 

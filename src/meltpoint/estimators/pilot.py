@@ -7,6 +7,7 @@ that what the run finds is as unbiased as with any other schedule.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -17,13 +18,14 @@ from numpy.typing import ArrayLike
 from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
 from meltpoint.annealing.friction import Windows, measure_friction, spend_equally
-from meltpoint.annealing.loop import Annealed, anneal, prepare_path
+from meltpoint.annealing.loop import Annealed, anneal, compile_kernels, prepare_path
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
+from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress, silent
 from meltpoint.randomness import Purpose, generator
@@ -33,8 +35,14 @@ from meltpoint.units.unit import Bits, Floats
 
 ScheduleName: TypeAlias = Literal["friction", "linear"]
 
+PILOT_STEPS = 500
+"""Of each of a pilot's rounds."""
+
 _CHAINS = 64
-_STEPS = 500
+_TRIAL_STEPS = 10, 40, 160, 160, 160
+_TRIAL_SECONDS = 0.1  # from which on a trial is long enough
+_LEAST_STEPS = 100  # two for each window
+_SURELY = 60.0  # seconds in which any pilot is expected to end: no trial is needed
 _WINDOWS = 50
 _SIGMAS = 2.0  # beyond which a loss is not noise
 _TASK = "pilot"
@@ -99,6 +107,7 @@ def friction_schedule(
     train: ArrayLike | None = None,
     *,
     base: Base | BaseName | None = None,
+    steps: int = PILOT_STEPS,
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | bool | None = None,
@@ -118,6 +127,8 @@ def friction_schedule(
         Training examples (example, visible unit), if there are any.
     base
         The base distribution, or its name: "uniform" (the default), "model", or "data" with `train`.
+    steps
+        Of each of the two rounds, with 64 chains up and 64 down.
     seed, threads, progress
         As in `ais_log_z`.
 
@@ -131,19 +142,39 @@ def friction_schedule(
     examples = None if train is None else _some(model.encode(train, "train"), seed)
     own_base = resolve_base(base, model, train=train, seed=seed, threads=threads, progress=progress)
     prepared = prepare_path(annealing_path(model, own_base))
-    rounds = _Rounds(model, prepared, seed, threads, progress or silent)
-    first = rounds.run(0, as_betas(_STEPS), examples)
-    again = spend_equally(first.edges, first.friction, _STEPS)
+    steps = check_count(steps, "steps", f"{PILOT_STEPS} are usual")
+    rounds = _Rounds(model, prepared, steps, seed, threads, progress or silent)
+    first = rounds.run(0, as_betas(steps), examples)
+    again = spend_equally(first.edges, first.friction, steps)
     second = rounds.run(1, again, first.examples)
     gains = second.down - first.down  # of the same examples
     pilot = Pilot(
-        steps=_STEPS,
+        steps=steps,
         chain_steps=2 * rounds.chain_steps,
         linear_kept=first.kept,
         gain=float(second.up.mean() - first.up.mean() + gains.mean()),
         gain_error=math.hypot(_error(first.up), _error(second.up), _error(gains)),
     )
     return FrictionSchedule(second.edges, second.friction, pilot)
+
+
+def pilot_steps_within(seconds: float, model: Model, base: Base, threads: int | None = None) -> int:
+    """Steps with which a pilot should end within so many seconds, as many as usual at most; a trial of a few tells."""
+    if seconds > _SURELY:
+        return PILOT_STEPS
+    prepared = prepare_path(annealing_path(model, base))
+    compile_kernels(prepared)
+    start, streams = anywhere(prepared.path, _CHAINS), Streams(0, Purpose.PILOT, _keys(2, 0))
+    each = math.inf
+    for steps in _TRIAL_STEPS:  # the quickest: other programs may have the processor for a moment
+        begun = time.perf_counter()
+        anneal(prepared, [Segment(as_betas(steps))], start, streams, threads=threads)
+        taken = time.perf_counter() - begun
+        each = min(each, taken / steps)
+        if taken > _TRIAL_SECONDS:
+            break
+    affordable = seconds / (2 * (1 + model.raise_passes) * each)
+    return int(min(PILOT_STEPS, max(_LEAST_STEPS, affordable)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +200,7 @@ class _Rounds:
 
     model: Model
     prepared: PreparedPath
+    steps: int
     seed: int
     threads: int | None
     progress: Progress
@@ -176,7 +208,7 @@ class _Rounds:
     @property
     def chain_steps(self) -> int:
         """Of one round: up once, and then as often through the betas as RAISE goes."""
-        return _CHAINS * _STEPS * (1 + self.model.raise_passes)
+        return _CHAINS * self.steps * (1 + self.model.raise_passes)
 
     def run(self, k: int, betas: Floats, examples: Bits | None) -> _Round:
         """Up, and down from examples (chain, visible unit) or from where the way up ended, in windows of betas."""
@@ -194,7 +226,7 @@ class _Rounds:
             for segment in start.segments
             for part in replace(windows, betas=segment.betas).parts
         ]
-        down = self._anneal(parts, start.state, _keys(k, 1), done + _CHAINS * _STEPS)
+        down = self._anneal(parts, start.state, _keys(k, 1), done + _CHAINS * self.steps)
         weights = _by_segment(down)
         heating, backward = weights[:, :-count], weights[:, -count:][:, ::-1]
         friction = measure_friction(windows, _by_segment(up), backward, heating if heating.size else None)

@@ -1,1 +1,1 @@
-"""From a model and a test set to a report: evaluate(), and the stages of annealing it is made of."""
+"""From a model and a test set to a report: evaluate(), and the plan of its stages."""

@@ -19,22 +19,26 @@ from meltpoint.annealing.schedule import Steps
 from meltpoint.defaults import DEFAULTS, Settings
 from meltpoint.errors import Progress
 from meltpoint.estimators.particles import Melted
-from meltpoint.estimators.pilot import FrictionSchedule, ScheduleName, friction_schedule
+from meltpoint.estimators.pilot import (
+    PILOT_STEPS,
+    FrictionSchedule,
+    ScheduleName,
+    friction_schedule,
+    pilot_steps_within,
+)
 from meltpoint.evaluation.adaptive import Context, close_gap
-from meltpoint.evaluation.evidence import other_bases
-from meltpoint.evaluation.execute import Execution
-from meltpoint.evaluation.log_f import log_f_of
 from meltpoint.evaluation.once import run_once
 from meltpoint.evaluation.prerequisites import (
     NAMES,
     Origin,
     conventions_of,
     exact_log_z_of,
-    find_origin,
+    find_origins,
     keep_base,
     make_base,
     names_to_arrays,
     samples_of,
+    sum_pilots,
 )
 from meltpoint.evaluation.settings import (
     BaseChoice,
@@ -58,8 +62,14 @@ from meltpoint.report.stages import StageSummary
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import Specification
 from meltpoint.runs.store import NullStore, RunFolder, Store, open_run
+from meltpoint.stages.evidence import other_bases
+from meltpoint.stages.execute import Execution
+from meltpoint.stages.log_f import log_f_of
 
 _log = logging.getLogger("meltpoint")
+
+_PILOT_SHARE = 0.1  # of a budget, for the pilots of all bases
+_PILOT_SECONDS = 3.0  # that they may take in any case
 
 _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence")
 """Settings that change what is made of the weights and how many there are, and not the weights."""
@@ -121,8 +131,8 @@ def evaluate(
         N of RAISE: by itself one more than there are AIS chains; 1 is the paper's estimator.
     base
         Where annealing starts: "data" (with `train` the choice of "auto", the default), "model" (rates from the
-        model's own chains, the choice without), "uniform", or a `Base`. With "auto", and no gap or budget, everything
-        is done again from another base where that has found more of log Z, and the one that found most is reported.
+        model's own chains, the choice without), "uniform", or a `Base`. With "auto" everything is done again from
+        another base where that has found more of log Z, and the one that found most is reported.
     gap, budget
         How close the two sides must come, in nats, and how long that may take ("30m" by itself). Base, steps, examples
         and chains are then chosen from measurements, in stages that grow until the interval `between` is plus or minus
@@ -217,10 +227,20 @@ def evaluate_with_inputs(
     def make(name: str) -> Base:
         return own_base or make_other(name)
 
+    candidates = candidate_bases(settings, train)
+    rates: list[float] = []  # of pilots, in chain-steps per second
+
     def pilot(origin: Base) -> FrictionSchedule:
-        return friction_schedule(
-            model, known, base=origin, seed=settings.seed, threads=threads, progress=progress
+        steps = PILOT_STEPS
+        if settings.budget is not None:
+            share = max(_PILOT_SECONDS, _PILOT_SHARE * (settings.budget - clock.elapsed))
+            steps = pilot_steps_within(share / len(candidates), model, origin, threads)
+        begun = time.perf_counter()
+        found = friction_schedule(
+            model, known, base=origin, steps=steps, seed=settings.seed, threads=threads, progress=progress
         )
+        rates.append(found.pilot.chain_steps / (time.perf_counter() - begun))
+        return found
 
     _log.info("evaluating %r on %d test examples, seed %d", model, len(bits), settings.seed)
     fingerprints = _fingerprints(model, bits, known, own_base, betas)
@@ -232,16 +252,19 @@ def evaluate_with_inputs(
         clock.lap("exact")
         conventions = conventions_of(model, model.decode(bits) if known is None else known, store)
         clock.lap("conventions")
-        candidates = candidate_bases(settings, train)
         measure = pilot if settings.schedule == "friction" else None
-        origin = find_origin(candidates, make, measure, store)
+        tried = {origin.base.name: origin for origin in find_origins(candidates, make, measure, store)}
+        origin = sum_pilots(list(tried.values()))[0]
         clock.lap("base" if origin.friction is None else "base and pilot")
 
         def others(chosen: str) -> list[Base]:
             return [keep_base(name, make_other, store) for name in other_bases(chosen, known is not None)]
 
         def origin_at(name: str) -> Origin:
-            return find_origin([name], make_other, measure, store)
+            if name not in tried:
+                tried[name] = find_origins([name], make_other, measure, store)[0]
+            summed = dict(zip(tried, sum_pilots(list(tried.values())), strict=True))
+            return summed[name]
 
         def tell(stage: StageSummary) -> None:
             _log.info("stage: %s", stage)
@@ -253,16 +276,16 @@ def evaluate_with_inputs(
         if settings.budget is None:
             report = run_once(context, betas, execution, clock)
         else:
-            report = close_gap(context, execution, clock, tell)
+            report = close_gap(context, execution, clock, tell, *rates[-1:])
         report = replace(report, conventions=conventions)
         report = _with_description(report, context, fingerprints, options.get("names"), execution)
         if isinstance(store, RunFolder) and not report.interrupted:
             store.finish(report.to_dict())
         _log.info("%r in %.1f s: %s", report, report.seconds["total"], report.verdict)
-        reported = origin if report.settings.base == origin.base.name else origin_at(report.settings.base)
         per = report.per_example
         heated = Melted(per.log_weights, per.log_reverse_weights)
-        return Evaluation(report, controlled_log_f(log_f, heated, per.positions), reported)
+        controlled = controlled_log_f(log_f, heated, per.positions)
+        return Evaluation(report, controlled, origin_at(report.settings.base))
 
 
 def _with_description(

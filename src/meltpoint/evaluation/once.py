@@ -5,21 +5,19 @@ and the same size, but chains of its own: what they say does not depend on why t
 run, and a run that is continued turns to it again.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from meltpoint.estimators.evidence import Starts
-from meltpoint.evaluation.adaptive import Context, ask_others, report_of, stage_seed
-from meltpoint.evaluation.execute import Execution, run_stage
-from meltpoint.evaluation.prerequisites import sum_pilots
-from meltpoint.evaluation.stage import Size, Stage, StageWeights
+from meltpoint.evaluation.adaptive import Context, ask_others, better_base, stage_seed
+from meltpoint.evaluation.stage_report import most_found, report_of
 from meltpoint.models.checks import Floats
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
-from meltpoint.report.stages import OtherBase
 from meltpoint.runs.store import Store
+from meltpoint.stages.execute import Execution, run_stage
+from meltpoint.stages.stage import Size, Stage, StageWeights
 
 
 def run_once(context: Context, betas: Floats | None, execution: Execution, clock: Clock) -> Report:
@@ -29,16 +27,18 @@ def run_once(context: Context, betas: Floats | None, execution: Execution, clock
     stage = context.stage(size, betas, s.seed)
     weights, starts, interrupted = _run(context, stage, execution, clock)
     finished = [(context.origin, stage, weights, starts)]
-    base = None if interrupted or starts is None else _better_base(context, weights, starts, execution.store)
+    base = (
+        None if interrupted or starts is None else _base_to_turn_to(context, weights, starts, execution.store)
+    )
     if base is not None:
         try:
             second = replace(context, origin=context.origin_at(base))
             clock.lap("base and pilot")
-            origins = sum_pilots((context.origin, second.origin))
+            first = context.origin_at(stage.base.name)
             other = second.stage(size, betas, stage_seed(s.seed, 1), index=1)
             other = replace(other, examples=stage.examples, positions=stage.positions)
             weights, starts, interrupted = _run(second, other, execution, clock)
-            finished = [(origins[0], *finished[0][1:]), (origins[1], other, weights, starts)]
+            finished = [(first, *finished[0][1:]), (second.origin, other, weights, starts)]
         except KeyboardInterrupt:
             interrupted = True
         if interrupted:
@@ -58,13 +58,6 @@ def run_once(context: Context, betas: Floats | None, execution: Execution, clock
             for origin, own, weights, starts in finished
         ]
     )
-
-
-def most_found(reports: Sequence[Report]) -> Report:
-    """Of the reports of one or two bases that with the larger log Z; it says what the other one found."""
-    best = max(reports, key=lambda report: report.log_z.value)
-    others = [_other_base(report) for report in reports if report is not best]
-    return replace(best, other_base=others[0]) if others else best
 
 
 def turned_to(store: Store, part: int) -> str | None:
@@ -90,27 +83,10 @@ def _run(
     return result.weights, starts, interrupted
 
 
-def _better_base(context: Context, weights: StageWeights, starts: Starts, store: Store) -> str | None:
+def _base_to_turn_to(context: Context, weights: StageWeights, starts: Starts, store: Store) -> str | None:
     """Name of the base to turn to: as it was decided before, or if the base was not given and another found more."""
     kept = turned_to(store, context.part)
-    log_z = weights.log_z()
-    if kept is not None or not context.base_is_free or log_z is None:
-        return kept
-    better = starts.evidence(log_z.log_weights).better_base(log_z.log_weights)
-    if better is None:
-        return None
-    store.write(turn_name(context.part), {"base": np.array(better.name)})
-    return better.name
-
-
-def _other_base(report: Report) -> OtherBase:
-    missed = report.evidence.missed(report.ais_log_weights) if report.evidence else None
-    return OtherBase(
-        base=report.settings.base,
-        log_z=report.log_z.value,
-        log_z_stderr=report.log_z.stderr,
-        conservative=report.conservative.value,
-        optimistic=report.optimistic.value,
-        missing=missed.nats if missed else 0.0,
-        missing_stderr=missed.nats_error if missed else 0.0,
-    )
+    better = better_base(context, weights, starts) if kept is None else None
+    if better is not None:
+        store.write(turn_name(context.part), {"base": np.array(better)})
+    return kept or better

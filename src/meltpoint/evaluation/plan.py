@@ -2,38 +2,56 @@
 
 With N - 1 forward chains the gap of an example is log((exp(g) + N - 1) / N), where g is the log of its reverse weight
 over Z: the gap with one particle. Near equilibrium the mean of g and its variance over examples and chains fall as
-1 / steps, and so does the variance of AIS's log weights. Several melting chains for an example are averaged before the
-logarithm. All of it is measured in a stage and computed for stages of other sizes; from two stages on the power of the
-steps with which g really fell is used too. The size that follows is a guess about the time a stage takes, nothing else:
-estimates are unbiased for any.
+1 / steps, and so would the variance of AIS's log weights, were it not for its tail. Several melting chains for an
+example are averaged before the logarithm. All of it is measured in a stage and computed for stages of other sizes; from
+two stages on the power of the steps with which g really fell is used too. These quick formulas search; what was found
+is then predicted by the formulas of the report themselves, from weights that are resampled to the size in question. The
+size that follows is a guess about the time a stage takes, nothing else: estimates are unbiased for any.
 """
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from meltpoint.estimators.ais import LogZ
-from meltpoint.estimators.particles import Melted
-from meltpoint.evaluation.stage import Size
+from meltpoint.estimators.ais import LogZ, log_z_of
+from meltpoint.estimators.evidence import Start, Starts
+from meltpoint.estimators.particles import Melted, particle_log_prob
 from meltpoint.models.checks import Floats
+from meltpoint.models.log_f import LogF
+from meltpoint.report.compose import between_of, conservative_of
+from meltpoint.stages.stage import Size
 from meltpoint.statistics.log_space import log_mean_exp
 
-_AIM = 0.92  # of the target: predictions are not exact
+AIM = 0.93
+"""Of the target: predictions are not exact."""
+
+WORTH_IT = 0.97
+"""Of the half width that is known: a stage that gains less is not run."""
+
+LEAST_AIS_CHAINS = 500
+"""Of stages that are planned: fewer rarely see the large weights that matter."""
+
 _FARTHEST = 40.0  # times the steps of a stage: so far its power law is trusted
 _BETWEEN = 10.0  # times the steps of a stage: where to measure again if that is not far enough
 _SHARE_BETWEEN = 0.5  # of what is affordable: it is for the next stage that one measures
 _MOST_STEPS = 10_000_000
 _LEAST_EXAMPLES = 50
 _FIRST_AIS_CHAINS = 128  # of the stage that measures
-_LEAST_AIS_CHAINS = 1000  # of the others: fewer rarely see the large weights that matter
-_MOST_AIS_CHAINS = 32_000
+_MOST_AIS_CHAINS = 128_000
 _LEAST_ESS = 20.0
 _LEAST_STEPS = 50
 _GENTLEST_POWER = 0.3
-_WORTH_IT = 0.97  # of the half width that is known: a stage that gains less is not run
+_VARIANCE_POWER = 0.7  # of the steps, with which the variance of AIS's log weights falls: its tail falls last
+_EVEN_VARIANCE = (
+    0.3  # of AIS's log weights: the same work with fewer steps and more chains has a heavier tail
+)
+_MOST_GROWTH = 4.0  # times the chains of a stage: so far their spread is trusted
+_GOLDEN = (5**0.5 - 1) / 2
+_GROWTH = 1.05  # from one number of chains to the next that is considered
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +82,10 @@ class Measured:
         """What is known after this stage and an earlier one: the longer of them, with the power both show together."""
         if earlier is None:
             return self
-        if earlier.steps >= self.steps:
+        if earlier.steps > self.steps:
             return earlier
+        if earlier.steps == self.steps:
+            return replace(self, power=earlier.power)
         if min(self.loss, earlier.loss) <= 0:
             return self
         fallen = math.log(earlier.loss / self.loss) / math.log(self.steps / earlier.steps)
@@ -73,7 +93,7 @@ class Measured:
 
     def predict(self, steps: int, chains: int, ais_chains: int) -> tuple[float, float, float]:
         """Gap of a stage with so many particles, its variance over examples, and the share of AIS's error in it."""
-        fallen = self._fallen(steps)
+        fallen = self.fallen(steps)
         g = _shrink(self.log_ratios, fallen)
         e = _shrink(self.deficits, fallen if self.heated else 1.0)
         others = ais_chains if self.particles is None else min(ais_chains, self.particles - 1)
@@ -88,15 +108,16 @@ class Measured:
             1 - float(expit(odds).mean()),
         )
 
-    def _fallen(self, steps: int) -> float:
+    def fallen(self, steps: int, power: float | None = None) -> float:
         """Means and variances at so many steps, as parts of those measured; with fewer steps they rise as 1 / steps."""
-        return (self.steps / steps) ** (self.power if steps > self.steps else 1.0)
+        power = self.power if power is None else power
+        return (self.steps / steps) ** (power if steps > self.steps else 1.0)
 
     def half_widths(
         self, steps: int, chains: int, ais_chains: int, examples: NDArray[np.integer], sigmas: float
     ) -> Floats:
         """Predicted half widths (number of examples,) of the interval; infinite where AIS has too few chains."""
-        fallen = self._fallen(steps)
+        fallen = self.fallen(steps, _VARIANCE_POWER)
         ais = math.expm1(min(self.log_variance * fallen, 50.0)) / ais_chains  # variance of log Z
         if ais_chains / (1 + ais * ais_chains) < _LEAST_ESS:
             return np.full(len(examples), np.inf)
@@ -125,10 +146,12 @@ def measure(
     return Measured(steps, log_ratios, deficits, log_variance, heated, particles, fixed_error)
 
 
-def first_size(test_examples: int, segments: int, affordable: float, chains: int = 2) -> Size:
+def first_size(
+    test_examples: int, segments: int, affordable: float, chains: int = 2, overhead: float = 0.0
+) -> Size:
     """A stage to measure with: small, and a third at most of the chain-steps that are affordable."""
     size = Size(2000, min(_LEAST_EXAMPLES, test_examples), chains, _FIRST_AIS_CHAINS)
-    share = min(1.0, affordable / 3 / size.work(segments))
+    share = min(1.0, affordable / 3 / (size.work(segments) + overhead * size.steps))
     return replace(size, steps=max(_LEAST_STEPS, round(share * size.steps)))
 
 
@@ -140,16 +163,18 @@ def next_size(
     test_examples: int,
     segments: int,
     affordable: float,
+    overhead: float = 0.0,
 ) -> Size | None:
     """The quickest stage whose interval should be plus or minus the target, or the best that is affordable.
 
     `known` is half the width so far; None if no affordable stage would improve on it by enough to be worth it.
+    `overhead` is what asking other starts costs, as a number of chains.
     """
-    all_steps = np.unique(np.geomspace(max(_LEAST_STEPS, measured.steps // 2), _MOST_STEPS, 160).astype(int))
+    all_steps = np.unique(np.geomspace(max(_LEAST_STEPS, measured.steps // 2), _MOST_STEPS, 120).astype(int))
     examples = _doubled(min(_LEAST_EXAMPLES, test_examples), test_examples)
     all_ais_chains = [
         _FIRST_AIS_CHAINS,
-        *np.geomspace(_LEAST_AIS_CHAINS, _MOST_AIS_CHAINS, 21).astype(int).tolist(),
+        *np.geomspace(LEAST_AIS_CHAINS, _MOST_AIS_CHAINS, 29).astype(int).tolist(),
     ]
     quickest: tuple[float, Size] | None = None
     best: tuple[float, Size] | None = None
@@ -157,12 +182,13 @@ def next_size(
         for ais_chains in all_ais_chains:
             for steps in all_steps.tolist():
                 sizes = [Size(steps, n, chains, ais_chains) for n in examples.tolist()]
-                if quickest and sizes[0].work(segments) > quickest[0]:
+                if quickest and sizes[0].work(segments) + overhead * steps > quickest[0]:
                     break  # more steps cost more
+                even = measured.log_variance * measured.fallen(steps, _VARIANCE_POWER) <= _EVEN_VARIANCE
                 limits = measured.half_widths(steps, chains, ais_chains, examples, sigmas)
                 for size, limit in zip(sizes, limits.tolist(), strict=True):
-                    work = size.work(segments)
-                    enough = limit <= _AIM * target and ais_chains >= _LEAST_AIS_CHAINS
+                    work = size.work(segments) + overhead * steps
+                    enough = even and limit <= AIM * target and ais_chains >= LEAST_AIS_CHAINS
                     if enough and (quickest is None or work < quickest[0]):
                         quickest = work, size
                     if work <= affordable and (best is None or limit < best[0]):
@@ -174,7 +200,118 @@ def next_size(
             return between
     if quickest and quickest[0] <= affordable:
         return quickest[1]
-    return best[1] if best and best[0] < _WORTH_IT * known else None
+    return best[1] if best and best[0] < WORTH_IT * known else None
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The weights of a stage, from which intervals of other sizes are predicted by the formulas of the report.
+
+    `positions` (example,) are those of RAISE's examples in the test set, `starts` what other starts found, None if
+    they were not asked.
+    """
+
+    size: Size
+    forward: Floats
+    melted: Melted
+    positions: NDArray[np.integer]
+    log_f: LogF
+    starts: Starts | None
+    measured: Measured
+
+    def half_width(self, size: Size, alpha: float) -> float:
+        """Predicted half the width of the interval of a stage of this size, with so much of alpha.
+
+        Weights are repeated or left out in proportion. With other steps their spread is as `measured` lets expect.
+        """
+        forward, reverse = self._at(size.steps)
+        forward = _resampled(forward, size.ais_chains)
+        chosen = np.arange(size.examples) * len(self.positions) // size.examples
+        weights = self.melted.log_weights[chosen, : size.chains]
+        melted = self.melted.log_reverse_weights[chosen, : size.chains]
+        at = self._shift(melted - self._log_w, size.steps)
+        # What an example's reverse weight gains its own weight loses: their sum is log f less the deficit.
+        weights, melted = weights + melted - (self._log_w + at), self._log_w + at
+        particles = self.measured.particles
+        particles = None if particles is None else min(particles, size.ais_chains + 1)
+        log_z = log_z_of(forward)
+        evidence = reverse.evidence(forward) if reverse else None
+        prob = particle_log_prob(weights, melted, forward, particles)
+        conservative = conservative_of(prob, self.log_f, self.positions[chosen], log_z.ess - 1)
+        low, high = between_of(self.log_f, log_z, conservative, evidence, alpha)
+        return (high - low) / 2
+
+    @property
+    def _log_w(self) -> float:
+        return float(log_mean_exp(self.forward))
+
+    def _shift(self, ratios: Floats, steps: int, power: float | None = None) -> Floats:
+        return ratios if steps == self.size.steps else _shrink(ratios, self.measured.fallen(steps, power))
+
+    def _at(self, steps: int) -> tuple[Floats, Starts | None]:
+        """Forward log weights (chain,) and other starts with so many steps."""
+        if steps == self.size.steps:
+            return self.forward, self.starts
+        relative = self._shift(self.forward - self.forward.mean(), steps, _VARIANCE_POWER)
+        forward = relative - float(log_mean_exp(relative)) + self._log_w
+        if self.starts is None:
+            return forward, None
+        starts = [
+            Start(
+                start.name,
+                start.log_weights,
+                self._log_w + self._shift(start.log_reverse_weights - self._log_w, steps),
+            )
+            for start in self.starts.starts
+        ]
+        return forward, replace(self.starts, starts=tuple(starts))
+
+
+def grown_size(
+    observed: Observed,
+    target: float,
+    alpha: float,
+    known: float,
+    test_examples: int,
+    segments: int,
+    affordable: float,
+) -> tuple[float, Size] | None:
+    """What the observed stage should grow to, and the half width of the interval that this should give.
+
+    It is the least growth whose interval should be plus or minus the target, or the largest that is affordable, if that
+    would improve on what is `known`. Chains per example stay.
+    """
+    size = observed.size
+    if observed.half_width(size, alpha) <= AIM * target:
+        return None
+    count = round(math.log(_MOST_GROWTH) / math.log(_GROWTH))
+    all_ais_chains = np.unique((size.ais_chains * _GROWTH ** np.arange(count + 1)).astype(int)).tolist()
+    best: tuple[float, Size] | None = None
+    least: tuple[int, float, Size] | None = None
+    for examples in _doubled(size.examples, test_examples).tolist():
+        sizes = [replace(size, examples=examples, ais_chains=chains) for chains in all_ais_chains]
+        possible = [one for one in sizes if one.work(segments) - size.work(segments) <= affordable]
+        if not possible:
+            break
+        # Widths fall with the number of chains.
+        first = bisect_left(possible, True, key=lambda one: observed.half_width(one, alpha) <= AIM * target)
+        chosen = possible[min(first, len(possible) - 1)]
+        width, work = observed.half_width(chosen, alpha), chosen.work(segments)
+        if chosen == size:  # nothing more is affordable
+            continue
+        if width <= AIM * target and (least is None or work < least[0]):
+            least = work, width, chosen
+        if best is None or width < best[0]:
+            best = width, chosen
+    if least is not None:
+        return least[1:]
+    return best if best and best[0] < WORTH_IT * known else None
+
+
+def _resampled(values: Floats, n: int) -> Floats:
+    """n of these values, each in its proportion, in an order that has nothing to do with them."""
+    chosen = np.sort(values)[((np.arange(n) + 0.5) * len(values) / n).astype(int)]
+    return chosen[np.argsort(np.arange(n) * _GOLDEN % 1.0)]
 
 
 def _shrink(values: Floats, factor: float) -> Floats:

@@ -99,19 +99,19 @@ def make_base(
     return data_rates(train, model)
 
 
-def find_origin(
+def find_origins(
     names: Sequence[str],
     make: Callable[[str], Base],
     pilot: Callable[[Base], FrictionSchedule] | None,
     store: Store,
-) -> Origin:
-    """The origin of this name, or, of several, that whose pilot lost least; the first one without a pilot.
+) -> list[Origin]:
+    """The origins of these names, with a pilot that whose pilot lost least first; without one the first alone.
 
     Bases and schedules are kept, because their last bits may depend on the machine that computes them, and because a
-    schedule must be frozen before the run. The pilot that is reported has the chain-steps of all that were run.
+    schedule must be frozen before the run.
     """
     if pilot is None:
-        return Origin(keep_base(names[0], make, store))
+        return [Origin(keep_base(names[0], make, store))]
     tried = []
     for name in names:
         base = keep_base(name, make, store)
@@ -122,7 +122,7 @@ def find_origin(
         tried.append(Origin(base, friction))
     pilots = [origin.friction.pilot for origin in tried if origin.friction]
     best = int(np.argmax(np.nan_to_num([pilot.kept for pilot in pilots], nan=-np.inf)))
-    return sum_pilots(tried)[best]
+    return [tried[best], *tried[:best], *tried[best + 1 :]]
 
 
 def sum_pilots(origins: Sequence[Origin]) -> list[Origin]:

@@ -16,11 +16,7 @@ from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
 from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.evidence import Starts
-from meltpoint.evaluation.adaptive import best_of, half_width_of, report_of, summary_of, with_stages
-from meltpoint.evaluation.evidence import NAME, recall_evidence
-from meltpoint.evaluation.execute import recall_weights
-from meltpoint.evaluation.log_f import LOG_F, log_f_layout
-from meltpoint.evaluation.once import most_found, turn_name, turned_to
+from meltpoint.evaluation.once import turn_name, turned_to
 from meltpoint.evaluation.prerequisites import (
     CONVENTIONS,
     CONVENTIONS_LAYOUT,
@@ -34,19 +30,22 @@ from meltpoint.evaluation.prerequisites import (
     recall_samples,
     recall_schedule,
 )
-from meltpoint.evaluation.stage import (
-    Stage,
-    StageWeights,
-    stage_folder,
-    stage_from_arrays,
-    stage_to_arrays,
-    tasks_of,
-)
+from meltpoint.evaluation.stage_report import best_stage, most_found, report_of, summary_of, with_stages
 from meltpoint.models.log_f import LogF
 from meltpoint.report.report import Report
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import Specification, read_specification
 from meltpoint.runs.store import RunFolder, open_run
+from meltpoint.stages.decisions import read_stages
+from meltpoint.stages.evidence import NAME, recall_evidence
+from meltpoint.stages.execute import recall_weights
+from meltpoint.stages.log_f import LOG_F, log_f_layout
+from meltpoint.stages.stage import (
+    Stage,
+    StageWeights,
+    stage_to_arrays,
+    tasks_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,8 +164,7 @@ class StoredRun:
             summary_of(self._parts_report([replace(stored, starts=None)]), stored.stage)
             for stored in complete
         ]
-        best = best_of([half_width_of(report) for report in reports[: len(complete)]])
-        return with_stages(reports[best], summaries)
+        return with_stages(best_stage(reports), summaries)
 
 
 def read_run(folder: str | os.PathLike[str]) -> StoredRun:
@@ -266,11 +264,10 @@ def merge_runs(
 
 
 def _read_stages(store: RunFolder, part: int) -> Iterator[StoredStage]:
-    index = 0
-    while arrays := store.read(f"{stage_folder(part, index)}/stage"):
-        stage = stage_from_arrays(arrays)
-        yield StoredStage(stage, recall_weights(stage, store), recall_evidence(stage, store))
-        index += 1
+    known: dict[int, StageWeights] = {}
+    for stage in read_stages(store, part):
+        known[stage.index] = recall_weights(stage, store, known.get(stage.index))
+        yield StoredStage(stage, known[stage.index], recall_evidence(stage, store))
 
 
 def _read_origin(store: RunFolder, stage: Stage) -> Origin:

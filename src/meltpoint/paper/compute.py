@@ -14,9 +14,6 @@ from meltpoint.estimators.csl import csl_log_prob
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.estimators.sampling import sample, sample_annealing_model
-from meltpoint.evaluation.execute import Execution, run_stage
-from meltpoint.evaluation.log_f import log_f_of
-from meltpoint.evaluation.stage import Stage
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.models.log_f import LogF
@@ -28,6 +25,9 @@ from meltpoint.randomness import Purpose, generator
 from meltpoint.report.compose import conservative_of, exact_of, gap_of, optimistic_of
 from meltpoint.report.duration import Clock
 from meltpoint.runs.store import NullStore, Store
+from meltpoint.stages.execute import Execution, run_stage
+from meltpoint.stages.log_f import log_f_of
+from meltpoint.stages.stage import Stage
 from meltpoint.statistics.control_variate import subset_error
 from meltpoint.statistics.estimate import Estimate, finite_or_none
 from meltpoint.statistics.log_space import log_mean_exp

@@ -2,6 +2,7 @@
 
 import math
 import platform
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -38,11 +39,13 @@ def compose(
     alpha: float | None = None,
     interrupted: bool = False,
     evidence: Evidence | None = None,
+    earlier: Sequence[tuple[int, int]] = (),
 ) -> Report:
     """The report of what the estimators found; `positions` (example,) are RAISE's in the test set.
 
     `alpha` is the probability that each of `between` and the certificates may miss, if it is not all of 1 -
-    confidence because stages share it. Without `evidence` no other start was asked.
+    confidence because stages share it. Without `evidence` no other start was asked. `earlier` are the numbers of
+    examples and of AIS chains at which weights were looked at before more were added: certificates allow for that.
     """
     alpha = 1 - settings.confidence if alpha is None else alpha
     log_f = controlled_log_f(log_f, melted, positions)
@@ -60,16 +63,9 @@ def compose(
         float(np.fmax(split_half_distance(forward), split_half_mean_distance(prob.log_weights))),
     )
     evidence = evidence if evidence and evidence.asked else None
-    log_z_ends = log_z_limits(forward, evidence or Evidence(), alpha)
+    looks = [chains for _, chains in earlier]
     most = most_log_prob(model)
-    between = mean_log_prob_limits(
-        log_f.mean_limits(alpha),
-        log_z_ends,
-        conservative,
-        alpha,
-        log_z_ceiling=evidence.log_z_ceiling if evidence else math.inf,
-        most=most,
-    )
+    between = between_of(log_f, log_z, conservative, evidence, alpha, looks, most)
     exact = None if exact_log_z is None else exact_of(exact_log_z, log_f)
     doubts = Doubts(
         evidence=evidence,
@@ -80,9 +76,12 @@ def compose(
         log_f_unknown=log_f.unknown,
     )
     verdict = judge(gap, diagnostics, settings.tolerance, settings.base)
-    log_z_certificate = certified_log_z(forward, evidence or Evidence(), alpha)
-    used = forward if prob.particles > 1 else forward[:0]
-    certificate, certified_from = certify_mean_log_prob(*melted, used, 1 - alpha)
+    log_z_certificate = certified_log_z(forward, evidence or Evidence(), alpha, looks)
+    # N must not depend on the weights, so chains and examples that were added later do not take part.
+    examples, chains = earlier[0] if earlier else (len(positions), len(forward))
+    used = forward[:chains] if prob.particles > 1 else forward[:0]
+    begun = Melted(*(weights[:examples] for weights in melted))
+    certificate, certified_from = certify_mean_log_prob(*begun, used, 1 - alpha)
     return Report(
         model=model,
         test_examples=len(log_f.values),
@@ -122,6 +121,30 @@ def controlled_log_f(log_f: LogF, melted: Melted, positions: NDArray[np.integer]
     an annealed importance weight of the hidden units given v, unbiased for f(v).
     """
     return log_f.controlled_by(positions, melted.log_weights + melted.log_reverse_weights)
+
+
+def between_of(
+    log_f: LogF,
+    log_z: LogZ,
+    conservative: Estimate,
+    evidence: Evidence | None,
+    alpha: float,
+    looks: Sequence[int] = (),
+    most: float = math.inf,
+) -> tuple[float, float]:
+    """The interval for the mean log-probability of the model itself, if no start missed a mode.
+
+    `most` is what no log-probability of such a model exceeds.
+    """
+    log_z_ends = log_z_limits(log_z.log_weights, evidence or Evidence(), alpha, looks)
+    return mean_log_prob_limits(
+        log_f.mean_limits(alpha),
+        log_z_ends,
+        conservative,
+        alpha,
+        log_z_ceiling=evidence.log_z_ceiling if evidence else math.inf,
+        most=most,
+    )
 
 
 def optimistic_of(log_z: LogZ, log_f: LogF) -> Estimate:

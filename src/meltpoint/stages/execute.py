@@ -1,6 +1,5 @@
 """Running a stage: its tasks go to threads, processes or a cluster, and each result is kept when it is there."""
 
-import platform
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import (
@@ -15,7 +14,6 @@ from concurrent.futures import (
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from pathlib import Path
 from threading import Event, Lock
 from typing import Any, TypeAlias, TypeVar
 
@@ -28,13 +26,14 @@ from meltpoint.annealing.loop import compile_kernels, prepare_path
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.ais import run_ais
 from meltpoint.estimators.raise_ import run_raise
-from meltpoint.evaluation.stage import Stage, StageWeights, Task, stage_from_arrays, stage_to_arrays, tasks_of
 from meltpoint.files.temporary import temporary_folder
-from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.fingerprint import Arrays, fingerprint
 from meltpoint.runs.store import NullStore, Store
+from meltpoint.stages.decisions import growth_name, growth_to_arrays
+from meltpoint.stages.stage import Stage, StageWeights, Task, stage_from_arrays, stage_to_arrays, tasks_of
 from meltpoint.workers.dask import is_dask, send, without_profiler
 from meltpoint.workers.executor import explain_dead_workers
+from meltpoint.workers.payload import Payload, payload_of, read_payload
 from meltpoint.workers.processes import stop_if_asked
 
 ANNEALING = "AIS and RAISE"
@@ -69,11 +68,14 @@ class StageResult:
     seconds: dict[str, float]
 
 
-def run_stage(stage: Stage, execution: Execution) -> StageResult:
-    """Run AIS and RAISE, but for what is in the store. Ctrl-C ends it, and gives what is finished by then."""
+def run_stage(stage: Stage, execution: Execution, known: StageWeights | None = None) -> StageResult:
+    """Run AIS and RAISE, but for what is in the store. Ctrl-C ends it, and gives what is finished by then.
+
+    Of a stage that has grown `known` are the weights before.
+    """
     _keep_stage(stage, execution.store)
-    weights = recall_weights(stage, execution.store)
-    tasks = tasks_of(stage.size)
+    weights = recall_weights(stage, execution.store, known)
+    tasks = tasks_of(stage.size, stage.earlier)
     missing = [task for task in tasks if not weights.knows(task)]
     earlier, begun = weights.seconds, time.perf_counter()
     seconds: dict[str, float] = {}
@@ -95,17 +97,20 @@ def run_stage(stage: Stage, execution: Execution) -> StageResult:
     return StageResult(weights, weights.complete and not interrupted, seconds)
 
 
-def recall_weights(stage: Stage, store: Store) -> StageWeights:
-    """What a store has of a stage's weights."""
-    weights = StageWeights(stage.size)
-    for task in tasks_of(stage.size):
-        weights.recall(store, stage.folder, task)
+def recall_weights(stage: Stage, store: Store, known: StageWeights | None = None) -> StageWeights:
+    """What a store has of a stage's weights; of one that has grown, besides those that are `known`."""
+    weights = known.grown(stage.size) if known else StageWeights(stage.size)
+    for task in tasks_of(stage.size, stage.earlier):
+        if not weights.knows(task):
+            weights.recall(store, stage.folder, task)
     return weights
 
 
 def _keep_stage(stage: Stage, store: Store) -> None:
     """Store what the weights depend on, or make sure that it is what is stored."""
     name, arrays = f"{stage.folder}/stage", stage_to_arrays(stage)
+    if stage.grown_at is not None:
+        name, arrays = growth_name(stage), growth_to_arrays(stage)
     kept = store.read(name)
     if kept is None:
         store.write(name, arrays)
@@ -136,9 +141,7 @@ class PreparedStage:
         stage = self.stage
         how: dict[str, Any] = {"threads": threads, "progress": progress}
         if task.estimator == "ais":
-            first = stage.part * stage.ais_chains + task.first
-            chains = np.arange(first, first + task.count)
-            annealed = run_ais(self.path, stage.betas, chains, stage.seed, **how)
+            annealed = run_ais(self.path, stage.betas, task.ais_numbers(stage), stage.seed, **how)
             arrays, interrupted = {"log_weights": annealed.log_weights}, annealed.interrupted
         else:
             first = stage.part * stage.chains
@@ -215,24 +218,6 @@ def _threads(prepared: PreparedStage, n_tasks: int, threads: int) -> Iterator[_W
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-@dataclass(frozen=True)
-class Payload:
-    """Arrays of a stage, or of other work, on their way to workers: themselves, or a file that has them.
-
-    Payloads with the same fingerprint are equal, so that a worker prepares one of them only.
-    """
-
-    fingerprint: str
-    content: "dict[str, NDArray[Any]] | Path" = field(compare=False, repr=False)
-
-
-def payload_of(arrays: dict[str, NDArray[Any]], path: Path | None = None) -> Payload:
-    """Arrays to be carried along, or written to a file that the workers read."""
-    if path is not None:
-        write_sealed(path, arrays)
-    return Payload(fingerprint(arrays), arrays if path is None else path)
-
-
 def load_payload(payload: Payload) -> PreparedStage:
     """The stage of a payload, ready for its tasks; kept for the tasks to come, one for all threads of a worker."""
     with _loading:
@@ -247,20 +232,6 @@ def _load(payload: Payload) -> PreparedStage:
     prepared = PreparedStage(stage_from_arrays(read_payload(payload)))
     compile_kernels(prepared.path)  # before two threads can begin to
     return prepared
-
-
-def read_payload(payload: Payload) -> dict[str, NDArray[Any]]:
-    """The arrays of a payload, on a worker."""
-    if isinstance(payload.content, dict):
-        return payload.content
-    try:
-        return read_sealed(payload.content)
-    except InputError as problem:
-        raise InputError(
-            found=f"{problem.found} on a worker ({platform.node()})",
-            expected="workers that see the disk of this machine",
-            remedy="use a Dask cluster, where the model travels through the network",
-        ) from problem
 
 
 def _compute_in_worker(payload: Payload, task: Task) -> Result:

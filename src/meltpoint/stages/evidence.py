@@ -9,11 +9,11 @@ from meltpoint.annealing.base import Base
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.evidence import Start, Starts
 from meltpoint.estimators.starts import Computation, ask_starts
-from meltpoint.evaluation.execute import Execution
-from meltpoint.evaluation.stage import Stage, StageWeights
 from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store
+from meltpoint.stages.execute import Execution
+from meltpoint.stages.stage import Stage, StageWeights
 
 NAME = "evidence"
 """Of the chunk, in the stage's folder."""
@@ -46,8 +46,9 @@ def gather_evidence(
 ) -> Starts:
     """What other starts found for a stage whose AIS weights are known; from the store, if it has it.
 
-    Other bases have as many steps, equally spaced. Chains are run by threads of this process, also where workers run
-    the stage: they are few.
+    Which modes are asked depends on the chains that the stage began with, so that the answer is the same whenever it is
+    asked for, and holds for the stage as it grows. Other bases have as many steps, equally spaced. Chains are run by
+    threads of this process, also where workers run the stage: they are few.
     """
     kept = recall_evidence(stage, execution.store)
     if kept is not None:
@@ -55,10 +56,11 @@ def gather_evidence(
     begun = time.perf_counter()
     log_z = weights.log_z()
     assert log_z is not None, "the stage is complete"
+    forward = log_z.log_weights[: stage.begun_with[1]]
     linear = as_betas(stage.size.steps)
     how = Computation(stage.seed, stage.precision, execution.threads, execution.progress)
     others = [(base, linear) for base in bases()]
-    found = ask_starts(stage.model, stage.base, stage.betas, log_z.log_weights, others, how)
+    found = ask_starts(stage.model, stage.base, stage.betas, forward, others, how)
     arrays = _to_arrays(found, time.perf_counter() - begun)
     execution.store.write(f"{stage.folder}/{NAME}", arrays)
     return _from_arrays(arrays)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import Progress
-from meltpoint.evaluation.execute import Execution, Payload, completed_tasks, payload_of, read_payload
 from meltpoint.files.parameters import from_arrays, to_arrays
 from meltpoint.files.temporary import temporary_folder
 from meltpoint.models import Model
@@ -20,7 +19,9 @@ from meltpoint.models.checks import Bits
 from meltpoint.models.log_f import LogF
 from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.fingerprint import Arrays
+from meltpoint.stages.execute import Execution, completed_tasks
 from meltpoint.workers.dask import is_dask, send, without_profiler
+from meltpoint.workers.payload import Payload, payload_of, read_payload
 
 LOG_F = "log_f"
 """Name of the chunk with log f of the whole test set; those of its parts have the number of their first example too."""

@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ from meltpoint.runs.store import Store
 
 _MOST_CHAINS = 20_000_000
 _CHAINS = 64  # of a task: the kernels gain nothing from more, and lose with half as many
+_PART_STRIDE = 1 << 25  # numbers of added chains that a part has for itself, more than there may be
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,9 @@ class Stage:
 
     `examples` (example, visible unit) are those RAISE is run for, at these `positions` (example,) of the test set,
     with `chains` chains each; AIS has `ais_chains`. Stages of one evaluation are numbered by `index`, and each has a
-    seed of its own. Another `part` has the same number of other chains.
+    seed of its own. Another `part` has the same number of other chains. A stage may have grown: `earlier` are its
+    numbers of examples and of AIS chains before each time that it did, and `grown_at` is the stage, by its number,
+    that was left out for the last of them.
     """
 
     model: Model
@@ -61,6 +64,18 @@ class Stage:
     precision: Precision
     index: int = 0
     part: int = 0
+    earlier: tuple[tuple[int, int], ...] = ()
+    grown_at: int | None = None
+
+    @property
+    def look(self) -> int:
+        """Its number among all looks at weights that an evaluation has taken, of stages and of grown ones."""
+        return self.index if self.grown_at is None else self.grown_at
+
+    @property
+    def begun_with(self) -> tuple[int, int]:
+        """Numbers of examples and of AIS chains before it has grown."""
+        return self.earlier[0] if self.earlier else (len(self.examples), self.ais_chains)
 
     @property
     def size(self) -> Size:
@@ -78,9 +93,34 @@ def stage_folder(part: int, index: int = 0) -> str:
     return f"part-{part}/stage-{index}"
 
 
+def grow_stage(
+    stage: Stage, ais_chains: int, examples: Bits, positions: NDArray[np.integer], look: int
+) -> Stage:
+    """The same stage with `ais_chains` chains in all, and these examples besides its own: a superset of its weights.
+
+    Chains and examples that are there keep their numbers, and with them their random numbers.
+    """
+    return replace(
+        stage,
+        examples=np.concatenate([stage.examples, examples]),
+        positions=np.concatenate([stage.positions, positions]),
+        ais_chains=ais_chains,
+        earlier=(*stage.earlier, (len(stage.examples), stage.ais_chains)),
+        grown_at=look,
+    )
+
+
 def choose_examples(available: int, n: int, seed: int) -> NDArray[np.integer]:
     """Positions (example,), in the test set, of the examples RAISE is run for."""
     return generator(seed, Purpose.EXAMPLES).choice(available, size=n, replace=False)
+
+
+def choose_more_examples(
+    available: int, chosen: NDArray[np.integer], n: int, seed: int
+) -> NDArray[np.integer]:
+    """Positions (example,) of n further examples, at random among those that are not `chosen`."""
+    rest = np.setdiff1d(np.arange(available), chosen)
+    return generator(seed, Purpose.EXAMPLES, len(chosen)).choice(rest, size=n, replace=False)
 
 
 @dataclass(frozen=True)
@@ -108,30 +148,61 @@ class Task:
         weights = ((self.count, chains), "f")
         return {"log_weights": weights, "log_reverse_weights": weights, "seconds": ((), "f")}
 
+    def ais_numbers(self, stage: Stage) -> NDArray[np.integer]:
+        """Numbers (chain,) of its AIS chains, which name their random numbers; parts of one size share none."""
+        begun = stage.begun_with[1]
+        offset = stage.part * (begun if self.first < begun else _PART_STRIDE)
+        return np.arange(self.first, self.first + self.count) + offset
+
     def work(self, stage: Stage) -> int:
         """Its chain-steps."""
         chains = 1 if self.estimator == "ais" else stage.chains * stage.model.raise_passes
         return self.count * chains * stage.size.steps
 
 
-def tasks_of(size: Size) -> list[Task]:
+def tasks_of(size: Size, earlier: Sequence[tuple[int, int]] = ()) -> list[Task]:
     """All tasks of a stage, the same whoever computes them; AIS first, so that one side is known early.
+
+    One that has grown from `earlier` numbers of examples and of AIS chains has the tasks that it had, and others.
 
     >>> [(task.name, task.count) for task in tasks_of(Size(9, examples=20, chains=4, ais_chains=100))]
     [('ais-0000000', 50), ('ais-0000050', 50), ('raise-0000000', 10), ('raise-0000010', 10)]
+    >>> [task.name for task in tasks_of(Size(9, examples=20, chains=4, ais_chains=120), [(20, 100)])]
+    ['ais-0000000', 'ais-0000050', 'ais-0000100', 'ais-0000110', 'raise-0000000', 'raise-0000010']
     """
+    ends = [*earlier, (size.examples, size.ais_chains)]
+    examples, ais_chains = ([0, *(end[k] for end in ends)] for k in (0, 1))
+    per_task = max(1, _CHAINS // size.chains)
     return [
-        *(Task("ais", low, high - low) for low, high in _ranges(size.ais_chains, _CHAINS)),
-        *(
-            Task("raise", low, high - low)
-            for low, high in _ranges(size.examples, max(1, _CHAINS // size.chains))
-        ),
+        *(Task("ais", low, high - low) for low, high in _all_ranges(ais_chains, _CHAINS)),
+        *(Task("raise", low, high - low) for low, high in _all_ranges(examples, per_task)),
+    ]
+
+
+def new_tasks_of(stage: Stage) -> list[Task]:
+    """The tasks of a stage, of one that has grown only those that it did not have before."""
+    examples, ais_chains = stage.earlier[-1] if stage.earlier else (0, 0)
+    return [
+        task
+        for task in tasks_of(stage.size, stage.earlier)
+        if task.first >= (ais_chains if task.estimator == "ais" else examples)
+    ]
+
+
+def _all_ranges(ends: Sequence[int], largest: int) -> list[tuple[int, int]]:
+    """Ranges between each end and the next."""
+    return [
+        (begin + low, begin + high)
+        for begin, end in pairwise(ends)
+        for low, high in _ranges(end - begin, largest)
     ]
 
 
 def _ranges(n: int, largest: int) -> list[tuple[int, int]]:
     """Cut n things into an even number of ranges of almost the same size: two cores end together."""
     count = min(n, 2 * -(-n // (2 * largest)))
+    if count == 0:
+        return []
     return list(pairwise(np.linspace(0, n, count + 1).astype(int).tolist()))
 
 
@@ -170,6 +241,17 @@ class StageWeights:
             return False
         self.put(task, kept)
         return True
+
+    def grown(self, size: Size) -> "StageWeights":
+        """The same weights as the first of a larger size; the seconds are those of what is still to come."""
+        larger = StageWeights(size)
+        n, examples = len(self._forward), len(self._melted.log_weights)
+        larger._forward[:n] = self._forward
+        for mine, theirs in zip(self._melted, larger._melted, strict=True):
+            theirs[:examples] = mine
+        larger._known["ais"][:n] = self._known["ais"]
+        larger._known["raise"][:examples] = self._known["raise"]
+        return larger
 
     def knows(self, task: Task) -> bool:
         """Whether the results of a task are there."""
@@ -230,10 +312,13 @@ def stage_to_arrays(stage: Stage) -> dict[str, NDArray[Any]]:
     """Arrays by name, from which `stage_from_arrays` makes the same stage: for run folders and for workers."""
     kind, parameters = to_arrays(stage.model)
     texts = zip(_TEXTS, (kind, stage.base.name, str(stage.seed), stage.precision), strict=True)
+    # A stage that has not grown has the arrays that it had before stages could grow.
+    growth = {"earlier": np.array(stage.earlier, np.int64)} if stage.earlier else {}
     return {
         "method": np.array(METHOD),
         **{name: np.array(text) for name, text in texts},
         **{name: np.array(getattr(stage, name)) for name in _NUMBERS},
+        **growth,
         "betas": stage.betas,
         "examples": stage.examples,
         "positions": stage.positions,
@@ -251,7 +336,7 @@ def stage_from_arrays(arrays: Arrays) -> Stage:
             remedy="install the same meltpoint on all machines",
         )
     kind, base, seed, precision = (str(arrays[name]) for name in _TEXTS)
-    _check_counts(arrays)
+    check_counts(int(arrays["chains"]), int(arrays["ais_chains"]), len(arrays["examples"]))
     parameters = [array for name, array in arrays.items() if name.startswith(_MODEL)]
     biases = [array for name, array in arrays.items() if name.startswith(_BASE)]
     return Stage(
@@ -263,12 +348,12 @@ def stage_from_arrays(arrays: Arrays) -> Stage:
         seed=int(seed),
         precision=precision,  # pyright: ignore[reportArgumentType]
         **{name: int(arrays[name]) for name in _NUMBERS},
+        earlier=tuple((int(n), int(m)) for n, m in arrays["earlier"]) if "earlier" in arrays else (),
     )
 
 
-def _check_counts(arrays: Arrays) -> None:
+def check_counts(chains: int, ais_chains: int, examples: int) -> None:
     """Refuse numbers of chains that no run has, before memory is allocated for them."""
-    chains, ais_chains, examples = int(arrays["chains"]), int(arrays["ais_chains"]), len(arrays["examples"])
     if not (chains > 0 and ais_chains > 0 and max(examples * chains, ais_chains) <= _MOST_CHAINS):
         raise InputError(
             found=f"a stage of {examples:,} examples with {chains:,} chains each and {ais_chains:,} AIS chains",
