@@ -87,7 +87,7 @@ add_rows_at_once = _adder(1, rows_at_once=4, n_sums=4)
 """For training. A sum has to wait for the addition before it: with four, float32 rows of any number take less time."""
 
 
-def _kept_adder(n_lines: int) -> Any:
+def _kept_adder(n_lines: int, weight_type: Any, sum_type: Any) -> Any:
     """An intrinsic that adds rows of n_lines cache lines to a base, and subtracts others."""
 
     def add(
@@ -115,7 +115,7 @@ def _kept_adder(n_lines: int) -> Any:
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             types_ = signature.args[0].dtype, signature.args[10].dtype
-            if types_ not in ((types.int16, types.int32), (types.float32, types.float32)):
+            if types_ != (weight_type, sum_type):
                 return context.get_dummy_value()
             data = _data(context, builder, signature, args)
             out = builder.gep(data[10], [args[11]])
@@ -136,8 +136,9 @@ def _kept_adder(n_lines: int) -> Any:
     return intrinsic(add)
 
 
-add_kept = _kept_adder(1)
-add_kept_pairs = _kept_adder(PAIR)
+add_kept = _kept_adder(1, types.int16, types.int32)
+add_kept_pairs = _kept_adder(PAIR, types.int16, types.int32)
+add_float_pairs = _kept_adder(PAIR, types.float32, types.float32)
 
 
 def _table_adder(n_lines: int) -> Any:

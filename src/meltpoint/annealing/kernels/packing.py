@@ -58,6 +58,7 @@ class Side(NamedTuple):
         int  # elements of a chain's field: the units and room for the last strip, or a place for every strip
     )
     wide: bool  # whether strips are WIDE cache lines wide
+    tabled: bool  # whether there are tables for all sources
     kept: bool  # whether sums may be kept from step to step and corrected: integers do not drift
     parts: bool  # whether a field has a place for every strip, to be added up: sums of several layers that are kept
     sections: NDArray[
@@ -191,6 +192,7 @@ def _side(
         scale,
         len(strips) * width if parts else int(starts[-1]) + width,
         wide,
+        all(strip[3] >= 0 for strip in strips),
         kept,
         parts,
         *_sections(starts, dtype),
