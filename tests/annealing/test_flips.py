@@ -56,7 +56,16 @@ class OddFields:
         words = to_words(spread(bits, even.sizes))
         if odd.tabled and even.lists in (CHEAPEST, QUADS):
             gather_tables(
-                odd.quads, odd.strips, odd.stride, odd.wide, even.starts, even.sizes, words, self.parts
+                odd.quads,
+                odd.strips,
+                odd.table_width,
+                odd.stride,
+                odd.wide,
+                odd.kept,
+                even.starts,
+                even.sizes,
+                words,
+                self.parts,
             )
         else:
             self._from_lists(words)

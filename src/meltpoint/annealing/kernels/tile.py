@@ -97,7 +97,16 @@ def run_tile(
         # Functions are given the arrays they need: a whole Side costs as much as a step of several chains.
         if even_tabled:
             gather_tables(
-                odd.quads, odd.strips, odd.stride, odd.wide, even.starts, even.sizes, state, odd_parts
+                odd.quads,
+                odd.strips,
+                odd.table_width,
+                odd.stride,
+                odd.wide,
+                odd.kept,
+                even.starts,
+                even.sizes,
+                state,
+                odd_parts,
             )
         else:
             list_lines(
@@ -148,7 +157,16 @@ def run_tile(
             break
         if odd_tabled:
             gather_tables(
-                even.quads, even.strips, even.stride, even.wide, odd.starts, odd.sizes, odd_state, even_parts
+                even.quads,
+                even.strips,
+                even.table_width,
+                even.stride,
+                even.wide,
+                even.kept,
+                odd.starts,
+                odd.sizes,
+                odd_state,
+                even_parts,
             )
         else:
             list_lines(
@@ -260,27 +278,34 @@ def gather(
 def gather_tables(
     quads: np.ndarray,
     strips: np.ndarray,
+    width: int,
     stride: int,
     wide: bool,
+    kept: bool,
     starts: np.ndarray,
     sizes: np.ndarray,
     words: np.ndarray,
     field: np.ndarray,
 ) -> None:
-    """The same from tables for few source units (chain, block), at most two words of each layer."""
+    """The same from tables of the source units (chain, block), two words at a time."""
     for strip in range(strips.shape[0]):
         _, layer, column, table, first_to_feed, _, _, _ = strips[strip]
-        block, n_quads = starts[layer] // WORD, (sizes[layer] + QUAD - 1) // QUAD
-        both = starts[layer + 1] // WORD - block > 1
-        fresh = first_to_feed == 1
+        block, n_words = starts[layer] // WORD, (starts[layer + 1] - starts[layer]) // WORD
+        n_quads = n_words * (WORD // QUAD) if kept else (sizes[layer] + QUAD - 1) // QUAD
         for chain in range(words.shape[0]):
-            states = np.uint64(words[chain, block])
-            if both:
-                states |= np.uint64(words[chain, block + 1]) << np.uint64(WORD)
-            if wide:
-                add_wide_tables(quads, table, states, n_quads, fresh, field, chain * stride + column)
-            else:
-                add_tables(quads, table, states, n_quads, fresh, field, chain * stride + column)
+            at = chain * stride + column
+            for k in range(0, n_words, 2):
+                states = np.uint64(words[chain, block + k])
+                if k + 1 < n_words:
+                    states |= np.uint64(words[chain, block + k + 1]) << np.uint64(WORD)
+                first = k * (WORD // QUAD)
+                count = min(n_quads - first, 2 * WORD // QUAD)
+                begin = table + first * 2**QUAD * width
+                fresh = first_to_feed == 1 and k == 0
+                if wide:
+                    add_wide_tables(quads, begin, states, count, fresh, field, at)
+                else:
+                    add_tables(quads, begin, states, count, fresh, field, at)
 
 
 @compiled
