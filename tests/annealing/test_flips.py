@@ -13,7 +13,7 @@ from meltpoint.annealing.fused import FusedBackend
 from meltpoint.annealing.kernels.blocks import to_bits, to_words
 from meltpoint.annealing.kernels.lists import ROOM, list_lines
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack, spread
-from meltpoint.annealing.kernels.tile import _gather_tables, add_parts, gather, run_tile, takes_tables
+from meltpoint.annealing.kernels.tile import add_parts, gather, gather_tables, run_tile
 from meltpoint.kernels.bits import SLACK, list_on, lister
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.rows import FEW, GROUP, safe_group
@@ -54,9 +54,18 @@ class OddFields:
     def after(self, bits):
         even, odd = self.even, self.odd
         words = to_words(spread(bits, even.sizes))
-        if takes_tables(odd, even):
-            _gather_tables(
-                odd.quads, odd.strips, odd.stride, odd.wide, even.starts, even.sizes, words, self.parts
+        if odd.tabled and even.lists in (CHEAPEST, QUADS):
+            gather_tables(
+                odd.quads,
+                odd.strips,
+                odd.table_width,
+                odd.stride,
+                odd.wide,
+                odd.kept,
+                even.starts,
+                even.sizes,
+                words,
+                self.parts,
             )
         else:
             self._from_lists(words)

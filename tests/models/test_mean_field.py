@@ -25,7 +25,7 @@ def test_rates_are_near_the_fixed_point(sizes):
     x = np.random.default_rng(1).integers(0, 2, (150, sizes[0]), np.uint8)
     hidden, odd = settle(model, x)
     even, expected_odd = model.mean_field(x, tolerance=1e-12)
-    # A sweep changes no even rate by more than 1e-3; these couplings at least halve an error in a sweep.
+    # The last sweep changed no even rate by more than 1e-3; on these models that leaves less than three times as much.
     np.testing.assert_allclose(hidden, even[:, sizes[0] :], rtol=0, atol=3e-3)
     np.testing.assert_allclose(odd, expected_odd, rtol=0, atol=3e-3)
     bounds = [

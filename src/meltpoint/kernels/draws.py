@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from meltpoint.kernels.bits import SLACK, WORD, list_on
 from meltpoint.kernels.compiling import compiled, intrinsic
 from meltpoint.kernels.numerics import LIMIT, exp
-from meltpoint.kernels.rows import BLOCK, PAIR, STRIP_BYTES, add_kept_pairs
+from meltpoint.kernels.rows import BLOCK, PAIR, STRIP_BYTES, add_float_pairs
 from meltpoint.kernels.streams import LANES
 from meltpoint.kernels.strips import Strips, strips_of
 from meltpoint.kernels.xoshiro import UNIFORM, Generators
@@ -216,10 +216,10 @@ def _add_softplus(strips, ends, signs, inputs, on_in_mode, n_on, lines, places, 
             offset = strip * strips.n_rows * WIDTH
             for j in range(WIDTH):
                 centre[j] = inputs[strip * WIDTH + j]
-            add_kept_pairs(strips.flat, offset, on_in_mode, 0, n_on, 0, 0, BLOCK, centre, 0, centre, 0)
+            add_float_pairs(strips.flat, offset, on_in_mode, 0, n_on, 0, 0, BLOCK, centre, 0, centre, 0)
             for draw in range(n_draws):
                 added, n_added, removed, n_removed = places[draw]
-                add_kept_pairs(
+                add_float_pairs(
                     strips.flat, offset, lines, added, n_added, removed, n_removed, BLOCK, centre, 0, field, 0
                 )
                 for j in range(WIDTH):

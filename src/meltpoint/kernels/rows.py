@@ -87,7 +87,7 @@ add_rows_at_once = _adder(1, rows_at_once=4, n_sums=4)
 """For training. A sum has to wait for the addition before it: with four, float32 rows of any number take less time."""
 
 
-def _kept_adder(n_lines: int) -> Any:
+def _kept_adder(n_lines: int, weight_type: Any, sum_type: Any) -> Any:
     """An intrinsic that adds rows of n_lines cache lines to a base, and subtracts others."""
 
     def add(
@@ -115,7 +115,7 @@ def _kept_adder(n_lines: int) -> Any:
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             types_ = signature.args[0].dtype, signature.args[10].dtype
-            if types_ not in ((types.int16, types.int32), (types.float32, types.float32)):
+            if types_ != (weight_type, sum_type):
                 return context.get_dummy_value()
             data = _data(context, builder, signature, args)
             out = builder.gep(data[10], [args[11]])
@@ -136,8 +136,9 @@ def _kept_adder(n_lines: int) -> Any:
     return intrinsic(add)
 
 
-add_kept = _kept_adder(1)
-add_kept_pairs = _kept_adder(PAIR)
+add_kept = _kept_adder(1, types.int16, types.int32)
+add_kept_pairs = _kept_adder(PAIR, types.int16, types.int32)
+add_float_pairs = _kept_adder(PAIR, types.float32, types.float32)
 
 
 def _table_adder(n_lines: int) -> Any:
@@ -156,12 +157,13 @@ def _table_adder(n_lines: int) -> Any:
         """out[column:column+width] += the rows of n_quads quads' tables that belong to their states; = where fresh.
 
         `tables` is flat and starts a cache line, `strip` is the element at which the strip's tables start, `states` has
-        four bits for each quad. For int16 tables and sums; for other types nothing is emitted.
+        four bits for each quad. Tables are int16, and so are sums; or sums are int32, n_quads is a multiple of four,
+        and so many tables are added up before the sum is widened. For other types nothing is emitted.
         """
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             types_ = signature.args[0].dtype, signature.args[5].dtype
-            if types_ != (types.int16, types.int16):
+            if types_[0] != types.int16:
                 return context.get_dummy_value()
             data = _data(context, builder, signature, args)
             _Sum(context, builder, *types_, n_lines).emit_tables(
@@ -296,20 +298,32 @@ class _Sum:
             old = builder.load(place)
             old.align = 2
             builder.store(builder.select(fresh, zero, old), total)
+        widens = self.narrow != self.wide
         line = ir.Constant(_I64, self.n_lines * STRIP_BYTES)
         # Where a table begins; the state's row is at four bits times a row.
         table = cgutils.alloca_once_value(builder, builder.bitcast(strip, _I8.as_pointer()))
         left = cgutils.alloca_once_value(builder, states)
-        with self._loop(_ZERO, n_quads, 1):
-            bits = builder.load(left)
-            begin = builder.load(table)
-            state = builder.and_(bits, ir.Constant(_I64, 2**QUAD - 1))
-            row = builder.bitcast(builder.gep(begin, [builder.mul(state, line)]), self.narrow.as_pointer())
-            for place, value in zip(self.sums[0], self._registers_at(row), strict=True):
-                builder.store(builder.add(builder.load(place), value), place)
-            builder.store(builder.lshr(bits, ir.Constant(_I64, QUAD)), left)
-            size = ir.Constant(_I64, 2**QUAD * self.n_lines * STRIP_BYTES)
-            builder.store(builder.gep(begin, [size]), table)
+        sums = self._places_for(self.narrow) if widens else self.sums[0]
+        at_once = GROUP // QUAD if widens else 1
+        with self._loop(_ZERO, n_quads, at_once):
+            if widens:
+                self._clear(sums)
+            for _ in range(at_once):
+                bits = builder.load(left)
+                begin = builder.load(table)
+                state = builder.and_(bits, ir.Constant(_I64, 2**QUAD - 1))
+                row = builder.bitcast(
+                    builder.gep(begin, [builder.mul(state, line)]), self.narrow.as_pointer()
+                )
+                for place, value in zip(sums, self._registers_at(row), strict=True):
+                    builder.store(builder.add(builder.load(place), value), place)
+                builder.store(builder.lshr(bits, ir.Constant(_I64, QUAD)), left)
+                size = ir.Constant(_I64, 2**QUAD * self.n_lines * STRIP_BYTES)
+                builder.store(builder.gep(begin, [size]), table)
+            if widens:
+                for place, total in zip(sums, self.sums[0], strict=True):
+                    value = builder.sext(builder.load(place), self.wide)
+                    builder.store(builder.add(builder.load(total), value), total)
         for place, total in zip(self._places_in(out), self.sums[0], strict=True):
             builder.store(builder.load(total), place).align = 2
 

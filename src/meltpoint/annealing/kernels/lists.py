@@ -47,6 +47,7 @@ def list_lines(
     """
     room = starts[-1] + ROOM * (edges.size - 1)
     n_listed = np.zeros(sizes.size, np.int64)
+    flat, flat_listed = words.reshape(-1), listed.reshape(-1)
     for chain in range(words.shape[0]):
         for layer in range(
             sizes.size
@@ -69,50 +70,29 @@ def list_lines(
             kinds[chain, layer] = kind
             end = chain * room + starts[layer] + ROOM * sections[layer]
             zeros = n_words * WORD * STRIP_BYTES
-            for section in range(sections[layer], sections[layer + 1]):
-                block, count = edges[section], edges[section + 1] - edges[section]
-                skip = (block - first) * WORD
-                begin = end
+            # Units of one array that are not in another: one place for all of them, which is compiled once.
+            for half in range(2):
+                source, others, at_source, at_others = flat, none_on, at, 0
                 if kind == FLIPS:
+                    others, at_others = flat_listed, at
+                if half == 1:
+                    source, at_source, others, at_others = others, at_others, flat, at
+                    if kind == OFF:
+                        source, at_source = real, 0
+                listing = kind == FLIPS or kind == (ON if half == 0 else OFF)
+                for section in range(sections[layer], sections[layer + 1]):
+                    block = edges[section]
+                    count = edges[section + 1] - block if listing else 0
+                    begin = end
                     end = list_on(
-                        words,
-                        at + block,
-                        listed,
-                        at + block,
-                        count,
-                        skip * STRIP_BYTES,
-                        STRIP_BYTES,
-                        lines,
-                        end,
+                        source, at_source + block, others, at_others + block, count,
+                        (block - first) * WORD * STRIP_BYTES, STRIP_BYTES, lines, begin,
+                    )  # fmt: skip
+                    places[chain, section, 2 * half], places[chain, section, 2 * half + 1] = (
+                        begin,
+                        end - begin,
                     )
-                elif kind == ON:
-                    end = list_on(
-                        words, at + block, none_on, block, count, skip * STRIP_BYTES, STRIP_BYTES, lines, end
-                    )
-                places[chain, section, 0], places[chain, section, 1] = begin, end - begin
-                end = _fill_up(lines, begin, end, zeros)
-            for section in range(sections[layer], sections[layer + 1]):
-                block, count = edges[section], edges[section + 1] - edges[section]
-                skip = (block - first) * WORD
-                begin = end
-                if kind == FLIPS:
-                    end = list_on(
-                        listed,
-                        at + block,
-                        words,
-                        at + block,
-                        count,
-                        skip * STRIP_BYTES,
-                        STRIP_BYTES,
-                        lines,
-                        end,
-                    )
-                elif kind == OFF:
-                    end = list_on(
-                        real, block, words, at + block, count, skip * STRIP_BYTES, STRIP_BYTES, lines, end
-                    )
-                places[chain, section, 2], places[chain, section, 3] = begin, end - begin
-                end = _fill_up(lines, begin, end, zeros)
+                    end = _fill_up(lines, begin, end, zeros)
             n_listed[layer] += end - places[chain, sections[layer], 0]
     for layer in range(sizes.size):
         n_sections = sections[layer + 1] - sections[layer]

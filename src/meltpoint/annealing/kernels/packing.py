@@ -58,6 +58,8 @@ class Side(NamedTuple):
         int  # elements of a chain's field: the units and room for the last strip, or a place for every strip
     )
     wide: bool  # whether strips are WIDE cache lines wide
+    tabled: bool  # whether there are tables for all sources
+    table_width: int  # columns of a row of a table
     kept: bool  # whether sums may be kept from step to step and corrected: integers do not drift
     parts: bool  # whether a field has a place for every strip, to be added up: sums of several layers that are kept
     sections: NDArray[
@@ -144,6 +146,7 @@ def _side(
     kept = dtype == np.int16 and not few
     width = strip_width(dtype) * (WIDE if wide else PAIR if kept else 1)
     sum_type = np.dtype(np.int32) if kept else dtype
+    narrow = kept and len(sources) == 1 and sum(sizes) <= LANES
     parts = kept and len({layer for _, layer, _ in sources}) < len(sources)
     rows, tables, strips, totals = [], [np.zeros(0, dtype)], [], [np.zeros(width)]
     row_offset = table_offset = 0
@@ -151,7 +154,7 @@ def _side(
         height = padded(weights.shape[0])
         tabled = (
             dtype == np.int16
-            and few
+            and (few or narrow)
             and height * padded(weights.shape[1]) * STATES // QUAD * 2 <= _TABLE_BYTES
         )
         for column in range(0, padded(weights.shape[1]), width):
@@ -191,6 +194,8 @@ def _side(
         scale,
         len(strips) * width if parts else int(starts[-1]) + width,
         wide,
+        all(strip[3] >= 0 for strip in strips),
+        LANES if narrow else width,
         kept,
         parts,
         *_sections(starts, dtype),

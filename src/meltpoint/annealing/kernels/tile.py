@@ -74,7 +74,8 @@ def run_tile(
     even_places = np.zeros((n_chains, even.edges.size - 1, 4), np.int64)
     odd_places = np.zeros((n_chains, odd.edges.size - 1, 4), np.int64)
     even_whole, odd_whole = np.ones(even.sizes.size, np.bool_), np.ones(odd.sizes.size, np.bool_)
-    even_tabled, odd_tabled = takes_tables(odd, even), takes_tables(even, odd)
+    even_tabled = odd.tabled and (even.lists == CHEAPEST or even.lists == QUADS)
+    odd_tabled = even.tabled and (odd.lists == CHEAPEST or odd.lists == QUADS)
     even_bias = np.empty(n_even, real.dtype)
     odd_bias = np.empty(n_odd, real.dtype)
     even_slope, odd_slope = even.slope.astype(real.dtype), odd.slope.astype(real.dtype)
@@ -95,8 +96,17 @@ def run_tile(
         last = i + 1 == betas.size
         # Functions are given the arrays they need: a whole Side costs as much as a step of several chains.
         if even_tabled:
-            _gather_tables(
-                odd.quads, odd.strips, odd.stride, odd.wide, even.starts, even.sizes, state, odd_parts
+            gather_tables(
+                odd.quads,
+                odd.strips,
+                odd.table_width,
+                odd.stride,
+                odd.wide,
+                odd.kept,
+                even.starts,
+                even.sizes,
+                state,
+                odd_parts,
             )
         else:
             list_lines(
@@ -146,8 +156,17 @@ def run_tile(
         if last:
             break
         if odd_tabled:
-            _gather_tables(
-                even.quads, even.strips, even.stride, even.wide, odd.starts, odd.sizes, odd_state, even_parts
+            gather_tables(
+                even.quads,
+                even.strips,
+                even.table_width,
+                even.stride,
+                even.wide,
+                even.kept,
+                odd.starts,
+                odd.sizes,
+                odd_state,
+                even_parts,
             )
         else:
             list_lines(
@@ -173,12 +192,6 @@ def run_tile(
                 even.real, frozen, state, even.real.size,
             )  # fmt: skip
         previous = beta
-
-
-@compiled
-def takes_tables(side: Side, source: Side) -> bool:
-    """Whether a side's sums come from tables, which need no lists of the source's units."""
-    return (source.lists == CHEAPEST or source.lists == QUADS) and side.strips[:, 3].min() >= 0
 
 
 @compiled
@@ -220,97 +233,79 @@ def gather(
     """Field (chain * unit of a side,): the sum of the weights of the source units that are on, anew or corrected.
 
     The first parameters are the side's own, see `Side`; `sections` are those of the source, and `list_lines` gave the
-    rest.
+    rest. Sums that are kept are added up section by section, so that their rows stay in the first-level cache; sources
+    of others have one section for each layer.
     """
-    if kept:
-        _gather_kept(weights, strips, totals, stride, sections, lines, kinds, places, whole, field)
-        return
     width = totals.shape[1]
     for strip in range(strips.shape[0]):
-        rows, layer, column, _, first_to_feed = strips[strip, :5]
-        section = sections[layer]
-        for chain in range(kinds.shape[0]):
-            at = chain * stride + column
-            kind = kinds[chain, layer]
-            fresh, sign = first_to_feed == 1, 1
-            first, count = places[chain, section, 0], places[chain, section, 1]
-            if kind == OFF:
-                # Element by element: for whole arrays Numba compiles two seconds of error messages.
-                for j in range(width):
-                    field[at + j] = totals[1 + strip, j] + (0 if fresh else field[at + j])
-                fresh, sign = False, -1
-                first, count = places[chain, section, 2], places[chain, section, 3]
-            if wide:
-                add_wide_rows(weights, rows, lines, first, count, sign, fresh, field, at)
-            else:
-                add_rows(weights, rows, lines, first, count, sign, fresh, field, at)
-
-
-@compiled
-def _gather_tables(
-    quads: np.ndarray,
-    strips: np.ndarray,
-    stride: int,
-    wide: bool,
-    starts: np.ndarray,
-    sizes: np.ndarray,
-    words: np.ndarray,
-    field: np.ndarray,
-) -> None:
-    """The same from tables for few source units (chain, block), at most two words of each layer."""
-    for strip in range(strips.shape[0]):
-        layer, column, table, first_to_feed = strips[strip, 1:5]
-        block, n_quads = starts[layer] // WORD, (sizes[layer] + QUAD - 1) // QUAD
-        both = starts[layer + 1] // WORD - block > 1
-        fresh = first_to_feed == 1
-        for chain in range(words.shape[0]):
-            states = np.uint64(words[chain, block])
-            if both:
-                states |= np.uint64(words[chain, block + 1]) << np.uint64(WORD)
-            if wide:
-                add_wide_tables(quads, table, states, n_quads, fresh, field, chain * stride + column)
-            else:
-                add_tables(quads, table, states, n_quads, fresh, field, chain * stride + column)
-
-
-@compiled
-def _gather_kept(
-    weights: np.ndarray,
-    strips: np.ndarray,
-    totals: np.ndarray,
-    stride: int,
-    sections: np.ndarray,
-    lines: np.ndarray,
-    kinds: np.ndarray,
-    places: np.ndarray,
-    whole: np.ndarray,
-    field: np.ndarray,
-) -> None:
-    """The same for sums that are kept: section by section, so that their rows stay in the first-level cache."""
-    width = totals.shape[1]
-    for strip in range(strips.shape[0]):
-        rows, layer, column, _, _, _, group, n_lines = strips[strip]
+        rows, layer, column, _, first_to_feed, _, group, n_lines = strips[strip]
         begin, end = sections[layer], sections[layer + 1]
         together = end - begin if whole[layer] else 1
         for section in range(begin, end, together):
             last = section + together - 1
             for chain in range(kinds.shape[0]):
+                at = chain * stride + column
                 kind = kinds[chain, layer]
-                base = -1
-                if section == begin and kind != FLIPS:
-                    base = (1 + strip) * width if kind == OFF else 0
                 added, removed = places[chain, section, 0], places[chain, section, 2]
                 n_added = places[chain, last, 0] + places[chain, last, 1] - added
                 n_removed = places[chain, last, 2] + places[chain, last, 3] - removed
-                at = chain * stride + column
-                if n_lines == PAIR:
-                    add_kept_pairs(
-                        weights, rows, lines, added, n_added, removed, n_removed, group, totals, base, field, at
-                    )  # fmt: skip
+                if kept:
+                    base = -1
+                    if section == begin and kind != FLIPS:
+                        base = (1 + strip) * width if kind == OFF else 0
+                    if n_lines == PAIR:
+                        add_kept_pairs(
+                            weights, rows, lines, added, n_added, removed, n_removed, group, totals, base, field, at
+                        )  # fmt: skip
+                    else:
+                        add_kept(
+                            weights, rows, lines, added, n_added, removed, n_removed, group, totals, base, field, at
+                        )  # fmt: skip
+                    continue
+                fresh, sign = first_to_feed == 1, 1
+                if kind == OFF:
+                    # Element by element: for whole arrays Numba compiles two seconds of error messages.
+                    for j in range(width):
+                        field[at + j] = totals[1 + strip, j] + (0 if fresh else field[at + j])
+                    fresh, sign, added, n_added = False, -1, removed, n_removed
+                if wide:
+                    add_wide_rows(weights, rows, lines, added, n_added, sign, fresh, field, at)
                 else:
-                    add_kept(
-                        weights, rows, lines, added, n_added, removed, n_removed, group, totals, base, field, at
-                    )  # fmt: skip
+                    add_rows(weights, rows, lines, added, n_added, sign, fresh, field, at)
+
+
+@compiled
+def gather_tables(
+    quads: np.ndarray,
+    strips: np.ndarray,
+    width: int,
+    stride: int,
+    wide: bool,
+    kept: bool,
+    starts: np.ndarray,
+    sizes: np.ndarray,
+    words: np.ndarray,
+    field: np.ndarray,
+) -> None:
+    """The same from tables of the source units (chain, block), two words at a time."""
+    for strip in range(strips.shape[0]):
+        _, layer, column, table, first_to_feed, _, _, _ = strips[strip]
+        block, n_words = starts[layer] // WORD, (starts[layer + 1] - starts[layer]) // WORD
+        n_quads = n_words * (WORD // QUAD) if kept else (sizes[layer] + QUAD - 1) // QUAD
+        for chain in range(words.shape[0]):
+            at = chain * stride + column
+            for k in range(0, n_words, 2):
+                states = np.uint64(words[chain, block + k])
+                if k + 1 < n_words:
+                    states |= np.uint64(words[chain, block + k + 1]) << np.uint64(WORD)
+                first = k * (WORD // QUAD)
+                count = min(n_quads - first, 2 * WORD // QUAD)
+                begin = table + first * 2**QUAD * width
+                fresh = first_to_feed == 1 and k == 0
+                if wide:
+                    add_wide_tables(quads, begin, states, count, fresh, field, at)
+                else:
+                    add_tables(quads, begin, states, count, fresh, field, at)
 
 
 @compiled
