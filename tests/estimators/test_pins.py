@@ -1,4 +1,7 @@
-"""Every seed gives the numbers it gave before units, sweeps and backends became parts (pins.json)."""
+"""Every seed gives the numbers it gave before units, sweeps and backends became parts (pins.json).
+
+Log f of deep models was pinned anew when its proposals came to be settled in float32 (method 4).
+"""
 
 import json
 from pathlib import Path
@@ -24,4 +27,6 @@ def test_all_that_is_pinned_is_computed(found) -> None:
 @pytest.mark.parametrize("name", PINS)
 def test_the_numbers_are_those_that_were_pinned(found, name) -> None:
     # NumPy's exponentials differ in the last bit between processors; a chain that went another way would be far off.
-    np.testing.assert_allclose(found[name], np.array(PINS[name]), rtol=1e-12, atol=1e-12)
+    # Proposals for log f of deep models are settled in float32, so that last bit is larger there.
+    tolerance = 1e-5 if name in ("dbm: log f", "deep dbm: log f", "dbn: log f") else 1e-12
+    np.testing.assert_allclose(found[name], np.array(PINS[name]), rtol=tolerance, atol=tolerance)
