@@ -43,7 +43,7 @@ $(BENCH_READY):
 	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check jax jaxlib
 	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 rbms==0.5.0
-	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 adabmDCA==1.0.0 dwave-samplers==1.8.0 ferrotherm==0.44.0
+	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 adabmDCA==1.0.0 dwave-samplers==1.8.0 ferrotherm==0.44.0 numba
 	@touch $@
 
 bench: $(READY) $(BENCH_READY)  ## measure speed, memory and starting time (make bench BENCH=--quick for a look)

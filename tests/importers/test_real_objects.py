@@ -79,7 +79,8 @@ def test_the_same_log_f_as_the_library(library):
     if not python.is_file():
         pytest.skip("needs .venv-bench, which make bench makes")
     script = (
-        f"import importlib.util, json, sys\nif importlib.util.find_spec({library.partition('.')[0]!r}) is None:\n"
+        "import importlib.util, json, sys\n"
+        f"if not all(map(importlib.util.find_spec, ('numba', {library.partition('.')[0]!r}))):\n"
         "    sys.exit(77)\nimport numpy as np\nimport meltpoint as mp\n"
         f"{LIBRARIES[library]}\nprint(json.dumps([np.asarray(theirs).tolist(), np.asarray(ours).tolist()]))"
     )
@@ -87,7 +88,7 @@ def test_the_same_log_f_as_the_library(library):
     command = [python, "-c", script]
     ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if ended.returncode == 77:
-        pytest.skip(f"needs {library} in .venv-bench")
+        pytest.skip(f"needs {library} and numba in .venv-bench")
     assert ended.returncode == 0, ended.stderr
     theirs, ours = json.loads(ended.stdout.splitlines()[-1])
     assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-6)

@@ -108,7 +108,9 @@ def sampled(rng, spread, n, chains, truth):
     from meltpoint.models.log_f import estimate_log_f
 
     none = np.zeros((n, 1), np.uint8)
-    return estimate_log_f(none, np.arange(n), lambda *_: (weights, weights[:, 0]), block=n, progress=None), weights
+    return estimate_log_f(
+        none, np.arange(n), lambda *_: (weights, weights[:, 0]), block=n, progress=None
+    ), weights
 
 
 def test_the_better_estimate_counts():
