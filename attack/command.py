@@ -172,16 +172,7 @@ def _make_paper_small(folder: Path, bits: NDArray[np.uint8], models: Mapping[str
     data = Dataset("small", bits, bits, (3, 4), "threshold", 0, Images(bits, bits, 1, (3, 4)))
     paper.load_data = lambda *_, **__: data
     cells.PROFILES["quick"] = cells.Profile(
-        "quick",
-        60,
-        (2, 4),
-        8,
-        10,
-        chains=2,
-        ais_chains=50,
-        long_chains=3,
-        long_ais_chains=60,
-        test_examples=20,
+        "quick", 60, (2, 4), 8, examples=10, chains=2, ais_chains=50, test_examples=20
     )
 
 

@@ -19,8 +19,6 @@ TINY = Profile(
     examples=3,
     chains=2,
     ais_chains=5,
-    long_chains=3,
-    long_ais_chains=6,
     test_examples=20,
 )
 pytestmark = pytest.mark.slow

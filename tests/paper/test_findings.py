@@ -9,7 +9,7 @@ from meltpoint.paper.paper_values import PAPER_VALUES
 from meltpoint.paper.results import Results
 from meltpoint.paper.tables import latex, markdown, table_rows
 
-PLAN = Plan(Profile("tiny", 100, (10, 100), 1000, 3, 2, 5, 3, 6, None), parameters=True)
+PLAN = Plan(Profile("tiny", 100, (10, 100), 1000, 3, 2, 5, None), parameters=True)
 
 
 def _estimate(value, stderr=0.01):

@@ -73,7 +73,6 @@ class Cell:
 class Profile:
     """How much to compute: linear steps of the tables, of the curves and of the paper's own parameters; chains.
 
-    The row of the paper's own parameters with `long_steps` has chains of its own, `long_chains` and `long_ais_chains`.
     `test_examples` is how many of the test set are used at all (None: every one).
     """
 
@@ -84,8 +83,6 @@ class Profile:
     examples: int
     chains: int
     ais_chains: int
-    long_chains: int
-    long_ais_chains: int
     test_examples: int | None
     seed: int = 0
 
@@ -104,8 +101,6 @@ PROFILES = {
         examples=100,
         chains=10,
         ais_chains=1_000,
-        long_chains=50,
-        long_ais_chains=5_000,
         test_examples=None,
     ),
     "quick": Profile(
@@ -116,8 +111,6 @@ PROFILES = {
         examples=50,
         chains=2,
         ais_chains=100,
-        long_chains=2,
-        long_ais_chains=100,
         test_examples=500,
     ),
 }
@@ -140,15 +133,7 @@ def profile_of(name: str, steps: int | None = None) -> Profile:
         return profile
     steps = check_count(steps, "steps", "10,000 give the numbers of the documentation")
     curve = (*(k for k in PROFILES["full"].curve if k < steps), steps)
-    return replace(
-        profile,
-        name=f"{name}-{steps}",
-        steps=steps,
-        curve=curve,
-        long_steps=10 * steps,
-        long_chains=profile.chains,
-        long_ais_chains=profile.ais_chains,
-    )
+    return replace(profile, name=f"{name}-{steps}", steps=steps, curve=curve, long_steps=10 * steps)
 
 
 @dataclass(frozen=True)
@@ -168,15 +153,12 @@ class Plan:
 
     def ais(self, model: PaperModel, base: PaperBase, steps: int) -> Cell:
         """AIS with so many steps."""
-        p = self.profile
-        chains = p.long_ais_chains if steps == p.long_steps else p.ais_chains
-        return self._cell(model, "ais", base=base, steps=steps, chains=chains)
+        return self._cell(model, "ais", base=base, steps=steps, chains=self.profile.ais_chains)
 
     def raise_(self, model: PaperModel, base: PaperBase, steps: int) -> Cell:
         """RAISE with so many steps, as in the paper: one particle."""
         p = self.profile
-        chains = p.long_chains if steps == p.long_steps else p.chains
-        return self._cell(model, "raise", base=base, steps=steps, examples=p.examples, chains=chains)
+        return self._cell(model, "raise", base=base, steps=steps, examples=p.examples, chains=p.chains)
 
     def raise_n(self, model: PaperModel, base: PaperBase, steps: int) -> Cell:
         """RAISE with N particles: one chain melts each example, the others run forward."""
