@@ -116,16 +116,22 @@ class FusedPath:
         return 1
 
     def compile(self, processes: int = 1) -> None:
-        """Compile the kernels of both number formats, and what changes between them."""
+        """Compile what it needs, in so many processes at most, or load it from a cache."""
+        compile_calls(self.kernel_calls(), processes)
+
+    def kernel_calls(self) -> list[KernelCall]:
+        """The kernels of both number formats, and what changes between them."""
         calls: list[KernelCall] = []
         for packed in (self.exact_packed, self.rounded_packed):
             if packed is not None:
                 words, generators = np.zeros((1, 1), np.uint32), np.ones((1, 4, LANES), np.uint32)
-                arguments = _arguments(packed, np.ones(1), words[0], words, generators, np.zeros(1), np.ones(1))
+                arguments = _arguments(
+                    packed, np.ones(1), words[0], words, generators, np.zeros(1), np.ones(1)
+                )
                 calls.append(KernelCall(run_tile, arguments))
         if self.rounded is not None:
             calls.append(sum_rows_call())
-        compile_calls(calls, processes)
+        return calls
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
         """Take the tile's chains through the segments; pause for other tiles after about so many steps."""
@@ -172,16 +178,14 @@ class FusedPath:
         steps = max(16, min(max(steps, _LEAST_WORK // work), _CALL_WORK // work))
         for low in range(0, span.betas.size - 1, steps):
             betas = span.betas[low : low + steps + 1]
-            run_tile(
-                *_arguments(
-                    packed,
-                    betas,
-                    clamped,
-                    chains.words,
-                    chains.generators,
-                    chains.log_weights,
-                    chains.pending_product,
-                )
+            _call(
+                packed,
+                betas,
+                clamped,
+                chains.words,
+                chains.generators,
+                chains.log_weights,
+                chains.pending_product,
             )
             tile.count(betas.size - 1)
             yield
@@ -211,6 +215,10 @@ class _Chains:
         return without_padding(to_bits(self.words), sizes)
 
 
+def _call(packed: Packed, *changing: NDArray[Any]) -> None:
+    run_tile(*_arguments(packed, *changing))
+
+
 def _arguments(
     packed: Packed,
     betas: Floats,
@@ -227,6 +235,7 @@ def _arguments(
         packed.odd,
         packed.reach,
         packed.q,
+        packed.tables,
         np.empty(0, packed.real),
         clamped,
         words,

@@ -43,6 +43,12 @@ def compiled(function: Callable[..., Any]) -> Any:
     return dispatcher
 
 
+def compiled_into_callers(function: Callable[..., Any]) -> Any:
+    """Compile a function that only compiled ones call: not cached by itself, and nothing that Python could call."""
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return njit(nogil=True, error_model="numpy", **options)(function)
+
+
 def is_compiled(function: Any, signature: tuple[Any, ...]) -> bool:
     """Whether a compiled function has machine code of a signature (Numba types) in this process or in the cache."""
     if signature in function.overloads:
@@ -153,7 +159,9 @@ class _DigestCache(caching.FunctionCache):
 
 def remove_old_versions(folder: Path, module: str) -> None:
     """Remove the cached machine code of a module but for the digests that were written last."""
-    name = re.compile(rf"{re.escape(module)}\..+\.py\d+\w*(?:-(\w+?)(?:-\w+)?)?(?:\.\d+)?\.nb[ic](?:\.tmp\.\w+)?")
+    name = re.compile(
+        rf"{re.escape(module)}\..+\.py\d+\w*(?:-(\w+?)(?:-\w+)?)?(?:\.\d+)?\.nb[ic](?:\.tmp\.\w+)?"
+    )
     written: dict[str, float] = {}
     files: list[tuple[Path, str]] = []
     for path in folder.iterdir():

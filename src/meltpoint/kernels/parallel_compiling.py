@@ -4,6 +4,7 @@ A second process compiles into the cache on disk, and this one loads what it fin
 second process, this one compiles what is missing itself.
 """
 
+import contextlib
 import json
 import os
 import subprocess
@@ -77,7 +78,9 @@ def _compile_in_two(first: KernelCall, others: Sequence[KernelCall]) -> None:
     finally:
         other.kill()
         other.wait()
-        _close(other)
+        assert other.stdin is not None
+        with contextlib.suppress(OSError):  # it had not read everything
+            other.stdin.close()
 
 
 def _start(calls: Sequence[KernelCall]) -> "subprocess.Popen[bytes] | None":
@@ -98,33 +101,19 @@ def _start(calls: Sequence[KernelCall]) -> "subprocess.Popen[bytes] | None":
         )
     except (OSError, TypeError, ValueError):  # not allowed to, or arguments that cannot be described
         return None
-    try:
-        assert process.stdin is not None
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):  # it has ended already
         process.stdin.write(f"{asked}\n".encode())
         process.stdin.flush()  # and stays open: the process ends when this one does
-    except OSError:
-        pass  # it has ended already
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
     return process
-
-
-def _close(process: "subprocess.Popen[bytes]") -> None:
-    """Close the pipe to a process that has ended."""
-    assert process.stdin is not None
-    try:
-        process.stdin.close()
-    except OSError:
-        pass  # it had not read everything
 
 
 def compile_what_is_asked() -> None:
     """What the second process does: compile the calls that standard input describes, and end."""
-    calls = [_call(described) for described in json.loads(sys.stdin.readline())]
+    asked = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_the_first_process, daemon=True).start()
-    for call in calls:
+    for described in asked:
+        call = _call(described)
         if not call.is_ready:
             call.compile()
     os._exit(0)  # not waiting for the thread, which reads
@@ -151,7 +140,7 @@ def _call(described: dict[str, Any]) -> KernelCall:
 
 
 def _described(value: Any) -> Any:
-    """The type of an argument, as JSON: numbers are 0, and arrays and named tuples are dictionaries."""
+    """The type of an argument, as JSON: numbers are 0, None is null, and arrays and named tuples are dictionaries."""
     if isinstance(value, np.ndarray) and value.flags.c_contiguous and value.flags.aligned:
         return {"dtype": value.dtype.str, "axes": value.ndim, "writeable": value.flags.writeable}
     if isinstance(value, tuple):
@@ -161,9 +150,14 @@ def _described(value: Any) -> Any:
             "name": kind.__name__,
             "fields": [_described(each) for each in value],
         }
-    for kind, numpys in ((bool, np.bool_), (int, np.int64), (float, np.float64)):
-        if isinstance(value, kind | numpys):
-            return kind()
+    if value is None:
+        return None
+    if isinstance(value, bool | np.bool_):
+        return False
+    if isinstance(value, int):
+        return 0
+    if isinstance(value, float):
+        return 0.0
     raise TypeError(type(value))
 
 
