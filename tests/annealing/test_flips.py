@@ -17,8 +17,8 @@ from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS,
 from meltpoint.annealing.kernels.tile import run_tile
 from meltpoint.kernels.bits import SLACK, list_on, lister
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.rows import FEW, GROUP, safe_group
 from meltpoint.kernels.streams import chain_generators
+from meltpoint.kernels.strips import FEW, GROUP, safe_group
 from meltpoint.models.dbm import DBM
 from meltpoint.randomness import Purpose
 

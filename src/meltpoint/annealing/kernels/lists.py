@@ -10,7 +10,7 @@ import numpy as np
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS
 from meltpoint.kernels.bits import WORD, count_flipped, list_on
 from meltpoint.kernels.compiling import compiled_into_callers
-from meltpoint.kernels.rows import BLOCK, FEW, STRIP_BYTES
+from meltpoint.kernels.strips import BLOCK, FEW, STRIP_BYTES
 
 _FLIPS_OVERHEAD = 4  # rows: two lists have two remainders
 _LEAST_LINES = 64  # of a section: fewer gain less from the first-level cache than a further pass costs

@@ -18,18 +18,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.annealing.kernels.blocks import to_words
 from meltpoint.annealing.path import TwoSidedPath
-from meltpoint.kernels.rows import (
-    BLOCK,
-    FEW,
-    GROUP,
-    PAIR,
-    QUAD,
-    STRIP_BYTES,
-    WIDE,
-    safe_group,
-    strip_width,
-)
 from meltpoint.kernels.streams import LANES
+from meltpoint.kernels.strips import BLOCK, FEW, GROUP, PAIR, QUAD, STRIP_BYTES, WIDE, safe_group, strip_width
 
 STATES = 2**QUAD
 ON, OFF, QUADS, FLIPS, CHEAPEST = range(5)

@@ -22,8 +22,6 @@ from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, QUADS, Sid
 from meltpoint.kernels.bits import SLACK, WORD
 from meltpoint.kernels.compiling import compiled, compiled_into_callers
 from meltpoint.kernels.rows import (
-    PAIR,
-    QUAD,
     add_columns,
     add_kept,
     add_kept_pairs,
@@ -32,6 +30,7 @@ from meltpoint.kernels.rows import (
     add_wide_rows,
     add_wide_tables,
 )
+from meltpoint.kernels.strips import PAIR, QUAD
 
 _LARGEST_STEP = 4.0  # |change of t| up to which 1 + z keeps its digits in float32
 _LARGEST_PRODUCT = 400.0  # |log| of a step's product up to which it need not be taken in parts
