@@ -52,7 +52,8 @@ FAILING = (
 def make_calls(tmp_path, monkeypatch):
     """Makes a module of two kernels with a cache of its own, and gives calls of them."""
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr(config, "CACHE_DIR", "")  # beside the module
+    monkeypatch.setattr(config, "CACHE_DIR", "")  # beside the module, in the other process too
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
 
     def make(place="here"):
         folder, name = tmp_path / place, "kernels_of_a_test"
