@@ -69,7 +69,14 @@ def start_section(repeats: int, say: Say) -> Section:
     later = statistics.median(run["call"] for run in warm)
     whole = statistics.median(run["call"] + run["import"] for run in warm)
     rows = (
-        Row("first call, with compilation", f"{first:.1f} s", None, f"< {_FIRST_SECONDS}", first < _FIRST_SECONDS, cold),
+        Row(
+            "first call, with compilation",
+            f"{first:.1f} s",
+            None,
+            f"< {_FIRST_SECONDS}",
+            first < _FIRST_SECONDS,
+            cold,
+        ),
         Row("- says that it compiles", "yes" if announced else "no", None, "yes", announced),
         Row(
             "first call of a later process",
