@@ -144,13 +144,18 @@ def test_files_with_compiled_functions_are_traced_to_what_they_use():
 def test_old_versions_do_not_pile_up(tmp_path):
     now = time.time()
     for age in range(6):
-        for name in (f"tile.f-3.py311-digest{age}.nbi", f"tile.f-3.py311-digest{age}.1.nbc"):
+        for name in (
+            f"tile.f-3.py311-digest{age}-signature.nbi",
+            f"tile.f-3.py311-digest{age}-signature.1.nbc",
+        ):
             (tmp_path / name).write_text("")
             os.utime(tmp_path / name, (now - age, now - age))
-    others = ["tile.cpython-311.pyc", "tiles.f-3.py311-digest9.nbi", "tile.f-3.py311.1.nbc"]
-    for name in [*others, "tile.g-9.py311-digest5.nbi.tmp.12ab"]:
+    # Of other modules; and as Numba and earlier versions name them.
+    others = ["tile.cpython-311.pyc", "tiles.f-3.py311-digest9-signature.nbi"]
+    earlier = ["tile.f-3.py311.1.nbc", "tile.f-3.py311-digest5.1.nbc"]
+    for name in [*others, *earlier, "tile.g-9.py311-digest5-signature.nbi.tmp.12ab"]:
         (tmp_path / name).write_text("")
         os.utime(tmp_path / name, (now - 5, now - 5))
     remove_old_versions(tmp_path, "tile")
-    kept = {f"tile.f-3.py311-digest{age}{end}" for age in range(3) for end in (".nbi", ".1.nbc")}
-    assert {path.name for path in tmp_path.iterdir()} == kept | set(others[:2])
+    kept = {f"tile.f-3.py311-digest{age}-signature{end}" for age in range(3) for end in (".nbi", ".1.nbc")}
+    assert {path.name for path in tmp_path.iterdir()} == kept | set(others)

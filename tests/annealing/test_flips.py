@@ -10,18 +10,25 @@ from hypothesis.extra import numpy as hnp
 
 from meltpoint.annealing.base import annealing_path, uniform
 from meltpoint.annealing.fused import FusedBackend
+from meltpoint.annealing.kernels import lists, tile
 from meltpoint.annealing.kernels.blocks import to_bits, to_words
-from meltpoint.annealing.kernels.lists import ROOM, list_lines
+from meltpoint.annealing.kernels.lists import ROOM
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack, spread
-from meltpoint.annealing.kernels.tile import add_parts, gather, gather_tables, run_tile
+from meltpoint.annealing.kernels.tile import run_tile
 from meltpoint.kernels.bits import SLACK, list_on, lister
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.rows import FEW, GROUP, safe_group
 from meltpoint.kernels.streams import chain_generators
+from meltpoint.kernels.strips import FEW, GROUP, safe_group
 from meltpoint.models.dbm import DBM
 from meltpoint.randomness import Purpose
 
 KINDS = (ON, OFF, QUADS, FLIPS, CHEAPEST)
+# Kernels have them without what Python needs to call them.
+add_parts, gather, gather_tables = (
+    compiled(function.py_func) for function in (tile.add_parts, tile.gather, tile.gather_tables)
+)
+list_lines = compiled(lists.list_lines.py_func)
+
 LARGEST = np.iinfo(np.int16).max
 N_CHAINS = 5
 
@@ -161,7 +168,18 @@ def run(packed, betas, frozen, seed, n_chains=4):
     held = to_words(spread(frozen.astype(np.uint8), even.sizes))
     real = np.empty(0, packed.real)
     run_tile(
-        betas, even, packed.odd, packed.reach, packed.q, real, held, state, generators, log_weights, carried
+        betas,
+        even,
+        packed.odd,
+        packed.reach,
+        packed.q,
+        packed.tables,
+        real,
+        held,
+        state,
+        generators,
+        log_weights,
+        carried,
     )
     kept = to_bits(state)[:, to_bits(held).astype(bool)]
     np.testing.assert_array_equal(kept, start[:, frozen])

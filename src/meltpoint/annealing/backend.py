@@ -48,8 +48,8 @@ class PreparedPath(Protocol):
         """Chains that together cost as much as one of them: tiles are cut at multiples of it."""
         ...
 
-    def compile(self) -> None:
-        """Compile what it needs, or load it from a cache."""
+    def compile(self, processes: int = 1) -> None:
+        """Compile what it needs, in so many processes at most, or load it from a cache."""
         ...
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:

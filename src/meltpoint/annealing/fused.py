@@ -6,6 +6,7 @@ reversed sweeps are run as they are.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -24,6 +25,8 @@ from meltpoint.annealing.precision import (
     round_weights,
     sixteen_bit_scale,
 )
+from meltpoint.kernels.ordered import sum_rows_call
+from meltpoint.kernels.parallel_compiling import KernelCall, compile_calls
 from meltpoint.kernels.streams import LANES
 from meltpoint.models.blocks import Segment
 from meltpoint.units.unit import Bits, Floats
@@ -112,14 +115,23 @@ class FusedPath:
         """Units are in the lanes of vectors, chains are not."""
         return 1
 
-    def compile(self) -> None:
-        """Run each kernel once, on nothing."""
+    def compile(self, processes: int = 1) -> None:
+        """Compile what it needs, in so many processes at most, or load it from a cache."""
+        compile_calls(self.kernel_calls(), processes)
+
+    def kernel_calls(self) -> list[KernelCall]:
+        """The kernels of both number formats, and what changes between them."""
+        calls: list[KernelCall] = []
         for packed in (self.exact_packed, self.rounded_packed):
             if packed is not None:
-                state = np.zeros((1, packed.even.real.size), np.uint32)
-                generators = np.ones((1, 4, LANES), np.uint32)
-                _call(packed, np.ones(1), state[0], state, generators, np.zeros(1), np.ones(1))
-        self.change(1.0, np.zeros((1, self.bits_path.target.n_even), np.uint8), to_exact=True)
+                words, generators = np.zeros((1, 1), np.uint32), np.ones((1, 4, LANES), np.uint32)
+                arguments = _arguments(
+                    packed, np.ones(1), words[0], words, generators, np.zeros(1), np.ones(1)
+                )
+                calls.append(KernelCall(run_tile, arguments))
+        if self.rounded is not None:
+            calls.append(sum_rows_call())
+        return calls
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
         """Take the tile's chains through the segments; pause for other tiles after about so many steps."""
@@ -203,7 +215,11 @@ class _Chains:
         return without_padding(to_bits(self.words), sizes)
 
 
-def _call(
+def _call(packed: Packed, *changing: NDArray[Any]) -> None:
+    run_tile(*_arguments(packed, *changing))
+
+
+def _arguments(
     packed: Packed,
     betas: Floats,
     clamped: NDArray[np.uint32],
@@ -211,15 +227,16 @@ def _call(
     generators: NDArray[np.uint32],
     log_weights: Floats,
     pending_product: Floats,
-) -> None:
-    even, odd, real = packed.even, packed.odd, np.empty(0, packed.real)
-    run_tile(
+) -> tuple[Any, ...]:
+    """What `run_tile` is given."""
+    return (
         betas,
-        even,
-        odd,
+        packed.even,
+        packed.odd,
         packed.reach,
         packed.q,
-        real,
+        packed.tables,
+        np.empty(0, packed.real),
         clamped,
         words,
         generators,

@@ -18,6 +18,7 @@ from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import Precision, check_precision
 from meltpoint.annealing.reference import ReferenceBackend
 from meltpoint.errors import Progress
+from meltpoint.kernels.announcing import preparing_kernels
 from meltpoint.kernels.streams import Streams
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models.blocks import Segment
@@ -82,7 +83,7 @@ def anneal(
     threads = check_threads(threads)
     progress = progress or silent
     n_chains = len(state)
-    compile_kernels(prepared, progress)
+    compile_kernels(prepared, progress, threads)
     steps = sum(segment.steps for segment in segments)
     tiles = _cut(n_chains, threads, tile, prepared.chains_at_once)
     state = np.array(state, prepared.path.target.dtype)
@@ -109,12 +110,10 @@ def anneal(
     return Annealed(state, cumulative, finished, interrupted=stop.is_set())
 
 
-def compile_kernels(prepared: PreparedPath, progress: Progress | None = None) -> None:
+def compile_kernels(prepared: PreparedPath, progress: Progress | None = None, processes: int = 1) -> None:
     """Compile (or load from the cache) the kernels a prepared path needs, and say so: it can take some seconds."""
-    progress = progress or silent
-    progress("preparing the kernels (compiled once per machine)", 0.0, 1.0)
-    prepared.compile()
-    progress("preparing the kernels (compiled once per machine)", 1.0, 1.0)
+    with preparing_kernels(progress or silent):
+        prepared.compile(processes)
 
 
 _Waiting: TypeAlias = "PriorityQueue[tuple[int, int, int, Iterator[None]]]"

@@ -14,7 +14,7 @@ import numpy as np
 
 from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.errors import InputError
-from meltpoint.kernels.rows import FEW, GROUP, largest_sum
+from meltpoint.kernels.strips import FEW, GROUP, largest_sum
 from meltpoint.units.unit import Floats
 
 Precision: TypeAlias = Literal["mixed", "float32", "float64"]

@@ -13,6 +13,7 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination import Eliminated, eliminate, order_for
 from meltpoint.estimators.elimination_order import Order
 from meltpoint.importers.objects import ModelLike, from_object
+from meltpoint.kernels.announcing import preparing_kernels
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.factors import Factors
@@ -170,17 +171,16 @@ def _sum_states(mrf: MarkovRandomField, progress: Progress) -> float:
 def _sum_two_sided(two: Bipartite, threads: int, progress: Progress) -> float:
     """log Z by all states of the smaller side, in compiled code on all threads."""
     smaller = two.smaller_side
-    progress("preparing the kernels (compiled once per machine)", 0.0, 1.0)
-    # Numba takes most of a second to import, so it waits until there is something to run.
-    from meltpoint.estimators.enumeration import cut_into_blocks, sum_blocks
+    with preparing_kernels(progress):
+        # Numba takes most of a second to import, so it waits until there is something to run.
+        from meltpoint.estimators.enumeration import cut_into_blocks, sum_blocks
 
-    if two.n_even < two.n_odd:
-        blocks = cut_into_blocks(two.odd_field(np.eye(smaller)), two.even_bias, two.odd_bias)
-    else:
-        blocks = cut_into_blocks(two.even_field(np.eye(smaller)), two.odd_bias, two.even_bias)
-    log_sums = np.empty(blocks.n_blocks)
-    sum_blocks(blocks, 0, log_sums[:0])
-    progress("preparing the kernels (compiled once per machine)", 1.0, 1.0)
+        if two.n_even < two.n_odd:
+            blocks = cut_into_blocks(two.odd_field(np.eye(smaller)), two.even_bias, two.odd_bias)
+        else:
+            blocks = cut_into_blocks(two.even_field(np.eye(smaller)), two.odd_bias, two.even_bias)
+        log_sums = np.empty(blocks.n_blocks)
+        sum_blocks(blocks, 0, log_sums[:0])
     size = max(1, _CALL_WORK // blocks.work)
     with ThreadPoolExecutor(threads) as pool:
         try:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from meltpoint.annealing.base import Base
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
+from meltpoint.statistics.special import expit, logit
 from meltpoint.units import two_state
 from meltpoint.units.unit import Bits, Floats
 

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, softmax
 
 from meltpoint.errors import InputError
 from meltpoint.models.checks import check_count
 from meltpoint.records import fields_html
 from meltpoint.statistics.certificate import Certificate, cost_of
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp, log_sum_exp
+from meltpoint.statistics.special import expit, softmax
 from meltpoint.units.bernoulli import softplus
 from meltpoint.units.unit import Floats
 

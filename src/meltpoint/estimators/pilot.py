@@ -24,6 +24,7 @@ from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
+from meltpoint.kernels.threads import check_threads
 from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model
@@ -163,7 +164,7 @@ def pilot_steps_within(seconds: float, model: Model, base: Base, threads: int | 
     if seconds > _SURELY:
         return PILOT_STEPS
     prepared = prepare_path(annealing_path(model, base))
-    compile_kernels(prepared)
+    compile_kernels(prepared, processes=check_threads(threads))
     start, streams = anywhere(prepared.path, _CHAINS), Streams(0, Purpose.PILOT, _keys(2, 0))
     each = math.inf
     for steps in _TRIAL_STEPS:  # the quickest: other programs may have the processor for a moment

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from meltpoint.estimators.ais import LogZ, log_z_of
 from meltpoint.estimators.evidence import Start, Starts
@@ -25,6 +24,7 @@ from meltpoint.models.log_f import LogF
 from meltpoint.report.compose import between_of, conservative_of
 from meltpoint.stages.stage import Size
 from meltpoint.statistics.log_space import log_mean_exp
+from meltpoint.statistics.special import expit
 
 AIM = 0.93
 """Of the target: predictions are not exact."""

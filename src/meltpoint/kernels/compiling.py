@@ -43,6 +43,24 @@ def compiled(function: Callable[..., Any]) -> Any:
     return dispatcher
 
 
+def compiled_into_callers(function: Callable[..., Any]) -> Any:
+    """Compile a function that only compiled ones call: not cached by itself, and nothing that Python could call."""
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return njit(nogil=True, error_model="numpy", **options)(function)
+
+
+def is_compiled(function: Any, signature: tuple[Any, ...]) -> bool:
+    """Whether a compiled function has machine code of a signature (Numba types) in this process or in the cache."""
+    if signature in function.overloads:
+        return True
+    return is_cached(function) and function._cache.holds(signature, function.targetctx)
+
+
+def is_cached(function: Any) -> bool:
+    """Whether a compiled function's machine code is written where other processes find it."""
+    return isinstance(function._cache, _DigestCache)
+
+
 def intrinsic(emitter: Callable[..., Any]) -> Any:
     """Make a function that emits LLVM instructions callable, without its first parameter, from compiled ones."""
     return extending.intrinsic(emitter)
@@ -87,10 +105,51 @@ class _DigestCacheImpl(caching.CompileResultCacheImpl):
         return f"{super().get_filename_base(fullname, abiflags)}-{self._digest}"
 
 
+class _FilesOfSignatures:
+    """An index and a file of machine code for each signature of a function.
+
+    Numba has one index for all signatures of a function and numbers their files: of two processes that compile
+    different signatures at the same time, one would overwrite the other's machine code, and the index would name it.
+    """
+
+    def __init__(self, folder: str, filename_base: str, stamp: Any) -> None:
+        self._folder, self._filename_base, self._stamp = folder, filename_base, stamp
+
+    def load(self, key: Any) -> Any:
+        """The machine code of a signature, None where there is none."""
+        return self._file(key).load(key)
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write the machine code of a signature."""
+        self._file(key).save(key, data)
+
+    def holds(self, key: Any) -> bool:
+        """Whether there is machine code of a signature, without reading it."""
+        file = self._file(key)
+        name = file._load_index().get(key)  # written before the machine code
+        return name is not None and Path(self._folder, name).is_file()
+
+    def _file(self, key: Any) -> Any:
+        name = f"{self._filename_base}-{hashlib.sha256(str(key).encode()).hexdigest()[:_DIGEST_LENGTH]}"
+        return caching.IndexDataCacheFile(self._folder, name, self._stamp)
+
+
 class _DigestCache(caching.FunctionCache):
     """Numba's cache of one function, which also removes the machine code of old versions of its module."""
 
     _impl_class = _DigestCacheImpl
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _FilesOfSignatures(self._cache_path, self._impl.filename_base, stamp)
+
+    def holds(self, signature: Any, target: Any) -> bool:
+        """Whether there is machine code of a signature."""
+        try:
+            return self._cache_file.holds(self._index_key(signature, target.codegen()))
+        except OSError:
+            return False
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write the machine code of one signature."""
@@ -100,7 +159,9 @@ class _DigestCache(caching.FunctionCache):
 
 def remove_old_versions(folder: Path, module: str) -> None:
     """Remove the cached machine code of a module but for the digests that were written last."""
-    name = re.compile(rf"{re.escape(module)}\..+\.py\d+\w*(?:-(\w+))?(?:\.\d+)?\.nb[ic](?:\.tmp\.\w+)?")
+    name = re.compile(
+        rf"{re.escape(module)}\..+\.py\d+\w*(?:-(\w+?)(?:-\w+)?)?(?:\.\d+)?\.nb[ic](?:\.tmp\.\w+)?"
+    )
     written: dict[str, float] = {}
     files: list[tuple[Path, str]] = []
     for path in folder.iterdir():

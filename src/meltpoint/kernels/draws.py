@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from meltpoint.kernels.bits import SLACK, WORD, list_on
 from meltpoint.kernels.compiling import compiled, intrinsic
 from meltpoint.kernels.numerics import LIMIT, exp
-from meltpoint.kernels.rows import BLOCK, PAIR, STRIP_BYTES, add_float_pairs
+from meltpoint.kernels.rows import add_float_pairs
 from meltpoint.kernels.streams import LANES
-from meltpoint.kernels.strips import Strips, strips_of
+from meltpoint.kernels.strips import BLOCK, PAIR, STRIP_BYTES, Strips, strips_of
 from meltpoint.kernels.xoshiro import UNIFORM, Generators
 from meltpoint.units.unit import Floats
 

@@ -8,26 +8,12 @@ pointers for overlap before every row (docs/decisions/kernels.md has the figures
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
 from meltpoint.kernels.compiling import intrinsic
-
-STRIP_BYTES = 64
-GROUP = 16
-"""Units whose int16 weights may always be added up before the sum is widened to int32; often it can be more."""
-BLOCK = 4
-"""Integer rows that are added between two comparisons: lists of rows to widen are filled up to multiples of it."""
-QUAD = 4
-"""Units whose 16 partial sums make up one table."""
-FEW = 64
-"""Units whose int16 weights may be added up without widening at all, if they are all there are."""
-WIDE = 4
-"""A wide strip, for sources of few units, is this many cache lines wide: fewer strips, less overhead for each."""
-PAIR = 2
-"""Cache lines of most strips whose sums are widened and kept: a list of rows serves both of them."""
+from meltpoint.kernels.strips import BLOCK, GROUP, PAIR, QUAD, STRIP_BYTES, WIDE
 
 _REGISTER_BYTES = 64  # where registers are narrower, LLVM takes several
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
@@ -405,25 +391,3 @@ class _Sum:
         undefined = ir.Constant(self.wide, ir.Undefined)
         first = builder.insert_element(undefined, scalar, ir.Constant(_I32, 0))
         return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_I32, self.lanes), None))
-
-
-def largest_sum(weights: np.ndarray, n_rows: int) -> float:
-    """The largest |sum| over n_rows rows that any column of weights (row, column) can have."""
-    return max(
-        float(np.sort(np.maximum(side, 0.0), axis=0)[-n_rows:].sum(axis=0).max())
-        for side in (weights, -weights)
-    )
-
-
-def safe_group(rows: np.ndarray) -> int:
-    """How many of the integer rows (row, column), at least GROUP, can be added up in int16, whichever they are."""
-    n_safe = len(rows)
-    for side in (rows, -rows):
-        sums = np.cumsum(np.sort(np.maximum(side, 0).astype(np.int64), axis=0)[::-1], axis=0)
-        n_safe = min(n_safe, int((sums <= np.iinfo(np.int16).max).all(axis=1).sum()))
-    return max(n_safe, GROUP)
-
-
-def strip_width(dtype: np.dtype) -> int:
-    """Columns of one strip."""
-    return STRIP_BYTES // dtype.itemsize

@@ -6,7 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.rows import STRIP_BYTES
+
+STRIP_BYTES = 64
+GROUP = 16
+"""Units whose int16 weights may always be added up before the sum is widened to int32; often it can be more."""
+BLOCK = 4
+"""Integer rows that are added between two comparisons: lists of rows to widen are filled up to multiples of it."""
+QUAD = 4
+"""Units whose 16 partial sums make up one table."""
+FEW = 64
+"""Units whose int16 weights may be added up without widening at all, if they are all there are."""
+WIDE = 4
+"""A wide strip, for sources of few units, is this many cache lines wide: fewer strips, less overhead for each."""
+PAIR = 2
+"""Cache lines of most strips whose sums are widened and kept: a list of rows serves both of them."""
 
 
 class Strips(NamedTuple):
@@ -44,3 +57,25 @@ def _cut(matrix: np.ndarray, flat: np.ndarray, width: int) -> None:
                 for k in range(width):
                     flat[at + k] = matrix[row, column + k] if column + k < n_columns else 0
             at += width
+
+
+def largest_sum(weights: np.ndarray, n_rows: int) -> float:
+    """The largest |sum| over n_rows rows that any column of weights (row, column) can have."""
+    return max(
+        float(np.sort(np.maximum(side, 0.0), axis=0)[-n_rows:].sum(axis=0).max())
+        for side in (weights, -weights)
+    )
+
+
+def safe_group(rows: np.ndarray) -> int:
+    """How many of the integer rows (row, column), at least GROUP, can be added up in int16, whichever they are."""
+    n_safe = len(rows)
+    for side in (rows, -rows):
+        sums = np.cumsum(np.sort(np.maximum(side, 0).astype(np.int64), axis=0)[::-1], axis=0)
+        n_safe = min(n_safe, int((sums <= np.iinfo(np.int16).max).all(axis=1).sum()))
+    return max(n_safe, GROUP)
+
+
+def strip_width(dtype: np.dtype) -> int:
+    """Columns of one strip."""
+    return STRIP_BYTES // dtype.itemsize

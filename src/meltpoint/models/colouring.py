@@ -7,7 +7,6 @@ million sites takes a second.
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from meltpoint.models.blocks import Indices, Sparse
 
@@ -24,6 +23,8 @@ def two_colours(adjacency: Sparse) -> tuple[NDArray[np.bool_], Indices] | None:
     >>> two_colours(ring)[0]
     array([False,  True, False,  True])
     """
+    from scipy.sparse.csgraph import connected_components  # a tenth of a second, which RBMs need not pay
+
     n = adjacency.shape[0]
     cover = sparse.block_array([[None, adjacency], [adjacency, None]], format="csr")
     _, labels = connected_components(cover, directed=False)

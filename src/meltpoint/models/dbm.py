@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit, logsumexp
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.draws import SummedOut, drawable, weigh_draws
@@ -26,6 +25,7 @@ from meltpoint.models.log_f import (
 from meltpoint.models.mean_field import settled_rates
 from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
 from meltpoint.randomness import Purpose
+from meltpoint.statistics.special import expit, logit, logsumexp
 from meltpoint.units import Unit, unit_named
 from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logsumexp
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.draws import SummedOut, weigh_draws
@@ -32,6 +31,7 @@ from meltpoint.models.posterior import Layers, annealed_log_weights
 from meltpoint.models.rbm import RBM
 from meltpoint.models.recognition import Mixture, posterior_inputs
 from meltpoint.randomness import Purpose, generator
+from meltpoint.statistics.special import expit, logsumexp
 from meltpoint.units import Unit, unit_named
 from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats

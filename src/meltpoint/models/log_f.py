@@ -7,12 +7,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.records import short_repr
 from meltpoint.statistics.control_variate import control_variate_mean
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
+from meltpoint.statistics.special import stdtrit
 from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats
 

@@ -16,9 +16,9 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from meltpoint.models.bipartite import Bipartite
+from meltpoint.statistics.special import expit
 from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from meltpoint.kernels.draws import drawable
 from meltpoint.models.bipartite import Bipartite
+from meltpoint.statistics.special import expit, logit
 from meltpoint.units.unit import Bits, Floats
 
 _EVERY = 4  # the samples 0, 4, 8, … are recognition's

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import stdtrit
 
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_prob_limits
@@ -24,6 +23,7 @@ from meltpoint.statistics.paired import (
     limits_of_difference,
     paired_log_mean_error,
 )
+from meltpoint.statistics.special import stdtrit
 
 About: TypeAlias = Literal["test set", "population"]
 """What a difference is about: these test examples, or all that they were drawn from."""

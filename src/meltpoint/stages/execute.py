@@ -179,7 +179,7 @@ def _workers(stage: Stage, execution: Execution, n_tasks: int) -> Iterator[_Work
     if executor is None:
         prepared = PreparedStage(stage)
         if n_tasks:
-            compile_kernels(prepared.path, execution.progress)
+            compile_kernels(prepared.path, execution.progress, execution.threads)
         with _threads(prepared, n_tasks, execution.threads) as workers:
             yield workers
     elif is_dask(executor):

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from meltpoint.statistics.special import stdtrit
+
 Direction: TypeAlias = Literal[
     "optimistic", "conservative", "lower bound", "upper bound", "exact", "difference"
 ]
@@ -58,8 +60,6 @@ class Estimate:
         """
         if not math.isfinite(self.stderr) or not self.df > 0:
             return math.inf
-        from scipy.special import stdtrit
-
         quantile = float(-stdtrit(min(max(self.df, 1.0), 1e9), alpha))
         return quantile * self.stderr if math.isfinite(quantile) else math.inf
 

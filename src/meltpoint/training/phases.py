@@ -14,12 +14,12 @@ from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from meltpoint.kernels.bit_products import Coupling, State, pair_sums
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.xoshiro import LANES, fill_uniforms
 from meltpoint.randomness import Purpose, sequence
+from meltpoint.statistics.special import xlogy
 from meltpoint.training.visible import BERNOULLI_VISIBLE, Array, Extras, VisibleUnits, draw_bits, sigmoid_
 
 States: TypeAlias = list[State]

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from meltpoint.errors import InputError
 from meltpoint.kernels.bit_products import State
@@ -21,6 +20,7 @@ from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.numerics import LIMIT, exp
 from meltpoint.kernels.xoshiro import LANES, fill_uniforms
 from meltpoint.models.rbm import RBM
+from meltpoint.statistics.special import ndtri
 from meltpoint.units import BERNOULLI, GAUSSIAN, SPIN, Potts, Unit, unit_named
 
 Array: TypeAlias = NDArray[np.floating]

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from meltpoint.errors import InputError
+from meltpoint.statistics.special import expit
 from meltpoint.units.unit import Bits, Floats, TwoState
 
 _FACTORS = 64  # 2**64 is far below the largest float32

@@ -4,9 +4,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from meltpoint.errors import InputError
+from meltpoint.statistics.special import ndtri
 from meltpoint.units.bernoulli import check_real
 from meltpoint.units.unit import Bits, Floats, Unit
 

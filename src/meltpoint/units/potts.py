@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from meltpoint.errors import InputError
 from meltpoint.statistics.log_space import log_sum_exp
+from meltpoint.statistics.special import softmax
 from meltpoint.units.bernoulli import check_real
 from meltpoint.units.unit import Bits, Floats, Unit
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS
 from meltpoint.kernels.bits import WORD, count_flipped, list_on
-from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.rows import BLOCK, FEW, STRIP_BYTES
+from meltpoint.kernels.compiling import compiled_into_callers
+from meltpoint.kernels.strips import BLOCK, FEW, STRIP_BYTES
 
 _FLIPS_OVERHEAD = 4  # rows: two lists have two remainders
 _LEAST_LINES = 64  # of a section: fewer gain less from the first-level cache than a further pass costs
@@ -18,7 +18,7 @@ ROOM = 2 * BLOCK
 """Lines that fill up the lists of a section."""
 
 
-@compiled
+@compiled_into_callers
 def list_lines(
     words: np.ndarray,
     listed: np.ndarray,
@@ -46,7 +46,9 @@ def list_lines(
     then of this one, unless it is empty; `corrects` says whether what was added up after the last call is still there.
     """
     room = starts[-1] + ROOM * (edges.size - 1)
-    n_listed = np.zeros(sizes.size, np.int64)
+    n_listed = np.empty(sizes.size, np.int64)
+    for layer in range(sizes.size):
+        n_listed[layer] = 0
     flat, flat_listed = words.reshape(-1), listed.reshape(-1)
     for chain in range(words.shape[0]):
         for layer in range(
@@ -103,7 +105,7 @@ def list_lines(
                 listed[chain, k] = words[chain, k]
 
 
-@compiled
+@compiled_into_callers
 def _fill_up(lines: np.ndarray, begin: int, end: int, zeros: int) -> int:
     """Fill a list up to whole blocks; gives where the next one begins."""
     for k in range(BLOCK - 1):
@@ -111,7 +113,7 @@ def _fill_up(lines: np.ndarray, begin: int, end: int, zeros: int) -> int:
     return begin + (end - begin + BLOCK - 1) // BLOCK * BLOCK
 
 
-@compiled
+@compiled_into_callers
 def _cheapest(n_on: int, n_flipped: int, size: int) -> int:
     """Which list is shortest."""
     shorter = min(n_on, size - n_on)

@@ -18,18 +18,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.annealing.kernels.blocks import to_words
 from meltpoint.annealing.path import TwoSidedPath
-from meltpoint.kernels.rows import (
-    BLOCK,
-    FEW,
-    GROUP,
-    PAIR,
-    QUAD,
-    STRIP_BYTES,
-    WIDE,
-    safe_group,
-    strip_width,
-)
 from meltpoint.kernels.streams import LANES
+from meltpoint.kernels.strips import BLOCK, FEW, GROUP, PAIR, QUAD, STRIP_BYTES, WIDE, safe_group, strip_width
 
 STATES = 2**QUAD
 ON, OFF, QUADS, FLIPS, CHEAPEST = range(5)
@@ -73,14 +63,19 @@ class Side(NamedTuple):
 class Packed:
     """Both sides, the largest |d t / d beta| an odd unit's input t can have, and the type of the inputs.
 
-    With q > 1 the even units are Potts sites of q states, laid out as in `annealing.one_hot`.
+    Unless q is None the even units are Potts sites of q states, laid out as in `annealing.one_hot`.
     """
 
     even: Side
     odd: Side
     reach: float
     real: np.dtype
-    q: int = 1
+    q: int | None = None
+
+    @property
+    def tables(self) -> bool | None:
+        """Whether kernels need what adds up tables, which only 16-bit weights can have; None if not."""
+        return True if self.even.weights.dtype == np.int16 else None
 
 
 def pack(family: TwoSidedPath, weight_type: DTypeLike, scale: float = 1.0, lists: int = CHEAPEST) -> Packed:

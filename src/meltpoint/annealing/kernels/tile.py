@@ -20,10 +20,8 @@ from meltpoint.annealing.kernels.groups import draw_groups
 from meltpoint.annealing.kernels.lists import ROOM, list_lines
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, QUADS, Side
 from meltpoint.kernels.bits import SLACK, WORD
-from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.compiling import compiled, compiled_into_callers
 from meltpoint.kernels.rows import (
-    PAIR,
-    QUAD,
     add_columns,
     add_kept,
     add_kept_pairs,
@@ -32,6 +30,7 @@ from meltpoint.kernels.rows import (
     add_wide_rows,
     add_wide_tables,
 )
+from meltpoint.kernels.strips import PAIR, QUAD
 
 _LARGEST_STEP = 4.0  # |change of t| up to which 1 + z keeps its digits in float32
 _LARGEST_PRODUCT = 400.0  # |log| of a step's product up to which it need not be taken in parts
@@ -44,7 +43,8 @@ def run_tile(
     even: Side,
     odd: Side,
     reach: float,
-    q: int,
+    q: int | None,
+    tables: bool | None,
     real: np.ndarray,
     frozen: np.ndarray,
     state: np.ndarray,
@@ -57,35 +57,44 @@ def run_tile(
     `state` (chain, block of even units) holds the units as bits, `generators` (chain, 4, LANES) the streams;
     `frozen` (block,) marks even units that keep their value. The weights are exp(log_weights) / carried, both
     (chain,): one logarithm serves many small steps. `real` is an empty array whose type is that of the units'
-    inputs. With q > 1 the even units are Potts sites of q states, laid out as in `annealing.one_hot`.
+    inputs. Unless q is None the even units are Potts sites of q states, laid out as in `annealing.one_hot`. Where q or
+    `tables` is None, nothing is compiled for Potts sites or for tables.
     """
     n_chains = state.shape[0]
     n_even, n_odd = even.starts[-1], odd.starts[-1]
     # Fields are flat, chain after chain; where they are sums of parts, there is one for all chains in turn.
-    even_parts = np.zeros(n_chains * even.stride, even.totals.dtype)
-    odd_parts = np.zeros(n_chains * odd.stride, odd.totals.dtype)
+    # np.zeros and np.ones take Numba three times as long to compile as np.empty and a loop.
+    even_parts = np.empty(n_chains * even.stride, even.totals.dtype)
+    odd_parts = np.empty(n_chains * odd.stride, odd.totals.dtype)
+    for k in range(even_parts.size):
+        even_parts[k] = 0
+    for k in range(odd_parts.size):
+        odd_parts[k] = 0
     even_stride, odd_stride = 0 if even.parts else even.stride, 0 if odd.parts else odd.stride
     even_field = np.empty(n_even + even.totals.shape[1], even_parts.dtype) if even.parts else even_parts
     odd_field = np.empty(n_odd + odd.totals.shape[1], odd_parts.dtype) if odd.parts else odd_parts
     even_lines = np.empty(n_chains * (n_even + ROOM * (even.edges.size - 1)) + SLACK, np.uint32)
     odd_lines = np.empty(n_chains * (n_odd + ROOM * (odd.edges.size - 1)) + SLACK, np.uint32)
-    even_kinds = np.zeros((n_chains, even.sizes.size), np.int64)
-    odd_kinds = np.zeros((n_chains, odd.sizes.size), np.int64)
-    even_places = np.zeros((n_chains, even.edges.size - 1, 4), np.int64)
-    odd_places = np.zeros((n_chains, odd.edges.size - 1, 4), np.int64)
-    even_whole, odd_whole = np.ones(even.sizes.size, np.bool_), np.ones(odd.sizes.size, np.bool_)
+    # These are written before they are read: by list_lines, and by the draw.
+    even_kinds = np.empty((n_chains, even.sizes.size), np.int64)
+    odd_kinds = np.empty((n_chains, odd.sizes.size), np.int64)
+    even_places = np.empty((n_chains, even.edges.size - 1, 4), np.int64)
+    odd_places = np.empty((n_chains, odd.edges.size - 1, 4), np.int64)
+    even_whole, odd_whole = np.empty(even.sizes.size, np.bool_), np.empty(odd.sizes.size, np.bool_)
     even_tabled = odd.tabled and (even.lists == CHEAPEST or even.lists == QUADS)
     odd_tabled = even.tabled and (odd.lists == CHEAPEST or odd.lists == QUADS)
     even_bias = np.empty(n_even, real.dtype)
     odd_bias = np.empty(n_odd, real.dtype)
     even_slope, odd_slope = even.slope.astype(real.dtype), odd.slope.astype(real.dtype)
-    odd_state = np.zeros((n_chains, n_odd // WORD), np.uint32)
+    odd_state = np.empty((n_chains, n_odd // WORD), np.uint32)
     even_listed = np.empty((n_chains if odd.kept else 0, state.shape[1]), np.uint32)
     odd_listed = np.empty((n_chains if even.kept else 0, odd_state.shape[1]), np.uint32)
-    none_on = np.zeros(max(even.real.size, odd.real.size), np.uint32)
+    none_on = np.empty(max(even.real.size, odd.real.size), np.uint32)
+    for k in range(none_on.size):
+        none_on[k] = 0
     products = np.empty(PRODUCTS)
     slopes = np.empty(n_chains)
-    sums = np.empty(q * WORD, real.dtype)
+    sums = np.empty(0 if q is None else q * WORD, real.dtype)
     for chain in range(n_chains):
         slopes[chain] = sum_slopes(even_slope, chain, state, even.real.size)
 
@@ -95,20 +104,12 @@ def run_tile(
         delta = beta - previous  # before the first move it is 0, and the weights gain exactly nothing
         last = i + 1 == betas.size
         # Functions are given the arrays they need: a whole Side costs as much as a step of several chains.
-        if even_tabled:
+        if tables is not None and even_tabled:
             gather_tables(
-                odd.quads,
-                odd.strips,
-                odd.table_width,
-                odd.stride,
-                odd.wide,
-                odd.kept,
-                even.starts,
-                even.sizes,
-                state,
-                odd_parts,
-            )
-        else:
+                odd.quads, odd.strips, odd.table_width, odd.stride, odd.wide, odd.kept,
+                even.starts, even.sizes, state, odd_parts,
+            )  # fmt: skip
+        if not even_tabled:
             list_lines(
                 state, even_listed, even.starts, even.sizes, even.sections, even.edges, even.real, none_on,
                 even.lists, odd.kept and i > 0, even_lines, even_kinds, even_places, even_whole,
@@ -133,7 +134,9 @@ def run_tile(
                 add_parts(odd.strips, odd_parts, chain * odd.stride, odd_field)
             gain = delta * slopes[chain]
             if coarse:
-                gain += _coarse_change(previous, beta, odd, odd_field[at : at + n_odd])
+                gain += _coarse_change(
+                    previous, beta, odd.scale, odd.base_bias, odd.slope, odd_field, at, n_odd
+                )
             if last:
                 factors = weigh_odd(
                     generators, chain, odd_field, at, odd_bias, odd_slope,
@@ -155,20 +158,12 @@ def run_tile(
             log_weights[chain] += gain
         if last:
             break
-        if odd_tabled:
+        if tables is not None and odd_tabled:
             gather_tables(
-                even.quads,
-                even.strips,
-                even.table_width,
-                even.stride,
-                even.wide,
-                even.kept,
-                odd.starts,
-                odd.sizes,
-                odd_state,
-                even_parts,
-            )
-        else:
+                even.quads, even.strips, even.table_width, even.stride, even.wide, even.kept,
+                odd.starts, odd.sizes, odd_state, even_parts,
+            )  # fmt: skip
+        if not odd_tabled:
             list_lines(
                 odd_state, odd_listed, odd.starts, odd.sizes, odd.sections, odd.edges, odd.real, none_on,
                 odd.lists, even.kept and i > 0, odd_lines, odd_kinds, odd_places, odd_whole,
@@ -181,41 +176,50 @@ def run_tile(
         for chain in range(n_chains):
             if even.parts:
                 add_parts(even.strips, even_parts, chain * even.stride, even_field)
-            if q > 1:
+            if q is None:
+                slopes[chain] = draw_even(
+                    generators, chain, even_field, chain * even_stride, even_bias, even_slope, factor,
+                    even.real, frozen, state, even.real.size,
+                )  # fmt: skip
+            else:
                 slopes[chain] = draw_groups(
                     generators, chain, even_field, chain * even_stride, even_bias, even_slope, factor,
                     even.real, frozen, state, sums, q, even.real.size,
                 )  # fmt: skip
-                continue
-            slopes[chain] = draw_even(
-                generators, chain, even_field, chain * even_stride, even_bias, even_slope, factor,
-                even.real, frozen, state, even.real.size,
-            )  # fmt: skip
         previous = beta
 
 
-@compiled
+@compiled_into_callers
 def _bias_at(beta: float, base_bias: np.ndarray, slope: np.ndarray, out: np.ndarray) -> None:
     for j in range(out.size):
         out[j] = base_bias[j] + beta * slope[j]
 
 
-@compiled
-def _coarse_change(previous: float, beta: float, odd: Side, field: np.ndarray) -> float:
+@compiled_into_callers
+def _coarse_change(
+    previous: float,
+    beta: float,
+    scale: float,
+    base_bias: np.ndarray,
+    slope: np.ndarray,
+    field: np.ndarray,
+    first: int,
+    size: int,
+) -> float:
     """Sum over odd units of softplus(t at beta) - softplus(t at previous), for steps of any size."""
     total = 0.0
-    for j in range(field.size):
-        rate = odd.scale * field[j] + odd.slope[j]
-        total += _softplus(odd.base_bias[j] + beta * rate) - _softplus(odd.base_bias[j] + previous * rate)
+    for j in range(size):
+        rate = scale * field[first + j] + slope[j]
+        total += _softplus(base_bias[j] + beta * rate) - _softplus(base_bias[j] + previous * rate)
     return total
 
 
-@compiled
+@compiled_into_callers
 def _softplus(x: float) -> float:
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
-@compiled
+@compiled_into_callers
 def gather(
     weights: np.ndarray,
     strips: np.ndarray,
@@ -274,7 +278,7 @@ def gather(
                     add_rows(weights, rows, lines, added, n_added, sign, fresh, field, at)
 
 
-@compiled
+@compiled_into_callers
 def gather_tables(
     quads: np.ndarray,
     strips: np.ndarray,
@@ -308,7 +312,7 @@ def gather_tables(
                     add_tables(quads, begin, states, count, fresh, field, at)
 
 
-@compiled
+@compiled_into_callers
 def add_parts(strips: np.ndarray, parts: np.ndarray, first: int, field: np.ndarray) -> None:
     """Field (unit,) of a chain: the sum of what the strips that feed a unit have at their places from `first` on."""
     for j in range(field.size):
