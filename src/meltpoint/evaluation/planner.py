@@ -32,7 +32,8 @@ _AFTERWARDS = 0.3  # seconds, for what a report takes
 PLAIN_RATE = 20_000.0
 """Chain-steps per second, before any were timed."""
 
-_PLAIN_OVERHEAD = 150.0  # chains that other starts cost as much as, before they were timed
+_PLAIN_OVERHEAD = 150.0  # chains that other starts cost as much as, before any were asked
+_FEW_ARE_SLOW = 1.8  # times the seconds of a chain-step, where few chains run at once as other starts do
 _CHEAPER = 0.7  # than growing must a new stage be: what other steps would give is not known as well
 _NARROWER = 0.9
 _CALIBRATIONS = 2
@@ -197,8 +198,9 @@ class Planner:
             self._measured[look.base] = observed
         self.looks.append(look)
         self._observed.append(observed)
-        if starts is not None and starts.seconds > 0:
-            self._overhead = starts.seconds * self.rate / stage.size.steps
+        if starts is not None:
+            # By counts and not by the clock: the same seed takes the same decisions while there is time.
+            self._overhead = _FEW_ARE_SLOW * starts.chain_steps / stage.size.steps
 
     def _first(self, affordable: float) -> Decision | None:
         """A stage from a base that was not tried: of the size that showed it to be better, or one to measure with."""
