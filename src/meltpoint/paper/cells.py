@@ -73,6 +73,7 @@ class Cell:
 class Profile:
     """How much to compute: linear steps of the tables, of the curves and of the paper's own parameters; chains.
 
+    The paper's own parameters with `long_steps` may have numbers of chains of their own.
     `test_examples` is how many of the test set are used at all (None: every one).
     """
 
@@ -85,6 +86,8 @@ class Profile:
     ais_chains: int
     test_examples: int | None
     seed: int = 0
+    long_chains: int | None = None
+    long_ais_chains: int | None = None
 
     @property
     def forward(self) -> int:
@@ -102,6 +105,8 @@ PROFILES = {
         chains=10,
         ais_chains=1_000,
         test_examples=None,
+        long_chains=50,
+        long_ais_chains=5_000,
     ),
     "quick": Profile(
         name="quick",
@@ -153,12 +158,15 @@ class Plan:
 
     def ais(self, model: PaperModel, base: PaperBase, steps: int) -> Cell:
         """AIS with so many steps."""
-        return self._cell(model, "ais", base=base, steps=steps, chains=self.profile.ais_chains)
+        p = self.profile
+        chains = (p.long_ais_chains if steps == p.long_steps else None) or p.ais_chains
+        return self._cell(model, "ais", base=base, steps=steps, chains=chains)
 
     def raise_(self, model: PaperModel, base: PaperBase, steps: int) -> Cell:
         """RAISE with so many steps, as in the paper: one particle."""
         p = self.profile
-        return self._cell(model, "raise", base=base, steps=steps, examples=p.examples, chains=p.chains)
+        chains = (p.long_chains if steps == p.long_steps else None) or p.chains
+        return self._cell(model, "raise", base=base, steps=steps, examples=p.examples, chains=chains)
 
     def raise_n(self, model: PaperModel, base: PaperBase, steps: int) -> Cell:
         """RAISE with N particles: one chain melts each example, the others run forward."""
