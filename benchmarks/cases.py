@@ -14,6 +14,7 @@ from scipy.special import logit
 from meltpoint import datasets
 from meltpoint.annealing.base import Base, data_rates, uniform
 from meltpoint.estimators.ais import ais_log_z
+from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.files.models import load
 from meltpoint.models import Model
@@ -37,11 +38,13 @@ class Case:
     asked: float | None = None
     estimator: Literal["AIS", "RAISE"] = "AIS"
     examples: Bits | None = None  # RAISE: one chain each, repeated if there are too few
+    friction: FrictionSchedule | None = None  # linear steps without
 
     def run(self, chains: int, steps: int, threads: int) -> "Timing":
         """Time one call of the public function; nothing is kept between calls but the compiled kernels."""
         watch = Watch(self.estimator, time.perf_counter())
-        options = {"base": self.base, "steps": steps, "threads": threads, "progress": watch}
+        spaced = self.friction.betas(steps) if self.friction else steps
+        options = {"base": self.base, "steps": spaced, "threads": threads, "progress": watch}
         if self.estimator == "AIS":
             value = ais_log_z(self.model, chains=chains, **options).value
         else:
@@ -92,9 +95,9 @@ def all_cases() -> list[Case]:
         *paper_cases(),
         *deep_cases(),
         Case("random 784 x 500, half on", half(784, 500), uniform(), 0.9),
-        Case("random 1000 x 1000, half on", half(1000, 1000), uniform(), 0.9),
-        Case("random 784 x 20, half on", half(784, 20), uniform(), 0.9),
-        Case("random 2000 x 500, half on", half(2000, 500), uniform(), 0.9),
+        Case("random 1000 x 1000, half on", half(1000, 1000), uniform(), 1.4),
+        Case("random 784 x 20, half on", half(784, 20), uniform(), 1.4),
+        Case("random 2000 x 500, half on", half(2000, 500), uniform(), 1.4),
         Case("DBM 784-500-1000, half on", symmetric_dbm(784, 500, 1000), uniform()),
         Case("top RBM of a DBN 784-500-2000, half on", half(500, 2000), uniform()),
     ]
@@ -119,9 +122,12 @@ def paper_cases() -> tuple[Case, ...]:
     os.environ.setdefault("MELTPOINT_DATA", str(SHARED / "data"))
     mnist = datasets.load("mnist")
     model, base = load(PAPER_MODEL), data_rates(mnist.train)
+    friction = friction_schedule(model, mnist.train, base=base)
     return (
-        Case("mnistCD25-500, base data, AIS", model, base, 2.0),
-        Case("mnistCD25-500, base data, RAISE", model, base, 2.0, "RAISE", mnist.test),
+        Case("mnistCD25-500, base data, AIS", model, base, 3.2),
+        Case("mnistCD25-500, base data, RAISE", model, base, 3.2, "RAISE", mnist.test),
+        Case("mnistCD25-500, friction steps, AIS", model, base, 3.6, friction=friction),
+        Case("mnistCD25-500, friction steps, RAISE", model, base, 3.6, "RAISE", mnist.test, friction),
         Case("mnistCD25-500, base uniform, AIS", model, uniform(), 0.9),
         Case("mnistCD25-500, base uniform, RAISE", model, uniform(), 0.9, "RAISE", mnist.test),
     )
@@ -134,8 +140,16 @@ def deep_cases() -> tuple[Case, ...]:
     train = datasets.load("mnist").train
     dbm, dbn = load(ZOO / "mnistDBM-500-1000.npz"), load(ZOO / "mnistDBN-500-2000.npz")
     assert isinstance(dbn, DBN)
+    base = data_rates(train, dbm)
     return (
-        Case("mnistDBM-500-1000, base data, AIS", dbm, data_rates(train, dbm), 1.5),
+        Case("mnistDBM-500-1000, base data, AIS", dbm, base, 2.6),
+        Case(
+            "mnistDBM-500-1000, friction steps, AIS",
+            dbm,
+            base,
+            2.6,
+            friction=friction_schedule(dbm, train, base=base),
+        ),
         Case("top RBM of mnistDBN-500-2000, base data, AIS", dbn.top, data_rates(train, dbn), 1.5),
     )
 

@@ -45,7 +45,7 @@ FULL = Effort(
     reference_seconds=0.6,
     bound_seconds=0.4,
     scaling_rounds=3,
-    large=Sizes(steps=(1_000, 100_000), tile=8, chains=(100, 10_000), chains_steps=200),
+    large=Sizes(steps=(1_000, 100_000), tile=8, chains=(100, 10_000), chains_steps=1_000),
     small=Sizes(steps=(1_000, 100_000), tile=64, chains=(100, 10_000), chains_steps=1_000),
     memory_steps=10_000,
     memory_chains=5_000,

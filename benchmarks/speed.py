@@ -3,6 +3,7 @@
 import itertools
 import statistics
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from table import Row, Section, compared, quotients
 
 Say = Callable[[str], None]
 _LARGE = 500_000
+_SPINNING = 0.1  # seconds: threads of a BLAS wait busily for a while after a product, on a core that we need
 
 
 @dataclass
@@ -81,6 +83,7 @@ def speed_sections(
                 say(f"round {k + 1} of {effort.rounds}: {track.case.name}")
                 bound = bounds[track.case.model.layer_sizes]
                 before = bound.rate(effort.bound_seconds)
+                time.sleep(_SPINNING)
                 track.timings.append(track.run(threads))
                 track.yardstick.append((before + bound.rate(effort.bound_seconds)) / 2)
                 if track is tracks[0]:
