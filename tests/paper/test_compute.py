@@ -9,8 +9,8 @@ import pytest
 
 import meltpoint as mp
 from meltpoint.errors import InputError
-from meltpoint.paper.cells import Plan, Profile
-from meltpoint.paper.compute import cell_test_set, missing, run
+from meltpoint.paper.cells import Cell, Plan, Profile
+from meltpoint.paper.compute import cell_test_set, describe_draws, missing, run
 from meltpoint.paper.models import DBMS, DBNS, RBMS, SMALL, Inputs
 from meltpoint.paper.results import Results
 
@@ -67,6 +67,18 @@ def test_n_particles_are_those_of_evaluate(inputs, results, model):
     assert found["optimistic"] == report["optimistic"]
     assert found["gap"] == report["gap"]
     assert found["examples"] == report["examples"]
+
+
+def test_draws_are_other_binarisations_of_the_same_examples(inputs):
+    loaded = inputs[SMALL[0].name]
+    cell = Cell(SMALL[0].name, "draws", chains=3, test_examples=20)
+    found = describe_draws(cell, loaded)
+    assert len(set(found["means"])) == 3
+    assert found["spread"] == pytest.approx(np.std(found["means"], ddof=1))
+    # Pixels that are surely on or off are drawn as they are: then nothing moves.
+    images = replace(loaded.data.images, test=loaded.data.test, white=1)
+    surely = describe_draws(cell, replace(loaded, data=replace(loaded.data, images=images)))
+    assert surely["means"] == [loaded.model.log_f(cell_test_set(cell, loaded)).mean()] * 3
 
 
 def test_forward_chains_make_the_error_larger(inputs, results):

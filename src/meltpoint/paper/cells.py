@@ -10,7 +10,17 @@ from meltpoint.models.checks import check_count
 from meltpoint.paper.models import DBMS, DBNS, DEEP, PARAMETERS, RBMS, SMALL, PaperModel
 
 CellMethod: TypeAlias = Literal[
-    "exact", "log-f", "ais", "raise", "raise-n", "csl", "configurations", "samples", "annealed", "training"
+    "exact",
+    "log-f",
+    "ais",
+    "raise",
+    "raise-n",
+    "csl",
+    "configurations",
+    "draws",
+    "samples",
+    "annealed",
+    "training",
 ]
 PaperBase: TypeAlias = Literal["uniform", "data"]
 
@@ -19,6 +29,7 @@ TABLES = ("table1", "table2")
 
 _BOTH: tuple[CellMethod, ...] = ("ais", "raise")
 _SAMPLE_STEPS = 1000
+_DRAWS = 20
 
 CURVES: dict[str, list[tuple[PaperModel, PaperBase, tuple[CellMethod, ...]]]] = {
     "log-likelihood-rbms": [(model, "uniform", ("raise",)) for model in RBMS],
@@ -34,9 +45,10 @@ CURVES: dict[str, list[tuple[PaperModel, PaperBase, tuple[CellMethod, ...]]]] = 
 class Cell:
     """One estimate of one model: what a method was asked for. What a method does not use is None.
 
-    `chains` are those of AIS or CSL, of RAISE for each example, or the number of pictures; `forward` are the forward
-    chains of RAISE with N = forward + 1 particles. The last four methods are the probabilities of hidden
-    configurations, samples of a model, samples of its annealing model, and training examples.
+    `chains` are those of AIS or CSL, of RAISE for each example, or the number of draws or pictures; `forward` are the
+    forward chains of RAISE with N = forward + 1 particles. The last five methods are the probabilities of hidden
+    configurations, log f of other draws of the test set's pixels, samples of a model, samples of its annealing model,
+    and training examples.
     """
 
     model: str
@@ -182,6 +194,10 @@ class Plan:
         """The probabilities of all hidden configurations of mnistCD1-20."""
         return Cell(SMALL[0].name, "configurations", seed=self.profile.seed)
 
+    def draws(self) -> Cell:
+        """log f of the paper's own parameters on other draws of the test set's pixels."""
+        return self._cell(PARAMETERS, "draws", chains=_DRAWS)
+
     def pictures(self, name: str) -> list[Cell]:
         """The samples and examples a figure shows beside its curves."""
         seed = self.profile.seed
@@ -212,7 +228,8 @@ class Plan:
         if table == "table2":
             return cells
         shallow = [model for model, steps in rows if steps == self.profile.steps]
-        return [*map(self.exact, SMALL), *cells, *map(self.csl, shallow), self.configurations()]
+        draws = [self.draws()] if self.parameters else []
+        return [*map(self.exact, SMALL), *cells, *map(self.csl, shallow), self.configurations(), *draws]
 
     def row(self, model: PaperModel, base: PaperBase, steps: int) -> Iterator[Cell]:
         """AIS and RAISE with one and with N particles, and what they rest on."""

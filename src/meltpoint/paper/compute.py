@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.schedule import as_betas
+from meltpoint.datasets.binarize import stochastic
+from meltpoint.datasets.dataset import TEST
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.csl import csl_log_prob
@@ -159,13 +161,18 @@ def compute(
         case "configurations":
             # Only an RBM's are asked for.
             return describe_configurations(cast(RBM, loaded.model), progress)
+        case "draws":
+            return describe_draws(cell, loaded)
         case "samples" | "annealed" | "training":
             return picture_result(_draw(cell, loaded, annealing), loaded.data.image_shape)
 
 
 def cell_test_set(cell: Cell, loaded: LoadedModel) -> Bits:
     """The test examples a cell is about: all, or a random choice of as many as it says."""
-    test = loaded.data.test
+    return _chosen(cell, loaded.data.test)
+
+
+def _chosen(cell: Cell, test: Bits) -> Bits:
     if cell.test_examples is None or cell.test_examples >= len(test):
         return test
     chooser = generator(cell.seed, Purpose.EXAMPLES, cell.test_examples)
@@ -188,6 +195,15 @@ def describe_log_f(log_f: LogF) -> dict[str, Any]:
         "mean_bound": float(np.mean(log_f.bound)),
         "examples": len(log_f.values),
     }
+
+
+def describe_draws(cell: Cell, loaded: LoadedModel) -> dict[str, Any]:
+    """Means of log f over the test set for other draws of its pixels, and their standard deviation."""
+    images, means = loaded.data.images, []
+    for k in range(1, (cell.chains or 0) + 1):
+        drawn = _chosen(cell, stochastic(images.test, images.white, cell.seed, (TEST, k)))
+        means.append(float(np.mean(loaded.model.log_f(drawn))))
+    return {"means": means, "spread": float(np.std(means, ddof=1))}
 
 
 def anneal(

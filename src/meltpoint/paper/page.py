@@ -53,6 +53,8 @@ def page(plan: Plan, results: Results) -> str:
         ais_chains=f"{profile.ais_chains:,}",
         csl_chains=f"{profile.ais_chains:,}",
         csl_every=EVERY,
+        long_chains=profile.long_chains or profile.chains,
+        long_ais_chains=f"{profile.long_ais_chains or profile.ais_chains:,}",
         seed=profile.seed,
         test_examples="the whole test set"
         if profile.test_examples is None
