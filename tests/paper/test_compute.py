@@ -81,6 +81,22 @@ def test_draws_are_other_binarisations_of_the_same_examples(inputs):
     assert surely["means"] == [loaded.model.log_f(cell_test_set(cell, loaded)).mean()] * 3
 
 
+def test_progress_grows_with_the_chains_and_not_before_them(inputs, results):
+    cells = [PLAN.ais(SMALL[0], "uniform", 2), PLAN.ais(SMALL[0], "uniform", 4)]
+    told, finished = [], []
+    run(
+        cells,
+        inputs,
+        results,
+        progress=lambda _task, done, whole: told.append(done / whole),
+        finished=lambda *_: finished.append(len(told)),
+    )
+    assert told == sorted(told)
+    # Preparing kernels and log f of an RBM are told, too, and are no part of the work.
+    assert told[0] == told[1] == told[2] == 0
+    assert told[finished[0]] == told[finished[0] - 1] < told[-1] == 1
+
+
 def test_forward_chains_make_the_error_larger(inputs, results):
     plan = Plan(replace(TINY, examples=20, chains=3), parameters=False)
     cell = plan.raise_n(SMALL[0], "uniform", 40)

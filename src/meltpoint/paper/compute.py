@@ -16,6 +16,7 @@ from meltpoint.estimators.csl import csl_log_prob
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.estimators.sampling import sample, sample_annealing_model
+from meltpoint.kernels.announcing import PREPARING
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.models.log_f import LogF
@@ -97,16 +98,18 @@ def run(
         # Another process may have been at work on the same folder.
         if results.has(cell, loaded):
             continue
-        part = _portion(progress, sum(costs[:k]), costs[k], sum(costs))
+        start, whole = sum(costs[:k]), sum(costs)
+        part = _portion(progress, start, costs[k], whole)
         clock = Clock()
         # The same for all cells of a model. That of a deep model takes minutes: it is kept on disk too.
         key = Cell(cell.model, "log-f", seed=cell.seed, test_examples=cell.test_examples)
         if key not in known:
             store = results.log_f_store(key, loaded) if MODELS[cell.model] in DEEP else NullStore()
             states = loaded.model.encode(cell_test_set(key, loaded))
-            known[key] = log_f_of(
-                loaded.model, states, key.seed, Execution(check_threads(threads), part, store=store)
-            )
+            # Of other cells it is not what takes their time.
+            told = part if cell.method == "log-f" else _portion(progress, start, 0.0, whole)
+            execution = Execution(check_threads(threads), told, store=store)
+            known[key] = log_f_of(loaded.model, states, key.seed, execution)
         clock.lap("log f")
         begun = results.chunk_store(cell, loaded)
         result = compute(cell, loaded, known[key], threads, part, begun)
@@ -334,10 +337,10 @@ def _portion(progress: Progress | None, start: float, share: float, whole: float
         return None
     furthest = start
 
-    def tell(_task: str, done: float, total: float) -> None:
+    def tell(task: str, done: float, total: float) -> None:
         nonlocal furthest
-        # Preparing kernels is told as a task of its own: what was reached before counts.
-        furthest = max(furthest, start + share * done / total)
+        if task != PREPARING:
+            furthest = max(furthest, start + share * done / total)
         progress("all cells", furthest, whole)
 
     return tell
