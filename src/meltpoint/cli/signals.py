@@ -1,6 +1,9 @@
 """Signals: SIGTERM is handled like Ctrl-C, and a KeyboardInterrupt that was swallowed is raised again.
 
-This is set up before anything that takes time is imported, so this file imports next to nothing.
+This is set up before anything that takes time is imported, so this file imports almost nothing.
+
+Where the library stops at a KeyboardInterrupt: `annealing/loop.py` (chains), `stages/execute.py` (tasks),
+`workers/processes.py` (worker processes), `training/loop.py` (between two updates). `cli/ending.py` has the exit codes.
 """
 
 import _thread

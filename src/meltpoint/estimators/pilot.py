@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
-from meltpoint.annealing.friction import Windows, measure_friction, spend_equally
+from meltpoint.annealing.friction import Windows, measure_friction
 from meltpoint.annealing.loop import Annealed, anneal, compile_kernels, prepare_path
-from meltpoint.annealing.schedule import as_betas
+from meltpoint.annealing.schedule import as_betas, spend_equally
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.importers.objects import ModelLike, from_object

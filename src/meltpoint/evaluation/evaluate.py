@@ -29,7 +29,6 @@ from meltpoint.estimators.pilot import (
 from meltpoint.evaluation.adaptive import Context, close_gap
 from meltpoint.evaluation.once import run_once
 from meltpoint.evaluation.prerequisites import (
-    NAMES,
     Origin,
     conventions_of,
     exact_log_z_of,
@@ -59,6 +58,7 @@ from meltpoint.report.compose import controlled_log_f, versions
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
 from meltpoint.report.stages import StageSummary
+from meltpoint.runs.contents import NAMES
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import Specification
 from meltpoint.runs.store import NullStore, RunFolder, Store, open_run

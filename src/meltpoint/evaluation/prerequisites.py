@@ -21,11 +21,9 @@ from meltpoint.models.checks import Bits
 from meltpoint.report.report import Report
 from meltpoint.report.shown import ShownStates, choose_shown, sample_count
 from meltpoint.runs.chunks import ChunkLayout
+from meltpoint.runs.contents import CONVENTIONS, EXACT, NAMES, SAMPLES, base_name, schedule_name
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store, get_or_compute
-
-EXACT, CONVENTIONS, NAMES, SAMPLES = "exact", "conventions", "names", "samples"
-"""Names of chunks in a run's folder; those of bases and schedules are `base-NAME` and `schedule-NAME`."""
 
 EXACT_LAYOUT: ChunkLayout = {"log_z": ((), "f")}
 CONVENTIONS_LAYOUT: ChunkLayout = {"json": ((None,), "u")}
@@ -118,7 +116,7 @@ def find_origins(
         friction = recall_schedule(store, name)
         if friction is None:
             friction = pilot(base)
-            store.write(f"schedule-{name}", _schedule_to_arrays(friction))
+            store.write(schedule_name(name), _schedule_to_arrays(friction))
         tried.append(Origin(base, friction))
     pilots = [origin.friction.pilot for origin in tried if origin.friction]
     best = int(np.argmax(np.nan_to_num([pilot.kept for pilot in pilots], nan=-np.inf)))
@@ -138,7 +136,7 @@ def sum_pilots(origins: Sequence[Origin]) -> list[Origin]:
 
 def recall_schedule(store: Store, name: str) -> FrictionSchedule | None:
     """The friction schedule from the base of this name, None if there is none as it was written."""
-    arrays = store.read(f"schedule-{name}", _SCHEDULE_LAYOUT)
+    arrays = store.read(schedule_name(name), _SCHEDULE_LAYOUT)
     if arrays is None:
         return None
     edges, friction = arrays["edges"], arrays["friction"]
@@ -158,7 +156,7 @@ def keep_base(name: str, make: Callable[[str], Base], store: Store) -> Base:
     def compute() -> Arrays:
         return {f"layer_{k}": bias for k, bias in enumerate(make(name).biases)}
 
-    chunk = f"base-{name}"
+    chunk = base_name(name)
     biases = tuple(get_or_compute(store, chunk, compute).values())
     if any(bias.dtype.kind != "f" or bias.ndim == 0 or np.isnan(bias).any() for bias in biases):
         raise InputError(

@@ -16,14 +16,10 @@ from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
 from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.evidence import Starts
-from meltpoint.evaluation.once import turn_name, turned_to
+from meltpoint.evaluation.once import turned_to
 from meltpoint.evaluation.prerequisites import (
-    CONVENTIONS,
     CONVENTIONS_LAYOUT,
-    EXACT,
     EXACT_LAYOUT,
-    NAMES,
-    SAMPLES,
     Origin,
     conventions_from_arrays,
     recall_names,
@@ -33,13 +29,25 @@ from meltpoint.evaluation.prerequisites import (
 from meltpoint.evaluation.stage_report import best_stage, most_found, report_of, summary_of, with_stages
 from meltpoint.models.log_f import LogF
 from meltpoint.report.report import Report
+from meltpoint.runs.contents import (
+    CONVENTIONS,
+    EXACT,
+    LOG_F,
+    NAMES,
+    SAMPLES,
+    base_name,
+    evidence_name,
+    schedule_name,
+    stage_name,
+    turn_name,
+)
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import Specification, read_specification
 from meltpoint.runs.store import RunFolder, open_run
 from meltpoint.stages.decisions import read_stages
-from meltpoint.stages.evidence import NAME, recall_evidence
+from meltpoint.stages.evidence import recall_evidence
 from meltpoint.stages.execute import recall_weights
-from meltpoint.stages.log_f import LOG_F, log_f_layout
+from meltpoint.stages.log_f import log_f_layout
 from meltpoint.stages.stage import (
     Stage,
     StageWeights,
@@ -328,13 +336,9 @@ def _write(joint: StoredRun, runs: Sequence[StoredRun], report: Report, out: Pat
             source = RunFolder(run.folder, run.specification.fingerprint)
             names = [LOG_F, EXACT, CONVENTIONS, NAMES, SAMPLES, *(turn_name(part) for part in run.turned)]
             for stored in run.stages:
-                base = stored.stage.base.name
-                names += [f"base-{base}", f"schedule-{base}"]
-                tasks = tasks_of(stored.stage.size)
-                names += [
-                    f"{stored.stage.folder}/{name}"
-                    for name in ("stage", NAME, *(task.name for task in tasks))
-                ]
+                base, where = stored.stage.base.name, (stored.stage.part, stored.stage.index)
+                names += [base_name(base), schedule_name(base), stage_name(*where), evidence_name(*where)]
+                names += [f"{stored.stage.folder}/{task.name}" for task in tasks_of(stored.stage.size)]
             for name in names:
                 arrays = source.read(name)
                 if arrays is not None and target.read(name) is None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.kernels.draws import drawable
+from meltpoint.kernels.importance import drawable
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.statistics.special import expit, logit
 from meltpoint.units.unit import Bits, Floats

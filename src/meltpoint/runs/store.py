@@ -1,20 +1,7 @@
 """Where chunks of finished work are kept: not at all, or in a run's folder.
 
-specification.json              what the run computes
-log_f.npz, exact.npz            of the test set and the model, shared by all parts
-names.npz, samples.npz          what model and data are called, and samples of the model to look at
-base-NAME.npz, schedule-NAME.npz    every base that was tried, and the friction from it
-part-0/decision-0.npz, spent.npz    sizes and bases of stages that were chosen, which grow, and the time that was spent
-part-0/turn.npz                 the base that stage 1 starts from, where another one found more
-part-0/stage-0/stage.npz        everything the stage's weights depend on
-part-0/stage-0/ais-0000000.npz  log weights of the AIS chains from number 0 on
-part-0/stage-0/raise-0000000.npz    … of the RAISE examples from number 0 on
-part-0/stage-0/growth-2.npz     what the stage has grown by when its weights were looked at for the third time
-part-0/stage-0/evidence.npz     what other starts found
-report.json                     the report, when the run is finished
-lock                            held by the process that writes
-
-Nothing outside the folder is read or written: links in it are neither followed nor written through.
+`contents` lists the names of all files and chunks. Nothing outside the folder is read or written: links in it are
+neither followed nor written through.
 """
 
 import json
@@ -33,8 +20,9 @@ from meltpoint.files.atomic import atomic_write, make_folder, write_error
 from meltpoint.files.bounded import open_regular
 from meltpoint.files.temporary import is_temporary, remove_abandoned
 from meltpoint.runs.chunks import ChunkLayout, read_sealed, write_sealed
+from meltpoint.runs.contents import LOCK, REPORT
 from meltpoint.runs.fingerprint import Arrays
-from meltpoint.runs.lock import LOCK, locked
+from meltpoint.runs.lock import locked
 from meltpoint.runs.specification import (
     Specification,
     has_specification,
@@ -42,7 +30,6 @@ from meltpoint.runs.specification import (
     write_specification,
 )
 
-REPORT = "report.json"
 _LARGEST_REPORT = 1 << 28  # bytes; one with 100,000 examples has 10 MB
 
 

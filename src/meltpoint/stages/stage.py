@@ -19,6 +19,7 @@ from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.randomness import Purpose, generator
 from meltpoint.runs.chunks import ChunkLayout
+from meltpoint.runs.contents import stage_folder, task_name
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.specification import METHOD
 from meltpoint.runs.store import Store
@@ -88,11 +89,6 @@ class Stage:
         return stage_folder(self.part, self.index)
 
 
-def stage_folder(part: int, index: int = 0) -> str:
-    """Where the chunks of a stage lie in a run's folder."""
-    return f"part-{part}/stage-{index}"
-
-
 def grow_stage(
     stage: Stage, ais_chains: int, examples: Bits, positions: NDArray[np.integer], look: int
 ) -> Stage:
@@ -139,7 +135,7 @@ class Task:
     @property
     def name(self) -> str:
         """Name of the chunk with its results, in the stage's folder."""
-        return f"{self.estimator}-{self.first:07d}"
+        return task_name(self.estimator, self.first)
 
     def layout(self, chains: int) -> ChunkLayout:
         """What the chunk with its results must hold, with so many chains per example."""

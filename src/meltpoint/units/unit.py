@@ -6,6 +6,9 @@ where values enter or leave the library and nowhere else.
 
 An input has one number where a unit has two states (its statistic is the value), q numbers where it has q (one for each
 state), and two for a Gaussian unit: inputs of units are arrays (…, unit, *input_shape), states are (…, unit).
+
+These methods are what the reference backend runs. The fused backends draw units in `annealing/kernels/`, which lists
+its files, and are tested against them.
 """
 
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""Log weights of independent draws of units, for log f that is estimated by importance sampling.
+"""Importance sampling of log f: log weights of independent draws of hidden units.
 
 A draw differs from the most probable state of its proposal in a few units. The inputs of all summed-out units are
 computed once for that state; for each draw only the rows of the units that differ are added or subtracted, strip after
