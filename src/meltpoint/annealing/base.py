@@ -101,7 +101,7 @@ def model_rates(
     """Visible rates from the model's own Gibbs chains, hidden units uniform: no data needed.
 
     256 chains are annealed from the uniform distribution to the model in 500 steps and then make 50 sweeps. Where
-    the chains do not reach equilibrium the rates are merely less good: any base gives unbiased estimates. (Rates
+    the chains do not reach equilibrium the rates are less accurate, but any base gives unbiased estimates. (Rates
     for the hidden units too were tried, and gave a larger gap.)
 
     Parameters

@@ -37,7 +37,7 @@ from meltpoint.units.unit import Bits, Floats
 ScheduleName: TypeAlias = Literal["friction", "linear"]
 
 PILOT_STEPS = 500
-"""Of each of a pilot's rounds."""
+"""Steps of each of a pilot's rounds."""
 
 _CHAINS = 64
 _TRIAL_STEPS = 10, 40, 160, 160, 160
@@ -129,7 +129,7 @@ def friction_schedule(
     base
         The base distribution, or its name: "uniform" (the default), "model", or "data" with `train`.
     steps
-        Of each of the two rounds, with 64 chains up and 64 down.
+        Steps of each of the two rounds, with 64 chains up and 64 down.
     seed, threads, progress
         As in `ais_log_z`.
 

@@ -43,7 +43,7 @@ _HOPELESS = 20.0  # nats that a mode's bound may lie below the estimate of log Z
 
 @dataclass(frozen=True, eq=False)
 class Computation:
-    """What does not change a number but the seed and the precision: how chains of other starts are run."""
+    """How chains of other starts are run; of these settings only the seed and the precision change a number."""
 
     seed: int = 0
     precision: Precision = "mixed"

@@ -39,7 +39,7 @@ _SAMPLES_LAYOUT: ChunkLayout = {"samples": ((None, None), "uf")}
 _SAMPLE_STEPS = 500  # whatever the evaluation had: the samples of a run do not change when it is continued
 
 EXACT_UNITS = 20
-"""On the smaller side: enumeration then takes less than a second."""
+"""Most units of the smaller side for which log Z is enumerated by default: it takes less than a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Origin:
 def exact_log_z_of(
     model: Model, exact: bool | None, threads: int, store: Store, progress: Progress | None
 ) -> float | None:
-    """The exact log Z, None unless it is cheap (`exact` None) or wanted."""
+    """The exact log Z if it is asked for or, with `exact` None, cheap; otherwise None."""
     wanted = model.mrf.smaller_side <= EXACT_UNITS if exact is None else exact
     if not wanted:
         return None
@@ -103,7 +103,7 @@ def find_origins(
     pilot: Callable[[Base], FrictionSchedule] | None,
     store: Store,
 ) -> list[Origin]:
-    """The origins of these names, with a pilot that whose pilot lost least first; without one the first alone.
+    """The origins of these names, that with the smallest loss in its pilot first; without a pilot only the first.
 
     Bases and schedules are kept, because their last bits may depend on the machine that computes them, and because a
     schedule must be frozen before the run.

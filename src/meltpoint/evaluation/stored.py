@@ -114,14 +114,14 @@ class StoredRun:
     def report(self) -> Report:
         """The report of what is finished by now; of several stages the best complete one counts.
 
-        Without an example RAISE has finished it raises Interrupted with what AIS has found, without a chain an
-        InputError.
+        If RAISE has finished no example it raises Interrupted with what AIS has found; if AIS has finished no chain,
+        an InputError.
         """
         begun = [stored for stored in self.stages if stored.weights.ais_chains]
         if not begun or self.log_f is None:
             raise InputError(
                 found=f"no finished chain in {self.folder}",
-                expected="at least one, to know anything",
+                expected="at least one finished chain",
                 remedy="continue the run: repeat the call that began it",
             )
         in_stages = self.settings.budget is not None

@@ -94,7 +94,7 @@ def refuse_unused(options: Options, used: Collection[str], what: str) -> None:
         raise InputError(
             found=f"{', '.join(unused)} for {what}",
             expected=f"only what this format leaves open: {', '.join(sorted(used)) or 'nothing'}",
-            remedy="leave the others away",
+            remedy="leave the others out",
         )
 
 

@@ -2,7 +2,7 @@
 
 A draw differs from the most probable state of its proposal in a few units. The inputs of all summed-out units are
 computed once for that state; for each draw only the rows of the units that differ are added or subtracted, strip after
-strip of columns, while all draws of an example walk over a strip that stays in the cache.
+strip of columns: all draws of an example use a strip while it is in the cache.
 """
 
 from collections.abc import Sequence

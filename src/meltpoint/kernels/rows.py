@@ -1,7 +1,7 @@
-"""The inner loop of everything: add up the rows of W that belong to the units that are on.
+"""The inner loop of annealing and training: add up the rows of W that belong to the units that are on.
 
 A strip is one cache line wide (64 bytes: 32 int16, 16 float32 or 8 float64 columns), so that a strip of a
-few hundred rows stays in the first-level cache while a tile of chains walks over it, and the sums stay in
+few hundred rows stays in the first-level cache while a tile of chains is processed, and the sums stay in
 registers. Written as LLVM vectors because Numba's own vectoriser keeps the sums in memory and checks nine
 pointers for overlap before every row (docs/decisions/kernels.md has the figures).
 """

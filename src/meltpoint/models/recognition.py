@@ -37,7 +37,7 @@ def posterior_inputs(
     `weights` (visible unit, unit) and `visible_bias` are those of p(v | h1); `recognition` (example, unit) is where the
     mean field starts.
     """
-    # In float32: any proposal is right. Rows are always as many together, because products of other shapes round
+    # In float32: any proposal is valid. Rows are always as many together, because products of other shapes round
     # otherwise, and an example's draws may not depend on its neighbours.
     own_weights, above_weights = weights.astype(np.float32), top.blocks[0].weights.astype(np.float32)
     own_bias, odd_bias = visible_bias.astype(np.float32), top.odd_bias.astype(np.float32)

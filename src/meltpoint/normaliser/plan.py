@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 
 LEAST_STEPS = 1000
-"""Steps without which no stage is the last one: with few, chains from all starts miss the same modes and agree."""
+"""Fewest steps of the last stage: with fewer, chains from all starts may miss the same modes and agree."""
 
 _FIRST = 100, 100
 _FIRST_RATE = 20_000.0  # chain-steps per second, before any were timed

@@ -109,7 +109,7 @@ def read_specification(folder: Path) -> Specification:
 
 
 def has_specification(folder: Path) -> bool:
-    """Whether a folder is one of a run's: it has something of the specification's name."""
+    """Whether a folder is a run's: it has an entry with the name of the specification."""
     try:
         (folder / FILE).lstat()
     except (FileNotFoundError, NotADirectoryError):

@@ -32,8 +32,8 @@ _LAYOUT: ChunkLayout = {
 def other_bases(chosen: str, has_train: bool) -> list[str]:
     """Names of the bases that are asked besides the chosen one.
 
-    The model's own rates come from chains that start at the uniform base, and cost more than all other starts: they are
-    taken where nothing else is left.
+    The model's own rates come from chains that start at the uniform base, and cost more than all other starts. They are
+    used only if there is no other base.
     """
     names = ["data"] if has_train else []
     return [name for name in (*names, "uniform") if name != chosen] or ["model"]

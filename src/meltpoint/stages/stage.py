@@ -25,7 +25,7 @@ from meltpoint.runs.specification import METHOD
 from meltpoint.runs.store import Store
 
 _MOST_CHAINS = 20_000_000
-_CHAINS = 64  # of a task: the kernels gain nothing from more, and lose with half as many
+_CHAINS = 64  # of a task: more make the kernels no faster, half as many make them slower
 _PART_STRIDE = 1 << 25  # numbers of added chains that a part has for itself, more than there may be
 
 

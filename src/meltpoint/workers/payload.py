@@ -14,7 +14,7 @@ from meltpoint.runs.fingerprint import fingerprint
 
 @dataclass(frozen=True)
 class Payload:
-    """Arrays of a stage, or of other work, on their way to workers: themselves, or a file that has them.
+    """Arrays of a stage, or of other work, that are sent to workers: the arrays themselves, or a file with them.
 
     Payloads with the same fingerprint are equal, so that a worker prepares one of them only.
     """
@@ -24,7 +24,7 @@ class Payload:
 
 
 def payload_of(arrays: dict[str, NDArray[Any]], path: Path | None = None) -> Payload:
-    """Arrays to be carried along, or written to a file that the workers read."""
+    """A payload of arrays: they are sent with the tasks or, with a path, written to a file that the workers read."""
     if path is not None:
         write_sealed(path, arrays)
     return Payload(fingerprint(arrays), arrays if path is None else path)
