@@ -16,7 +16,7 @@ from meltpoint.units.unit import Bits, Floats
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """A group of chains that one thread runs: views of their parts of all results, and their streams."""
+    """Chains that one thread runs together: views of their parts of all results, and their streams."""
 
     state: Bits  # where the chains start; where they ended once they have finished
     cumulative_log_weights: Floats  # (chain, segment)

@@ -41,6 +41,16 @@ class Base:
     """Biases (unit, *input_shape) of independent units: one array per layer, lowest first; other layers are uniform.
 
     They are in the terms of the units: a spin with bias b is +1 with log odds 2b; a Potts unit has one for each state.
+
+    Parameters
+    ----------
+    name
+        What reports call the base.
+    biases
+        One array for each layer, lowest first.
+
+    >>> Base("my rates", (np.array([-1.0, 1.0]),))
+    Base(name='my rates', biases=(float64(2,),))
     """
 
     name: str

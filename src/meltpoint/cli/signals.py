@@ -23,7 +23,7 @@ def orderly_signals() -> Iterator[None]:
     """Within this, SIGTERM does what Ctrl-C does, and a KeyboardInterrupt that was swallowed is raised again.
 
     Python swallows an exception that is raised in a callback from C (as in a compiler) or in a finaliser. If SIGINT was
-    ignored when the command was started, as in the background of a shell, it stays ignored; SIGTERM does not.
+    ignored when the command was started, as in the background of a shell, it stays ignored; SIGTERM is always handled.
     """
     # Python allows only the main thread to set signal handlers.
     if threading.current_thread() is not threading.main_thread():
