@@ -202,7 +202,7 @@ def trace_screen() -> Iterator[TraceScreen]:
     def add(point: TracePoint) -> None:
         table.add_row(*(printable(cell) for cell in trace_row(point)))
 
-    # The table comes once more, whole, on stdout.
+    # The whole table is printed again on stdout.
     with Live(Group(table, bar), console=console, transient=True, refresh_per_second=8):
         yield TraceScreen(progress, add)
 

@@ -20,7 +20,7 @@ from meltpoint.models.checks import counts_rows
 _INDEX = {"", "unnamed: 0", "index", "id", "row", "no", "nr", "__index_level_0__"}
 _LABELS = {"label", "labels", "class", "classes", "target", "targets", "y", "digit", "category", "species"}
 _HEAD = 4096
-_ROWS = 10  # from which on a column without a name that counts the rows is an index
+_ROWS = 10  # fewest rows for which an unnamed column that counts the rows is taken as an index
 
 
 def read(

@@ -68,8 +68,8 @@ from meltpoint.stages.log_f import log_f_of
 
 _log = logging.getLogger("meltpoint")
 
-_PILOT_SHARE = 0.1  # of a budget, for the pilots of all bases
-_PILOT_SECONDS = 3.0  # that they may take in any case
+_PILOT_SHARE = 0.1  # fraction of a budget for the pilots of all bases
+_PILOT_SECONDS = 3.0  # seconds that pilots may always take
 
 _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence")
 """Settings that change what is made of the weights and how many there are, and not the weights."""

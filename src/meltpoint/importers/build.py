@@ -15,7 +15,7 @@ from meltpoint.importers.source import Source
 from meltpoint.models import Model
 from meltpoint.units.unit import Floats
 
-_UNITS = 100_000  # that any file may have, however small
+_UNITS = 100_000  # units that any file may have, however small the file
 Pairs = dict[tuple[int, int], Floats]
 """Couplings (state of i, state of j) by pairs i < j."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 IGNORED = object()
-"""In place of an object that is not needed."""
+"""Stands for an object that is not needed."""
 
 _MARK = object()
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}

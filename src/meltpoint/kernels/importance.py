@@ -49,7 +49,7 @@ class SummedOut:
 
     @classmethod
     def of(cls, parts: Sequence[tuple[float, Floats]]) -> "SummedOut":
-        """From the sign and the weights (drawn unit, column) of each part."""
+        """The summed-out units from the sign and the weights (drawn unit, column) of each part."""
         # The row of zeros at the end is to fill up lists.
         padded = [np.pad(weights, ((0, 1), (0, -weights.shape[1] % WIDTH))) for _, weights in parts]
         ends = np.cumsum([part.shape[1] // WIDTH for part in padded])

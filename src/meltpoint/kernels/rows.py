@@ -70,7 +70,7 @@ def _adder(n_lines: int, rows_at_once: int = GROUP, n_sums: int = 1) -> Any:
 add_rows = _adder(1)
 add_wide_rows = _adder(WIDE)
 add_rows_at_once = _adder(1, rows_at_once=4, n_sums=4)
-"""For training. A sum has to wait for the addition before it: with four, float32 rows of any number take less time."""
+"""Row adder of training. A sum must wait for its last addition: with four sums, float32 rows take less time."""
 
 
 def _kept_adder(n_lines: int, weight_type: Any, sum_type: Any) -> Any:

@@ -30,7 +30,7 @@ LARGEST_Q = 255
 """Largest number of states of a site, which is kept in one byte."""
 
 _ENUMERATED = 1024  # states of the hidden sites, up to which log f is added up
-_MOST_PROBABILITIES = 50_000_000  # that are kept at once; beyond, states must do
+_MOST_PROBABILITIES = 50_000_000  # most probabilities in memory at once; larger graphs keep states instead
 
 
 class GraphModel(Model):

@@ -19,8 +19,8 @@ from meltpoint.units.unit import Bits, Floats
 SAMPLES = 500
 BLOCK = 256
 """Number of examples whose weights are computed at once."""
-_KEPT_UNITS = 8_000_000  # of all draws of a block, where they are kept
-_LEAST_SAMPLES = 8  # of which halves and quarters say something
+_KEPT_UNITS = 8_000_000  # most units of all draws of a block that are kept in memory
+_LEAST_SAMPLES = 8  # fewest samples whose halves and quarters can be compared
 _QUARTERED = 4
 _FASTEST, _SLOWEST = 0.5, 0.85  # ratios of successive rises that are believed
 _USUAL_ALPHA = 0.01  # by which two estimates are compared: which one counts must not depend on the confidence

@@ -75,7 +75,7 @@ class Mixture:
 
     @classmethod
     def of(cls, recognition: Floats, refined: Floats, samples: int) -> "Mixture":
-        """From the logits (example, unit) of both."""
+        """The proposals from the logits (example, unit) of recognition and mean field."""
         rates = drawable(expit(np.stack([recognition, refined])))
         inputs = np.moveaxis(logit(rates), 0, 2)
         return cls(rates, inputs, np.where(np.arange(samples) % _EVERY == 0, 0, 1))

@@ -14,14 +14,16 @@ LEAST_STEPS = 1000
 
 _FIRST = 100, 100
 _FIRST_RATE = 20_000.0  # chain-steps per second, before any were timed
-_FIRST_SHARE = 0.1  # of the budget
+_FIRST_SHARE = 0.1  # fraction of the budget for the first stage
 _LEAST_AT_ALL = 20
 _CHAINS = 200
 _CALM = 0.25  # variance of log weights up to which more steps are better than more chains
 _SIGMAS = 3.0  # errors in half an interval
 _MOST_GROWTH = 16.0
-_RESERVE = 0.85  # of the time that is left: what a stage takes is not known to the second
-_WORTH = 0.5  # of the last stage's work: a smaller one would not be better
+_RESERVE = 0.85  # fraction of the remaining time that is planned: the time of a stage is not known exactly
+_WORTH = (
+    0.5  # smallest work of a new stage, as a fraction of the last one's: a smaller one would not be better
+)
 _APART = 0.1
 
 

@@ -92,7 +92,7 @@ def run(
     known: dict[Cell, LogF] = {}
     for k, cell in enumerate(cells):
         loaded = inputs[cell.model]
-        # Another process may have been at work on the same folder.
+        # Another process may have computed cells in the same folder.
         if results.has(cell, loaded):
             continue
         part = _portion(progress, sum(costs[:k]), costs[k], sum(costs))

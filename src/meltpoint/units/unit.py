@@ -110,6 +110,6 @@ class TwoState(Unit):
         return np.asarray(self.decode(states) * inputs, np.float64)
 
     def bias_from_sample(self, sample: NDArray[Any], smoothing: float) -> Floats:
-        """Those of the smoothed counts."""
+        """Biases from the smoothed counts of both states."""
         on = sample.sum(axis=0, dtype=np.float64)
         return self.bias_from_counts(np.stack([len(sample) - on, on]), smoothing)
