@@ -21,9 +21,7 @@ _CALM = 0.25  # variance of log weights up to which more steps are better than m
 _SIGMAS = 3.0  # errors in half an interval
 _MOST_GROWTH = 16.0
 _RESERVE = 0.85  # fraction of the remaining time that is planned: the time of a stage is not known exactly
-_WORTH = (
-    0.5  # smallest work of a new stage, as a fraction of the last one's: a smaller one would not be better
-)
+_WORTH = 0.5  # a new stage has at least this fraction of the last one's work: a smaller one would not help
 _APART = 0.1
 
 

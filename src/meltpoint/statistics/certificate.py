@@ -30,9 +30,7 @@ from meltpoint.statistics.estimate import finite_or_none
 from meltpoint.statistics.log_space import log_mean_exp
 
 _FEWER = 4
-_SHARE_OF_FEW = (
-    0.1  # fraction of d for the bound with a quarter of the groups, which costs log(10) more, once
-)
+_SHARE_OF_FEW = 0.1  # fraction of d for the bound with a quarter of the groups: it costs log(10) once
 
 
 @dataclass(frozen=True)
