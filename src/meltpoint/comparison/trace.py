@@ -1,4 +1,4 @@
-"""trace(): the likelihood along a training run, and what a checkpoint may take over from earlier ones.
+"""trace(): the likelihood along a training run, and what a checkpoint may reuse from earlier ones.
 
 Base and schedule of a checkpoint may come from an earlier one: they are fixed before its chains are run, and every
 checkpoint has random numbers of its own, so AIS and RAISE are as unbiased as with any other base and betas

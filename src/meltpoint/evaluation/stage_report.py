@@ -1,4 +1,4 @@
-"""Reports of stages: of each by itself, and of the one that an evaluation reports, which says what the others were."""
+"""Reports of single stages, and the report of an evaluation, which also describes its other stages."""
 
 import math
 from collections.abc import Sequence

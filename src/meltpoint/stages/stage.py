@@ -157,7 +157,7 @@ class Task:
 
 
 def tasks_of(size: Size, earlier: Sequence[tuple[int, int]] = ()) -> list[Task]:
-    """All tasks of a stage, the same whoever computes them; AIS first, so that one side is known early.
+    """All tasks of a stage, the same for any executor; AIS first, so that one side is known early.
 
     One that has grown from `earlier` numbers of examples and of AIS chains has the tasks that it had, and others.
 
@@ -220,7 +220,7 @@ class StageWeights:
         self.seconds = 0.0
 
     def put(self, task: Task, result: Arrays) -> None:
-        """Take in the result of a task, and count its seconds."""
+        """Store the result of a task, and add its seconds."""
         if task.estimator == "ais":
             self._forward[task.part] = result["log_weights"]
         else:
@@ -230,7 +230,7 @@ class StageWeights:
         self.seconds += float(result["seconds"])
 
     def recall(self, store: Store, folder: str, task: Task) -> bool:
-        """Take in what a store has of a task, if it has it."""
+        """Read the result of a task from a store; False if it is not there."""
         chains = self._melted.log_weights.shape[1]
         kept = store.read(f"{folder}/{task.name}", task.layout(chains))
         if kept is None:
