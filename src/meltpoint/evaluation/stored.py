@@ -1,6 +1,6 @@
 """Runs on disk: how much is finished, the report of that, and several runs joined.
 
-Neither model nor data are needed. Reports are made by the same code as those of evaluate(), and equal them bit by bit.
+Neither model nor data are needed. Reports are made by the same code as those of evaluate(), with the same numbers.
 """
 
 import itertools
