@@ -18,7 +18,7 @@ _PAUSE = 0.02
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a run's folder, or raise an InputError within a second if another process holds it."""
+    """Hold the lock of a run's folder, or say soon that somebody else does."""
     with _held(
         folder / LOCK,
         str(folder),

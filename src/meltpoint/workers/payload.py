@@ -24,7 +24,7 @@ class Payload:
 
 
 def payload_of(arrays: dict[str, NDArray[Any]], path: Path | None = None) -> Payload:
-    """A payload of arrays: they are sent with the tasks or, with a path, written to a file that the workers read."""
+    """Arrays to be carried along, or written to a file that the workers read."""
     if path is not None:
         write_sealed(path, arrays)
     return Payload(fingerprint(arrays), arrays if path is None else path)
