@@ -1,4 +1,4 @@
-"""Every default but those of training: settings of evaluate() and log_z(), sizes of traces, estimators and samples.
+"""All defaults except those of training (`training/settings.py`): evaluate(), log_z(), traces, estimators, samples.
 
 Signatures and commands read them from here.
 """
@@ -36,7 +36,7 @@ class Settings:
 DEFAULTS = Settings()
 
 BUDGET_OF_GAP = "30m"
-"""What a run to a gap may take if nothing is said."""
+"""The budget of a run to a gap if none is given."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ _SHORTEST = 80
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""Text that shows as what it is: control characters, and others that a terminal obeys, become escapes.
+    r"""Text that is safe to print: control characters, and others that a terminal interprets, become escapes.
 
     The characters in `keep` are left alone. Everything that comes from files passes through here on its way to an
     error or to the terminal.
@@ -72,7 +72,7 @@ class InputError(_ExplainedError, ValueError):
 
 
 class SystemFailure(_ExplainedError, RuntimeError):  # noqa: N818  the name says that it is not the caller's error
-    """A failure that no other input would mend: a full disk, dead workers, a broken installation.
+    """A failure that is not caused by the input: a full disk, dead workers, a broken installation.
 
     >>> raise SystemFailure(found="no space left", expected="a disk with room", remedy="free some space")
     Traceback (most recent call last):
@@ -81,7 +81,7 @@ class SystemFailure(_ExplainedError, RuntimeError):  # noqa: N818  the name says
 
 
 class RunWarning(UserWarning):
-    """Something about a run's folder that was put right, or can be: no result depends on it."""
+    """A problem with a run's folder that was or can be corrected: no result depends on it."""
 
 
 class DataWarning(UserWarning):

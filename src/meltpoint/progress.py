@@ -157,7 +157,7 @@ class _NotebookBar:
 
 
 class _TqdmBars:
-    """Bars of tqdm, or of what works like it: of a class one for every task, or the one that was given."""
+    """Bars of tqdm, or of a compatible class: one for every task, or the one object that was given."""
 
     def __init__(self, bars: Any) -> None:  # noqa: ANN401
         self._make = bars if isinstance(bars, type) else None

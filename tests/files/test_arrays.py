@@ -231,7 +231,7 @@ def test_the_workspace_matlab_keeps_for_itself_is_no_array(tmp_path):
 
 def test_a_name_for_a_format_without_names(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros(2))
-    with pytest.raises(InputError, match=r"name 'x' for .*a\.npy.*leave the name away"):
+    with pytest.raises(InputError, match=r"name 'x' for .*a\.npy.*leave the name out"):
         read_array(tmp_path / "a.npy", "x")
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from meltpoint.kernels.draws import SummedOut, drawable, weigh_draws
+from meltpoint.kernels.importance import SummedOut, drawable, weigh_draws
 from meltpoint.kernels.streams import Streams, next_uniforms
 from meltpoint.randomness import Purpose
 from meltpoint.units.bernoulli import sum_softplus

@@ -1,4 +1,4 @@
-"""What a backend is: something that says which paths it supports, prepares them, and advances tiles of chains."""
+"""The interface of a backend, which says which paths it supports, prepares them, and advances tiles of chains."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from meltpoint.units.unit import Bits, Floats
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """Some of the chains, run on one thread: views of their parts of all results, and their streams."""
+    """Chains that one thread runs together: views of their parts of all results, and their streams."""
 
     state: Bits  # where the chains start; where they ended once they have finished
     cumulative_log_weights: Floats  # (chain, segment)

@@ -41,6 +41,16 @@ class Base:
     """Biases (unit, *input_shape) of independent units: one array per layer, lowest first; other layers are uniform.
 
     They are in the terms of the units: a spin with bias b is +1 with log odds 2b; a Potts unit has one for each state.
+
+    Parameters
+    ----------
+    name
+        What reports call the base.
+    biases
+        One array for each layer, lowest first.
+
+    >>> Base("my rates", (np.array([-1.0, 1.0]),))
+    Base(name='my rates', biases=(float64(2,),))
     """
 
     name: str
@@ -101,7 +111,7 @@ def model_rates(
     """Visible rates from the model's own Gibbs chains, hidden units uniform: no data needed.
 
     256 chains are annealed from the uniform distribution to the model in 500 steps and then make 50 sweeps. Where
-    the chains do not reach equilibrium the rates are merely less good: any base gives unbiased estimates. (Rates
+    the chains do not reach equilibrium the rates are less accurate, but any base gives unbiased estimates. (Rates
     for the hidden units too were tried, and gave a larger gap.)
 
     Parameters

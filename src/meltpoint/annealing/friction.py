@@ -1,18 +1,18 @@
-"""Friction along the path, and the betas with the smallest loss for a given number of steps.
+"""Friction along the path, measured from log weights; `schedule` spaces the steps by it.
 
 Chains that are moved through dbeta in m steps lag behind equilibrium and lose, near equilibrium,
 
     friction * dbeta^2 / m   nats,   friction = C(0) / 2 + C(1) + C(2) + …
 
 with C(k) the covariance of d log f / d beta with itself k moves later (Sivak and Crooks 2012: in discrete time the
-friction holds both the distance between neighbouring distributions and the time it takes to forget). The best
-way through all of beta for a given number of steps spends an equal sqrt(friction) on every step.
+friction contains both the distance between neighbouring distributions and the autocorrelation time). For a given
+number of steps the loss is smallest if every step has the same sqrt(friction) * dbeta.
 
-Two things tell of it. The log weights of a window of m steps have variance 2 friction dbeta^2 / m among chains
-near equilibrium. And the mean log weights forward and backward do not cancel: what they miss is exactly what the
-two directions lose, equilibrium or not. Where the path has a jump (a first-order transition), chains go on in
-the wrong phase until long after it, in both directions; there the variances see two narrow peaks, one on each
-side of the jump, and nothing between them, where steps are needed most. The loss sees all of it.
+Friction is measured in two ways. The log weights of a window of m steps have variance 2 friction dbeta^2 / m among
+chains near equilibrium. And the mean log weights forward and backward do not cancel: minus their sum is exactly what
+the two directions lose, at equilibrium or not. At a first-order transition chains stay in the wrong phase until long
+after it, in both directions. The variances then have two narrow peaks, one on each side of the transition, and are
+small between them, where steps are needed most. The loss is large in all of that range.
 """
 
 from dataclasses import dataclass
@@ -22,13 +22,10 @@ from numpy.typing import NDArray
 
 from meltpoint.models.checks import Floats
 
-COARSEST = 5.0
-"""No interval is larger than this many intervals of the linear schedule: what a pilot did not see costs little."""
-
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """a run through betas cut into windows of (nearly) equally many steps."""
+    """The betas of a run cut into windows with (nearly) equal numbers of steps."""
 
     betas: Floats
     cuts: NDArray[np.integer]
@@ -55,10 +52,11 @@ class Windows:
 def measure_friction(
     windows: Windows, forward: Floats, backward: Floats, heating: Floats | None = None
 ) -> Floats:
-    """Friction (window,) from log weights (chain, window) of chains that went up, came down, and were heated.
+    """Friction (window,) from log weights (chain, window) of chains that went up, came down and were heated.
 
-    The columns of all three are windows from beta 0 to 1. It is the mean of the two directions, or what they lose
-    together where that is more, beyond its noise; heating, where a model needs it, goes the same way once more.
+    The columns of all three are windows from beta 0 to 1; `heating` is None if the model needs none. The friction is
+    the mean of both directions' variances, or half of what they lose together, less its noise, where that is larger.
+    The variance of heating is added.
     """
     speed = np.diff(windows.edges) ** 2 / np.diff(windows.cuts)  # dbeta^2 / m
     spread = [np.var(weights, axis=0, ddof=1) for weights in (forward, backward)]
@@ -68,21 +66,3 @@ def measure_friction(
     if heating is not None:
         friction = friction + np.var(heating, axis=0, ddof=1) / 4
     return friction / speed
-
-
-def spend_equally(edges: Floats, friction: Floats, steps: int) -> Floats:
-    """Betas (steps + 1,) with an equal sqrt(friction) in every interval, but none much coarser than linear.
-
-    >>> spend_equally(np.array([0.0, 0.5, 1.0]), np.array([1.0, 9.0]), 4).round(3)
-    array([0.   , 0.417, 0.643, 0.821, 1.   ])
-    """
-    width = np.diff(edges)
-    root = np.sqrt(friction)
-    total = root @ width
-    if not 0 < total < np.inf:  # nothing to go by: no friction at all, or weights that overflow
-        return np.linspace(0.0, 1.0, steps + 1)
-    density = (1 - 1 / COARSEST) * root / total + 1 / COARSEST
-    spent = np.concatenate([[0.0], np.cumsum(density * width)])
-    betas = np.interp(np.linspace(0.0, 1.0, steps + 1), spent / spent[-1], edges)
-    betas[0], betas[-1] = 0.0, 1.0
-    return betas

@@ -68,7 +68,7 @@ class GraphPath(Generic[Form]):
         return self.forms.chains_at_once
 
     def compile(self, processes: int = 1) -> None:
-        """Run each kernel once, on nothing; they take too little time for a second process."""
+        """Run each kernel once, on empty arrays; compiling them takes too little time for a second process."""
         target = self.path.target
         state, generators = np.zeros((0, target.n_state), target.dtype), np.zeros((0, 4, LANES), np.uint32)
         chains = self.forms.start(state, generators)

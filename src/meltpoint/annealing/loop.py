@@ -27,11 +27,11 @@ from meltpoint.records import short_repr
 from meltpoint.units.unit import Bits, Floats
 
 BACKENDS: tuple[Backend, ...] = (FusedBackend(), GraphBackend(), ReferenceBackend())
-"""In the order in which they are asked whether they support a path."""
+"""All backends, in the order in which they are asked whether they support a path."""
 
 TILE = 128
-_LEAST_TILE = 25  # fewer chains make a step dearer than idle threads do
-_PAUSES = 16  # that a tile makes at least, if they are not too close together
+_LEAST_TILE = 25  # with fewer chains a step costs more than idle threads do
+_PAUSES = 16  # fewest pauses of a tile, if they are not too close together
 _TOGETHER = 2  # tiles for each thread that advance at the same time; those of later groups wait
 _PROGRESS_SECONDS = 0.1  # seconds between looks at the progress
 
@@ -139,7 +139,7 @@ def _work(waiting: _Waiting, stop: Event) -> None:
         try:
             group, pauses, number, rest = waiting.get_nowait()
         except Empty:
-            return  # each tile that is left is in the hands of another thread
+            return  # each remaining tile is being run by another thread
         for _ in rest:
             waiting.put((group, pauses + 1, number, rest))
             break

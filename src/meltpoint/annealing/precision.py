@@ -21,7 +21,7 @@ Precision: TypeAlias = Literal["mixed", "float32", "float64"]
 """The least precise numbers a backend may use between the two ends of a path."""
 
 TOLERATED_VARIANCE = 0.02
-"""Of log f_exact - log f_rounded; half of it is what the change between them can cost, in nats."""
+"""Largest variance of log f_exact - log f_rounded; half of it is what the change between them can cost, in nats."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Schedules: the betas from 0 to 1 at which chains make a sweep."""
+"""Schedules: the betas from 0 to 1 at which chains make a sweep, spaced linearly or by friction (see `friction`)."""
 
 from typing import TypeAlias
 
@@ -10,6 +10,9 @@ from meltpoint.models.checks import Floats
 
 Steps: TypeAlias = int | ArrayLike
 """A number of equal steps, or the betas themselves: increasing, from 0 to 1."""
+
+COARSEST = 5.0
+"""No interval is larger than this many intervals of the linear schedule: what a pilot missed then costs little."""
 
 
 def as_betas(steps: Steps) -> Floats:
@@ -47,4 +50,22 @@ def as_betas(steps: Steps) -> Floats:
             expected="increasing betas",
             remedy="sort them and drop repetitions: np.unique(betas)",
         )
+    return betas
+
+
+def spend_equally(edges: Floats, friction: Floats, steps: int) -> Floats:
+    """Betas (steps + 1,) with the same sqrt(friction) * dbeta in every interval, but none much coarser than linear.
+
+    >>> spend_equally(np.array([0.0, 0.5, 1.0]), np.array([1.0, 9.0]), 4).round(3)
+    array([0.   , 0.417, 0.643, 0.821, 1.   ])
+    """
+    width = np.diff(edges)
+    root = np.sqrt(friction)
+    total = root @ width
+    if not 0 < total < np.inf:  # not usable: no friction at all, or weights that overflow
+        return np.linspace(0.0, 1.0, steps + 1)
+    density = (1 - 1 / COARSEST) * root / total + 1 / COARSEST
+    spent = np.concatenate([[0.0], np.cumsum(density * width)])
+    betas = np.interp(np.linspace(0.0, 1.0, steps + 1), spent / spent[-1], edges)
+    betas[0], betas[-1] = 0.0, 1.0
     return betas

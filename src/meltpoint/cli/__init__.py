@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command. Whatever ends it early is a sentence and an exit code, from the first line on."""
+    """Run the command. Whatever ends it early gives one sentence and an exit code, also during imports."""
     from meltpoint.cli.signals import orderly_signals, plain_signals
 
     with orderly_signals():

@@ -34,7 +34,7 @@ def compare(
         typer.Option(help="Compare all with the model of this name only.", show_default="all pairs"),
     ] = None,
     about: Annotated[
-        str, typer.Option(help="test-set: these very examples. population: what they were drawn from.")
+        str, typer.Option(help="test-set: these examples only. population: all that they were drawn from.")
     ] = "test-set",
     base: options.BaseOption = None,
     particles: options.ParticlesOption = None,
@@ -55,7 +55,9 @@ def compare(
     binarize: options.BinarizeOption = None,
     alphabet: options.AlphabetOption = None,
     outside: options.OutsideOption = "refuse",
-    confidence: Annotated[float, typer.Option(help="Of all differences together.")] = DEFAULTS.confidence,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence of all differences together.")
+    ] = DEFAULTS.confidence,
     tolerance: options.ToleranceOption = None,
     evidence: options.EvidenceOption = DEFAULTS.evidence,
     run: options.RunOption = None,
@@ -65,8 +67,8 @@ def compare(
 ) -> None:
     """Compare models on the same test examples, with the errors of the differences.
 
-    Exit code 0: the order of all pairs is known, and every report is to be trusted. 1: not so, and the text says why,
-    or Ctrl-C came. 2: wrong input. 3: a failure that is not the input's. 130: Ctrl-C before the first model was done.
+    Exit code 0: the order of all pairs is known, and every report can be trusted. 1: otherwise (the text says why),
+    or after Ctrl-C. 2: wrong input. 3: any other failure. 130: Ctrl-C before the first model was done.
     """
     again = to_continue(run)
     with report_errors(again):

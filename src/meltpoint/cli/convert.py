@@ -48,7 +48,7 @@ def convert(
 ) -> None:
     """Write a model file of another program as one of meltpoint; its path goes to stdout.
 
-    Exit code 0: written. 1: written, and --check finds that the data fit another reading better by far. 2: wrong input.
+    Exit code 0: written. 1: written, but --check finds that the data fit another reading much better. 2: wrong input.
     """
     told = {
         "orientation": orientation,

@@ -49,7 +49,7 @@ def fetch(name: Name) -> None:
             # Reading finds what no checksum can in a file that the user supplied.
             entry.read(*paths)
         if not paths:
-            echo_err(f"{name} is made on the spot: there is nothing to fetch.")
+            echo_err(f"{name} is built in: there is nothing to fetch.")
         for path in paths:
             echo(path)
 

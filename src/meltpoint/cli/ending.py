@@ -1,9 +1,9 @@
 """How the command ends: exit codes, error messages, interruptions.
 
 0   done
-1   done, but not to be trusted: the verdict says why, or Ctrl-C made the report partial
+1   done, but the result cannot be trusted: the verdict says why, or Ctrl-C made the report partial
 2   wrong input
-3   a failure that is not the input's: a full disk, dead workers, an output that cannot be written, a broken
+3   any other failure: a full disk, dead workers, an output that cannot be written, a broken
     installation
 130 Ctrl-C or SIGTERM before there was a report
 """
@@ -47,9 +47,9 @@ def run() -> int:
 
 @contextmanager
 def report_errors(after_interruption: str = "") -> Iterator[None]:
-    """Turn errors into one sentence and an exit code; anything else is an error of ours and keeps its traceback.
+    """Turn expected errors into one sentence and an exit code; any other is a bug of meltpoint and keeps its traceback.
 
-    What schedulers send at the end of a job's time counts as Ctrl-C: what is finished is not lost.
+    SIGTERM, which schedulers send when a job's time is over, counts as Ctrl-C: what is finished is not lost.
     """
     try:
         with orderly_signals(), _warnings_as_sentences():
@@ -91,7 +91,7 @@ def _warnings_as_sentences() -> Iterator[None]:
 
 
 def _flushed(code: int) -> int:
-    """The exit code when all output is written; Python would say what cannot be, with a code of its own."""
+    """The exit code once all output is written; without this Python would print a traceback and change the code."""
     try:
         sys.stdout.flush()
     except OSError:

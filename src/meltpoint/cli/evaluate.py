@@ -83,9 +83,9 @@ def evaluate(
 ) -> None:
     """Bracket a model's mean test log-probability between RAISE and AIS.
 
-    Exit code 0: the two agree, and other starts found nothing else. 1: not so, and the verdict says why; or the data
-    fit another reading of the parameters better by far; or Ctrl-C made the report partial.
-    2: wrong input. 3: a failure that is not the input's, such as a full disk or dead workers. 130: Ctrl-C before
+    Exit code 0: the two agree, and other starts found nothing else. 1: otherwise (the verdict says why); or the data
+    fit another reading of the parameters much better; or Ctrl-C made the report partial.
+    2: wrong input. 3: any other failure, such as a full disk or dead workers. 130: Ctrl-C before
     there was a report.
     """
     again = to_continue(run)
@@ -149,7 +149,7 @@ def evaluate(
 
 
 def show_stage(stage: "StageSummary") -> None:
-    """A line for every stage: the two numbers closing in."""
+    """A line for each finished stage: its size and both estimates."""
     echo_parts(
         (
             f"{stage.steps:>9,} steps",

@@ -58,8 +58,8 @@ def log_z(
 ) -> None:
     """Bracket a model's log normaliser, log Z, between AIS and states melted back.
 
-    Exit code 0: the two sides agree, and other starts found nothing else. 1: not so, and the verdict says why, or
-    Ctrl-C made the result partial. 2: wrong input. 3: a failure that is not the input's. 130: Ctrl-C before there was
+    Exit code 0: the two sides agree, and other starts found nothing else. 1: otherwise (the verdict says why), or
+    Ctrl-C made the result partial. 2: wrong input. 3: any other failure. 130: Ctrl-C before there was
     a result.
     """
     with report_errors():
@@ -100,7 +100,7 @@ def log_z(
 
 
 def _show(stage: "LogZStage") -> None:
-    """A line for every stage: the two sides closing in."""
+    """A line for each finished stage: its size and both sides."""
     echo_parts(
         (
             f"{stage.steps:>9,} steps",

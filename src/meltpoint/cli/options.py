@@ -51,7 +51,7 @@ BinarizeOption: TypeAlias = Annotated[
 AlphabetOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="Of sequences: protein, rna, dna, or the letters in the order of the model's states.",
+        help="Alphabet of sequences: protein, rna, dna, or the letters in the order of the model's states.",
         show_default="protein, or rna or dna by the letters",
     ),
 ]
@@ -72,14 +72,14 @@ ParticlesOption: TypeAlias = Annotated[
 GapOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
-        help="Go on until the value is known to plus or minus so many nats; sizes are then chosen.",
+        help="Run until the value is known to plus or minus this many nats; sizes are chosen for you.",
         show_default="none",
     ),
 ]
 BudgetOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="Time to spend, such as 30m, 2h or 90s; sizes are then chosen.",
+        help="Time to spend, such as 30m, 2h or 90s; sizes are chosen for you.",
         show_default=f"{BUDGET_OF_GAP} with --gap",
     ),
 ]
@@ -88,7 +88,7 @@ StepsOption: TypeAlias = Annotated[
     typer.Option(help="Annealing steps. More steps, smaller gap.", show_default=str(DEFAULTS.steps)),
 ]
 ScheduleOption: TypeAlias = Annotated[
-    str, typer.Option(help="friction: steps where a short pilot finds them needed. linear: equal steps.")
+    str, typer.Option(help="friction: spaced by a short pilot run. linear: equal steps.")
 ]
 ChainsOption: TypeAlias = Annotated[
     int | None, typer.Option(help="RAISE chains per example.", show_default=str(DEFAULTS.chains))
@@ -100,13 +100,13 @@ ExamplesOption: TypeAlias = Annotated[
     ),
 ]
 AisChainsOption: TypeAlias = Annotated[
-    int | None, typer.Option(help="AIS chains.", show_default="as many as RAISE has in all")
+    int | None, typer.Option(help="AIS chains.", show_default="as many as all RAISE chains")
 ]
 SeedOption: TypeAlias = Annotated[int, typer.Option(help="The same seed gives the same answer.")]
 ToleranceOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
-        help="Gap, in nats, that still counts as agreement.",
+        help="Largest gap, in nats, that counts as agreement.",
         show_default=f"--gap, or {DEFAULTS.tolerance:g}",
     ),
 ]

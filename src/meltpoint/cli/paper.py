@@ -41,14 +41,14 @@ def paper(
     threads: options.ThreadsOption = None,
     docs: Annotated[Path, typer.Option(help="Folder that `page` writes paper.md into.")] = Path("docs"),
     only: Annotated[
-        str | None, typer.Option(help="Models to compute, NAME,NAME: no others.", show_default="all")
+        str | None, typer.Option(help="Compute only these models: NAME,NAME.", show_default="all")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the cells that are missing.")] = False,
 ) -> None:
     """Reproduce the paper's tables and figures from the trained models.
 
     Every finished cell is kept in the folder of results and not computed again. After Ctrl-C or a crash the
-    same command goes on where it was. Tables and figures are written to a folder of the profile's name below
+    same command continues where it was. Tables and figures are written to a folder of the profile's name below
     it; their paths go to stdout. `page` computes nothing: it writes the page of the documentation from what is
     there.
     """

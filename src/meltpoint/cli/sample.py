@@ -30,7 +30,7 @@ def sample(
     ] = False,
     train: Annotated[
         str | None,
-        typer.Option(help="Training examples: the annealing model then starts at their base rates."),
+        typer.Option(help="Training examples, whose base rates the annealing model starts from."),
     ] = None,
     binarize: options.BinarizeOption = None,
     seed: options.SeedOption = DEFAULTS.seed,

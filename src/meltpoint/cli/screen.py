@@ -45,7 +45,7 @@ def echo(text: object) -> None:
     except OSError as problem:
         raise SystemFailure(
             found=f"an output that cannot be written ({problem.strerror})",
-            expected="a file with room, or somebody who reads",
+            expected="a disk with free space, or a program that reads the output",
             remedy="send it elsewhere; with --run FOLDER the report is kept there too",
         ) from problem
 
@@ -119,7 +119,7 @@ def progress_bar() -> Iterator[Progress]:
 
     if interrupts_are_ignored():
         echo_err(
-            "meltpoint: started in the background, where Ctrl-C does nothing: to end it in order, kill -TERM it"
+            "meltpoint: started in the background, where Ctrl-C does nothing; to stop it cleanly, use kill -TERM"
         )
     console = Console(stderr=True)
     if not console.is_terminal or console.is_dumb_terminal:

@@ -1,6 +1,9 @@
 """Signals: SIGTERM is handled like Ctrl-C, and a KeyboardInterrupt that was swallowed is raised again.
 
-This is set up before anything that takes time is imported, so this file imports next to nothing.
+This is set up before anything that takes time is imported, so this file imports almost nothing.
+
+Where the library stops at a KeyboardInterrupt: `annealing/loop.py` (chains), `stages/execute.py` (tasks),
+`workers/processes.py` (worker processes), `training/loop.py` (between two updates). `cli/ending.py` has the exit codes.
 """
 
 import _thread
@@ -19,10 +22,10 @@ _AGAIN_SECONDS = 0.05
 def orderly_signals() -> Iterator[None]:
     """Within this, SIGTERM does what Ctrl-C does, and a KeyboardInterrupt that was swallowed is raised again.
 
-    Python swallows what is raised in a callback from C, in a compiler say, or in a finaliser. SIGINT that was ignored
-    when the command was started, as in the background of a shell, stays ignored; SIGTERM is not.
+    Python swallows an exception that is raised in a callback from C (as in a compiler) or in a finaliser. If SIGINT was
+    ignored when the command was started, as in the background of a shell, it stays ignored; SIGTERM is always handled.
     """
-    # Python lets the main thread alone set what a signal does.
+    # Python allows only the main thread to set signal handlers.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -47,12 +50,12 @@ def orderly_signals() -> Iterator[None]:
 
 
 def interrupts_are_ignored() -> bool:
-    """Whether Ctrl-C does nothing here."""
+    """Whether this process ignores Ctrl-C."""
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def plain_signals() -> None:
-    """From here on a signal ends the process at once: all is done and said."""
+    """From here on a signal ends the process at once: all output is written."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

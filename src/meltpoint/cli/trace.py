@@ -74,7 +74,9 @@ def trace(
     binarize: options.BinarizeOption = None,
     alphabet: options.AlphabetOption = None,
     outside: options.OutsideOption = "refuse",
-    confidence: Annotated[float, typer.Option(help="Of each interval by itself.")] = DEFAULTS.confidence,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence of each single interval.")
+    ] = DEFAULTS.confidence,
     evidence: Annotated[
         str,
         typer.Option(
@@ -89,7 +91,7 @@ def trace(
     """Bracket the likelihood of test and training examples along a training run.
 
     Checkpoints are taken in the natural order of their names. Exit code 0: every checkpoint is sound, and other starts
-    were asked. 1: not so, and the text says why, or Ctrl-C came. 2: wrong input. 3: a failure that is not the input's.
+    were asked. 1: otherwise (the text says why), or after Ctrl-C. 2: wrong input. 3: any other failure.
     130: Ctrl-C before the first checkpoint was done.
     """
     again = to_continue(run)
@@ -200,7 +202,7 @@ def trace_screen() -> Iterator[TraceScreen]:
     def add(point: TracePoint) -> None:
         table.add_row(*(printable(cell) for cell in trace_row(point)))
 
-    # The table comes once more, whole, on stdout.
+    # The whole table is printed again on stdout.
     with Live(Group(table, bar), console=console, transient=True, refresh_per_second=8):
         yield TraceScreen(progress, add)
 
@@ -264,7 +266,7 @@ class TrainingTrace:
             self._add(Path(file).stem, load_checkpoint(file), last=read_note(file) == _LAST)
 
     def _is_own(self) -> bool:
-        """Whether the folder is that of this very training."""
+        """Whether the folder belongs to exactly this training."""
         from meltpoint.files.bounded import open_regular
 
         wanted = self.training.encode()

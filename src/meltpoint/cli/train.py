@@ -55,12 +55,17 @@ def train(
     k: Annotated[str | None, _option("k", f"Gibbs steps of each update. {STAGES}")] = None,
     epochs: Annotated[str | None, _option("epochs", f"How often every example is shown. {STAGES}")] = None,
     batch: Annotated[str | None, _option("batch", f"Examples of one update. {STAGES}")] = None,
-    learning_rate: Annotated[str | None, _option("learning_rate", f"Of the first update. {STAGES}")] = None,
+    learning_rate: Annotated[
+        str | None, _option("learning_rate", f"Step size of the first update. {STAGES}")
+    ] = None,
     schedule: Annotated[str | None, _option("schedule", f"linear (to zero) or constant. {STAGES}")] = None,
     momentum: Annotated[str | None, _option("momentum", f"0 to 0.999. {STAGES}")] = None,
-    weight_decay: Annotated[str | None, _option("weight_decay", f"Shrinks the weights. {STAGES}")] = None,
+    weight_decay: Annotated[
+        str | None, _option("weight_decay", f"Decay rate of the weights. {STAGES}")
+    ] = None,
     averaged: Annotated[
-        str | None, _option("averaged", f"Share of the updates, at the end, that are averaged. {STAGES}")
+        str | None,
+        _option("averaged", f"Fraction of the last updates whose parameters are averaged. {STAGES}"),
     ] = None,
     centred: Annotated[str | None, _option("centred", f"true or false: centre the units. {STAGES}")] = None,
     chains: Annotated[int | None, _option("chains", "Persistent chains.")] = None,
@@ -69,12 +74,14 @@ def train(
         int | None, _option("validation", "Examples held out to watch the training.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed: the same seed gives the same model.")] = SEED,
-    precision: Annotated[str, typer.Option(help="Of the file: float16, float32 or float64.")] = "float32",
+    precision: Annotated[
+        str, typer.Option(help="Precision of the file: float16, float32 or float64.")
+    ] = "float32",
     trace: Annotated[
         bool,
         typer.Option(
             "--trace",
-            help="Bracket the likelihood of held-out and training examples along the way, and keep the models of "
+            help="Bracket the likelihood of held-out and training examples during training, and keep the models of "
             "these moments in OUT.trace.",
         ),
     ] = False,
@@ -82,7 +89,7 @@ def train(
 ) -> None:
     """Train an RBM, a DBN or a DBM; the path of the model goes to stdout.
 
-    Progress is saved beside the model. After Ctrl-C or a crash the same command goes on where it
+    Progress is saved beside the model. After Ctrl-C or a crash the same command continues where it
     was, and ends with the same model.
     """
     with report_errors():

@@ -66,18 +66,18 @@ def compare(
     train
         Training examples, for data base rates and for the pilot; never the test set.
     names
-        Names of the models; by themselves those of the files.
+        Names of the models. Default: those of the files.
     baseline
-        The name of a model: only the differences of the others to it are asked for, and share the confidence.
+        The name of a model: only the differences of the others to it are computed, and share the confidence.
     about
-        "test set": the order of the models on these very examples, without any sampling error; "population": the order
+        "test set": the order of the models on these examples only, without any sampling error; "population": the order
         on all examples that the test set was drawn from at random.
     gap, budget
         As in `evaluate`; the budget is for all models together, and each has the same part of it.
     seed
-        Of the random numbers of all models.
+        Seed of the random numbers of all models.
     confidence
-        Of all differences together.
+        Confidence of all differences together.
     evidence
         As in `evaluate`.
     run
@@ -186,7 +186,7 @@ def _check(sources: Mapping[str, ModelSource], baseline: str | None, about: str)
         raise InputError(
             found=f"about={about!r}",
             expected="'test set' or 'population'",
-            remedy="'test set' asks for the order on these very examples",
+            remedy="'test set' asks for the order on these examples only",
         )
 
 

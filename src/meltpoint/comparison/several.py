@@ -16,7 +16,7 @@ from meltpoint.files.temporary import temporary_folder
 from meltpoint.importers.load import load
 from meltpoint.importers.objects import from_object
 from meltpoint.models import Model
-from meltpoint.runs.specification import FILE
+from meltpoint.runs.contents import SPECIFICATION
 from meltpoint.runs.store import refuse_links
 
 ModelSource: TypeAlias = Model | str | os.PathLike[str]
@@ -38,7 +38,7 @@ def evaluate_in_folder(
     **options: Any,  # noqa: ANN401
 ) -> Evaluated:
     """Evaluate a model in a folder of a folder of runs, or continue there."""
-    refuse_links(folder / FILE, folder.parent)
+    refuse_links(folder / SPECIFICATION, folder.parent)
     found = evaluate_with_inputs(model, test, train, run=folder, **options)
     report, s = found.report, found.report.settings
     own = (s.steps, s.examples, s.chains, s.ais_chains, report.conservative.value)

@@ -1,4 +1,4 @@
-"""trace(): the likelihood along a training run, and what a checkpoint may take over from earlier ones.
+"""trace(): the likelihood along a training run, and what a checkpoint may reuse from earlier ones.
 
 Base and schedule of a checkpoint may come from an earlier one: they are fixed before its chains are run, and every
 checkpoint has random numbers of its own, so AIS and RAISE are as unbiased as with any other base and betas
@@ -74,8 +74,8 @@ def trace(
 ) -> Trace:
     """Bracket the likelihoods of test and training examples along a training run.
 
-    The first checkpoint and the last have a pilot of their own; others carry on base and schedule of earlier ones as
-    long as they serve. Ctrl-C gives the trace of the checkpoints finished by then.
+    The first checkpoint and the last have a pilot of their own; others reuse base and schedule of earlier ones as long
+    as enough chains stay effective. Ctrl-C gives the trace of the checkpoints finished by then.
 
     Parameters
     ----------
@@ -91,9 +91,9 @@ def trace(
         At which checkpoints other starts are asked for missed modes: "some" (where the schedule is new: the first, the
         last, and others where it is due), "all" or "none".
     seed
-        Every checkpoint has random numbers of its own that follow from it.
+        The seed, from which every checkpoint gets random numbers of its own.
     confidence
-        Of each interval by itself.
+        Confidence of each single interval.
     run
         A folder in which the evaluation of every checkpoint is kept; the same call continues.
     progress
@@ -101,8 +101,8 @@ def trace(
     watch
         Called with the `TracePoint` of each finished checkpoint.
     options
-        steps (by itself 2,000 at the first checkpoint and the last, from 500 to 2,000 between, as earlier ones let
-        expect), examples (100), chains (1), ais_chains (400), particles, base, schedule, precision, tolerance, exact,
+        steps (default: 2,000 at the first checkpoint and the last, from 500 to 2,000 between, depending on earlier
+        ones), examples (100), chains (1), ais_chains (400), particles, base, schedule, precision, tolerance, exact,
         executor, threads: as in `evaluate`, for every checkpoint.
 
     >>> import numpy as np

@@ -20,7 +20,7 @@ def stochastic(levels: Levels, white: float, seed: int, stream: tuple[int, int])
     """Bits (example, pixel), each on with probability level / white.
 
     The draw depends on (seed, stream) alone, not on the version of anything: PCG64 promises the same integers
-    for a seed for ever, which the methods of NumPy's generators do not.
+    for a seed forever, which the methods of NumPy's generators do not.
 
     >>> stochastic(np.array([[0, 255]]), white=255, seed=0, stream=(0, 0))
     array([[0, 1]], dtype=uint8)

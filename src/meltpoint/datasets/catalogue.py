@@ -78,9 +78,17 @@ def load(
 ) -> Dataset:
     """The data set of that name, as zeros and ones; downloads what is not here yet.
 
-    `binarize="stochastic"` switches each pixel on with a probability of its grey value, one fixed draw per
-    `seed`; `"threshold"` switches it on where the grey value is above one half. `Dataset.epoch` gives a new
-    draw for each training epoch.
+    Parameters
+    ----------
+    name
+        One of `names()`.
+    binarize
+        "stochastic" switches each pixel on with a probability of its grey value, "threshold" where the grey value is
+        above one half.
+    seed
+        Seed of the stochastic draw, which is fixed; `Dataset.epoch` gives a new draw for each training epoch.
+    progress
+        Called with (task, done, total) during a download.
 
     >>> load("digits").train.shape
     (1500, 64)

@@ -38,7 +38,7 @@ def mosaic(examples: Bits, image_shape: tuple[int, int], across: int | None = No
 
 
 def write_png(picture: NDArray[np.uint8], path: Path) -> None:
-    """Write a grey picture (row, column), each pixel enlarged to a square that the eye can see."""
+    """Write a grey picture (row, column) as a PNG file, each pixel enlarged to a visible square."""
     if path.suffix.lower() != ".png":
         raise InputError(
             found=f"{path} to write a picture to", expected="a name that ends in .png", remedy="rename it"

@@ -20,7 +20,7 @@ from meltpoint.models.checks import counts_rows
 _INDEX = {"", "unnamed: 0", "index", "id", "row", "no", "nr", "__index_level_0__"}
 _LABELS = {"label", "labels", "class", "classes", "target", "targets", "y", "digit", "category", "species"}
 _HEAD = 4096
-_ROWS = 10  # from which on a column without a name that counts the rows is an index
+_ROWS = 10  # fewest rows for which an unnamed column that counts the rows is taken as an index
 
 
 def read(
@@ -43,8 +43,8 @@ def read(
     name
         The array's name, in place of a colon.
     alphabet
-        Of sequences: "protein" (`-ACDEFGHIKLMNPQRSTVWY`), "rna", "dna", or the letters in the order of the model's
-        states. By itself RNA or DNA if there are no other letters, otherwise protein.
+        Alphabet of sequences: "protein" (`-ACDEFGHIKLMNPQRSTVWY`), "rna", "dna", or the letters in the order of the
+        model's states. Default: RNA or DNA if there are no other letters, otherwise protein.
     outside
         What becomes of sequences with letters outside the alphabet: "refuse" or "drop".
 
@@ -101,7 +101,7 @@ def _refuse_alphabet(alphabet: str | None, outside: str, file: Path, format: For
         raise InputError(
             found=f"an alphabet for {file}, a {format.value}",
             expected="a file with letters: FASTA or a2m",
-            remedy="leave the alphabet away: numbers are states already",
+            remedy="leave the alphabet out: numbers are states already",
         )
 
 

@@ -64,7 +64,7 @@ class LogZ(Estimate):
 
 
 class AisWeights(NamedTuple):
-    """Log weights (chain,), each unbiased for log Z's Z, which chains were finished (chain,), and if Ctrl-C came."""
+    """Log weights (chain,), exp of each unbiased for Z; which chains were finished (chain,); whether Ctrl-C came."""
 
     log_weights: Floats
     finished: NDArray[np.bool_]
@@ -99,11 +99,11 @@ def ais_log_z(
     chains
         Independent chains.
     seed
-        Of the chains' random numbers.
+        Seed of the chains' random numbers.
     precision
         "mixed" is fast and unbiased, "float64" is for checking.
     threads
-        All cores by default.
+        Number of threads; all cores by default.
     progress
         Called with (task, done, total).
 

@@ -1,8 +1,8 @@
-"""Is a model read with the right convention? The pseudo-likelihood of data under the few plausible readings tells.
+"""Whether a model is read with the right convention: the pseudo-likelihood of data under the few plausible readings.
 
 The pseudo-likelihood is the probability of each unit given all others. It needs no normaliser, so readings can be
 compared in a fraction of a second. A wrong orientation, sign or kind of unit costs a trained model several per cent of
-it. Nothing is changed: the check names what it suspects.
+it. The check only reports a better reading; it changes nothing.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _WORK = 4_000_000  # terms to add up for one reading: some hundredths of a secon
 class ConventionCheck:
     """Log pseudo-likelihoods, in nats per example, of a model as it is and under other readings of its parameters.
 
-    `suspected` is the reading that is better by far, None if there is none; `gains` are the others' distances from
-    `own`, by name.
+    `suspected` is the reading that fits much better, None if there is none; `gains` are the differences of all other
+    readings from `own`, by name.
     """
 
     own: float
@@ -88,7 +88,7 @@ def check_conventions(model: ModelLike, data: ArrayLike, *, seed: int = 0) -> Co
     data
         Training or test examples (example, visible unit), as the model takes them.
     seed
-        Of the choice of examples and units.
+        Seed of the choice of examples and units.
 
     >>> from meltpoint.models.rbm import RBM
     >>> examples = [[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 0, 1, 0]] * 20
@@ -201,7 +201,7 @@ def _terms(model: Model, n_units: int) -> int:
 
 
 def _suspect(readings: Sequence[Reading], gains: Sequence[Floats], independent: float) -> Reading | None:
-    """The reading that is better by far, None if there is none.
+    """The reading that fits much better, None if there is none.
 
     Gains are counted in shares of what independent units with the data's rates have. The least unusual mistake is named
     that explains most of what can be gained.

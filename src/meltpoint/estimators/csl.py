@@ -28,7 +28,7 @@ from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Floats
 
 EVERY = 20
-"""Moves from one sample to the next; those in between are much the same. (The authors of CSL take 100.)"""
+"""Moves from one sample to the next; states in between are strongly correlated. (The authors of CSL take 100.)"""
 
 _BURN_IN = 10  # one move in so many is spent on annealing from the base to the model
 _ROWS = 1024  # chains whose samples are weighed at once
@@ -50,9 +50,9 @@ def csl_log_prob(
     """Estimate log p(v) of every example from below, as the mean of p(v | h) over samples h of the model.
 
     Each chain makes `steps` Gibbs moves, as an AIS chain with so many steps does: the first tenth while it is
-    annealed from the base, the others in the model, and one sample is taken at every `every`-th of these. The
+    annealed from the base, the others in the model. One sample is taken every `every` moves in the model. The
     log weights (example, chain) of the result are each chain's own estimates, and memory does not grow with the
-    number of samples. The estimate is conservative as far as the chains are samples of the model.
+    number of samples. The estimate is conservative if the chains are samples of the model.
 
     Parameters
     ----------

@@ -22,13 +22,13 @@ from meltpoint.records import short_repr
 from meltpoint.units.unit import Floats
 
 LOG2_LARGEST = 27.0
-"""log2 of the number of entries that are added up for one unit, at most: its message has half of them or fewer."""
+"""Largest log2 of the number of entries that are added up for one unit: its message has half of them or fewer."""
 
 LOG2_MOST_WORK = 33.0
-"""log2 of the entries that are added up in all: a few minutes of one core."""
+"""Largest log2 of the number of entries that are added up in all: a few minutes of one core."""
 
 LOG2_MOST_KEPT = 27.0
-"""log2 of the entries of all messages, which sampling keeps: 1 GiB."""
+"""Largest log2 of the number of entries of all messages, which sampling keeps: 1 GiB."""
 
 _CALL_ENTRIES = 1 << 20  # of a message, for one kernel call
 _SAMPLE_ROWS = 1 << 14

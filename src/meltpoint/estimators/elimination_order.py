@@ -1,10 +1,10 @@
-"""In which order units are summed out one after the other, so that the tables in between stay small.
+"""The order in which units are summed out one after the other, such that the tables in between stay small.
 
 Summing out a unit joins its neighbours: they and the unit are its *cluster*, and the table over it is what the step
 costs. The *width* of an order is the number of units in its largest cluster, less one; no order is below the graph's
-treewidth. Tried are the units' own order and one along the graph from end to end, which suit chains and lattices, and
-greedy ones (fewest new edges, smallest table, and between them) with ties broken at random; where cotengra is
-installed its contraction paths are tried as well.
+treewidth. These orders are tried: the units' own and one along the graph from end to end, which suit chains and
+lattices, and greedy ones (fewest new edges, smallest table, and between them) with ties broken at random; where
+cotengra is installed, also its contraction paths.
 """
 
 import heapq

@@ -40,7 +40,7 @@ MODES = "modes"
 
 _LEAST_MISSED = 0.1  # nats
 _MOST_NATS = 300.0
-_APART_SIGMAS = 3.0  # between bases: beyond noise
+_APART_SIGMAS = 3.0  # standard errors between bases that are not attributed to noise
 
 
 @dataclass(frozen=True)

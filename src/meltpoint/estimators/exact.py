@@ -23,10 +23,10 @@ from meltpoint.progress import reports_progress, silent
 from meltpoint.statistics.log_space import log_sum_exp
 
 LARGEST = 30
-"""Units on the smaller side. Each one more doubles the time; 784 x 25 takes six seconds of one core."""
+"""Most units on the smaller side. Each one more doubles the time; 784 x 25 takes six seconds of one core."""
 
 LARGEST_STATE = 24
-"""Units of the state of a model that is not two-sided, which NumPy enumerates."""
+"""Most units of a model that is not two-sided, whose states NumPy enumerates."""
 
 _AT_ONCE = 14  # units whose states are enumerated sooner than an order would be found
 _ENTRY_SECONDS = 3e-8  # of elimination, for an entry of a table
@@ -49,8 +49,8 @@ def exact_log_z(
 
     Either all states of the smaller side are enumerated, the other side summed out analytically (a DBM's sides are
     its layers v, h2, h4, … and h1, h3, …; models without two sides are enumerated state by state), or units are summed
-    out one after the other, which takes next to no time where the graph is a chain, a tree or a narrow lattice.
-    The cheaper way is taken. The result does not depend on the number of threads.
+    out one after the other, which is fast where the graph is a chain, a tree or a narrow lattice.
+    The cheaper of the two is used. The result does not depend on the number of threads.
 
     Parameters
     ----------

@@ -19,10 +19,10 @@ from meltpoint.statistics.special import stdtrit
 from meltpoint.units.unit import Floats
 
 LEAST_CHAINS = 2
-"""AIS chains without which log Z has no upper limit."""
+"""Fewest AIS chains from which log Z has an upper limit."""
 
-_SHARE_OF_OTHERS = 0.2  # of alpha, for the certificates of other bases
-_LARGEST_PART = 0.8  # of W, beyond which -log(1 - x) goes on along its tangent
+_SHARE_OF_OTHERS = 0.2  # fraction of alpha for the certificates of other bases
+_LARGEST_PART = 0.8  # fraction of W from which on -log(1 - x) is replaced by its tangent
 
 
 def log_z_limits(

@@ -1,10 +1,10 @@
-"""Where a model may have modes: fixed points of its mean-field equations, from many starting points.
+"""Candidate modes of a two-sided model: fixed points of its mean-field equations, from many starting points.
 
 Each fixed point is a distribution of independent units with a lower bound on log Z of its own,
 
-    log Z >= E[log f] + entropy     (deterministic: no chains, no chance),
+    log Z >= E[log f] + entropy     (deterministic: no chains, no randomness),
 
-and is at once a base to anneal from. They are sought from the conditional distributions given single units of the
+and can serve as a base to anneal from. They are sought from the conditional distributions given single units of the
 summed-out side, given some of them, from the two ends and from random corners of the other side.
 """
 

@@ -1,4 +1,4 @@
-"""Where a model on a graph may have modes: local optima of log f, and independent units fitted to chains around them.
+"""Candidate modes of a model on a graph: local optima of log f, and independent units fitted to chains around them.
 
 States from many starting points climb block by block, every unit to its most probable state, until none changes. From
 each optimum chains make some moves in the model; how often they visit each state gives a base of independent units. Its

@@ -27,7 +27,7 @@ from meltpoint.units.bernoulli import softplus
 from meltpoint.units.unit import Floats
 
 _ENOUGH_GROUPS = 5
-"""Groups of forward chains from which on the differences between them tell the error of their mean."""
+"""Fewest groups of forward chains whose differences give the error of their mean."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

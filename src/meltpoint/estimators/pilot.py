@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
-from meltpoint.annealing.friction import Windows, measure_friction, spend_equally
+from meltpoint.annealing.friction import Windows, measure_friction
 from meltpoint.annealing.loop import Annealed, anneal, compile_kernels, prepare_path
-from meltpoint.annealing.schedule import as_betas
+from meltpoint.annealing.schedule import as_betas, spend_equally
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.importers.objects import ModelLike, from_object
@@ -37,7 +37,7 @@ from meltpoint.units.unit import Bits, Floats
 ScheduleName: TypeAlias = Literal["friction", "linear"]
 
 PILOT_STEPS = 500
-"""Of each of a pilot's rounds."""
+"""Steps of each of a pilot's rounds."""
 
 _CHAINS = 64
 _TRIAL_STEPS = 10, 40, 160, 160, 160
@@ -129,7 +129,7 @@ def friction_schedule(
     base
         The base distribution, or its name: "uniform" (the default), "model", or "data" with `train`.
     steps
-        Of each of the two rounds, with 64 chains up and 64 down.
+        Steps of each of the two rounds, with 64 chains up and 64 down.
     seed, threads, progress
         As in `ais_log_z`.
 

@@ -34,7 +34,7 @@ class RaiseWeights(NamedTuple):
     """What melting gives: log weights and log reverse weights (example, chain), finished examples (example,).
 
     exp(log_weights) is unbiased for p_ann(v). exp(log_reverse_weights) is the AIS weight of the path that an example
-    was melted along, as if a forward chain had gone it. `interrupted` says whether Ctrl-C ended the run.
+    was melted along, as if a forward chain had taken it. `interrupted` says whether Ctrl-C ended the run.
     """
 
     log_weights: Floats
@@ -74,7 +74,7 @@ def raise_log_prob(
         What `ais_log_z` found from the same base with the same steps and precision, or its log weights (chain,):
         the forward chains of the N particles, shared by all examples. Without them N is 1, the paper's estimator.
     particles
-        N: by itself one more than there are forward chains. A smaller N forms groups of N - 1 forward chains and
+        N. Default: one more than there are forward chains. A smaller N forms groups of N - 1 forward chains and
         averages over them; 1 leaves them out.
     base
         The base distribution, or its name: "uniform" (the default) or "model".

@@ -31,7 +31,7 @@ _FORWARD, _MELT, _CHOICE, _LOOK = range(4)
 _AROUND = 5  # 4 is the modes' own
 _MOVES = 5  # at beta 1, after annealing
 _MODE_MOVES = 10  # at beta 1, from a draw of a mode's rates
-_FAR_MODES = 8  # from which chains are annealed at most
+_FAR_MODES = 8  # most modes out of reach from which chains are annealed
 _MODE_CHAINS = 24
 _MODE_MELTED = 6
 _LOOKS = 2  # states of a mode that are melted before chains are annealed from it
@@ -43,7 +43,7 @@ _HOPELESS = 20.0  # nats that a mode's bound may lie below the estimate of log Z
 
 @dataclass(frozen=True, eq=False)
 class Computation:
-    """What does not change a number but the seed and the precision: how chains of other starts are run."""
+    """How chains of other starts are run; of these settings only the seed and the precision change a number."""
 
     seed: int = 0
     precision: Precision = "mixed"

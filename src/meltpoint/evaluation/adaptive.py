@@ -28,6 +28,7 @@ from meltpoint.models.log_f import LogF
 from meltpoint.randomness import Purpose, sequence
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
+from meltpoint.runs.contents import spent_name
 from meltpoint.stages.decisions import keep_decision, recall_decision
 from meltpoint.stages.evidence import gather_evidence, recall_evidence
 from meltpoint.stages.execute import Execution, recall_weights, run_stage
@@ -126,7 +127,7 @@ def close_gap(
     `rate` are the chain-steps per second that are expected until stages were timed.
     """
     s, store = context.settings, execution.store
-    budget = Budget(s.budget or math.inf, store, f"part-{context.part}/spent", clock)
+    budget = Budget(s.budget or math.inf, store, spent_name(context.part), clock)
     planner = Planner(
         settings=s,
         log_f=context.log_f,

@@ -29,7 +29,6 @@ from meltpoint.estimators.pilot import (
 from meltpoint.evaluation.adaptive import Context, close_gap
 from meltpoint.evaluation.once import run_once
 from meltpoint.evaluation.prerequisites import (
-    NAMES,
     Origin,
     conventions_of,
     exact_log_z_of,
@@ -59,6 +58,7 @@ from meltpoint.report.compose import controlled_log_f, versions
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
 from meltpoint.report.stages import StageSummary
+from meltpoint.runs.contents import NAMES
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import Specification
 from meltpoint.runs.store import NullStore, RunFolder, Store, open_run
@@ -68,8 +68,8 @@ from meltpoint.stages.log_f import log_f_of
 
 _log = logging.getLogger("meltpoint")
 
-_PILOT_SHARE = 0.1  # of a budget, for the pilots of all bases
-_PILOT_SECONDS = 3.0  # that they may take in any case
+_PILOT_SHARE = 0.1  # fraction of a budget for the pilots of all bases
+_PILOT_SECONDS = 3.0  # seconds that pilots may always take
 
 _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence")
 """Settings that change what is made of the weights and how many there are, and not the weights."""
@@ -115,8 +115,8 @@ def evaluate(
 ) -> Report:
     """Bracket the mean test log-probability of a model between RAISE and AIS.
 
-    Ctrl-C (or a KeyboardInterrupt raised by `progress`, say at a deadline) gives a report from the examples finished
-    by then; before the first is finished it raises `Interrupted` with what AIS has found, or KeyboardInterrupt.
+    Ctrl-C (or a KeyboardInterrupt raised by `progress`, for example at a deadline) gives a report from the examples
+    that were finished. Before the first one it raises `Interrupted` with what AIS has found, or KeyboardInterrupt.
 
     Parameters
     ----------
@@ -128,13 +128,13 @@ def evaluate(
     train
         Training examples, for data base rates and for the pilot; never the test set.
     particles
-        N of RAISE: by itself one more than there are AIS chains; 1 is the paper's estimator.
+        N of RAISE. Default: one more than there are AIS chains; 1 is the paper's estimator.
     base
-        Where annealing starts: "data" (with `train` the choice of "auto", the default), "model" (rates from the
-        model's own chains, the choice without), "uniform", or a `Base`. With "auto" everything is done again from
-        another base where that has found more of log Z, and the one that found most is reported.
+        Where annealing starts: "data" (rates of `train`), "model" (rates from the model's own chains), "uniform",
+        or a `Base`. The default "auto" is "data" if there is `train`, else "model". If another base finds more of
+        log Z, "auto" repeats the evaluation from there and reports the base that found most.
     gap, budget
-        How close the two sides must come, in nats, and how long that may take ("30m" by itself). Base, steps, examples
+        How close the two sides must come, in nats, and how long that may take (default "30m"). Base, steps, examples
         and chains are then chosen from measurements, in stages that grow until the interval `between` is plus or minus
         `gap` or less, or the time is spent. The best stage is reported.
     steps
@@ -143,15 +143,16 @@ def evaluate(
         "friction" spaces the steps by what a short pilot measures, "linear" equally.
     chains, examples, ais_chains
         RAISE is run for `examples` random test examples (100, or all if there are fewer) with `chains` chains each
-        (4), and a control variate extends it to the whole test set; AIS has as many chains as RAISE has in all.
+        (4), and a control variate extends it to the whole test set. AIS has `ais_chains` chains: by default as many
+        as all RAISE chains together.
     seed, precision
-        Of the random numbers; "mixed", "float32" or "float64".
+        The seed of all random numbers; the precision of the weights, "mixed", "float32" or "float64".
     tolerance
-        A gap up to so many nats counts as agreement (1, or `gap`).
+        The largest gap, in nats, that counts as agreement (1, or `gap`).
     confidence
-        Of the interval `between` and of the certificates.
+        Confidence of the interval `between` and of the certificates.
     exact
-        Whether to enumerate log Z; by itself where the smaller side has at most 20 units.
+        Whether to enumerate log Z. Default: if the smaller side has at most 20 units.
     evidence
         Whether to ask other bases and mean-field modes for what the chains have missed, which takes 10 to 25 % more
         chain-steps. Without it no report is trusted: both sides may be wrong together.
@@ -159,7 +160,7 @@ def evaluate(
         A folder in which everything that is finished is kept; the same call continues it, to the same bits as if it
         had never been stopped.
     part
-        1, 2, …: as many other chains, for `merge_runs`.
+        1, 2, …: another set of as many chains, for `merge_runs`.
     executor, threads
         Any concurrent.futures.Executor, such as Dask's `client.get_executor()`, or threads of this process.
     progress

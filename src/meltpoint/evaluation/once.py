@@ -15,6 +15,7 @@ from meltpoint.evaluation.stage_report import most_found, report_of
 from meltpoint.models.checks import Floats
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
+from meltpoint.runs.contents import turn_name
 from meltpoint.runs.store import Store
 from meltpoint.stages.execute import Execution, run_stage
 from meltpoint.stages.stage import Size, Stage, StageWeights
@@ -64,11 +65,6 @@ def turned_to(store: Store, part: int) -> str | None:
     """Name of the base that a part of a run has turned to, if it has."""
     kept = store.read(turn_name(part), {"base": ((), "U")})
     return str(kept["base"]) if kept else None
-
-
-def turn_name(part: int) -> str:
-    """Name of the chunk with that base in a run's folder."""
-    return f"part-{part}/turn"
 
 
 def _run(

@@ -21,11 +21,9 @@ from meltpoint.models.checks import Bits
 from meltpoint.report.report import Report
 from meltpoint.report.shown import ShownStates, choose_shown, sample_count
 from meltpoint.runs.chunks import ChunkLayout
+from meltpoint.runs.contents import CONVENTIONS, EXACT, NAMES, SAMPLES, base_name, schedule_name
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store, get_or_compute
-
-EXACT, CONVENTIONS, NAMES, SAMPLES = "exact", "conventions", "names", "samples"
-"""Names of chunks in a run's folder; those of bases and schedules are `base-NAME` and `schedule-NAME`."""
 
 EXACT_LAYOUT: ChunkLayout = {"log_z": ((), "f")}
 CONVENTIONS_LAYOUT: ChunkLayout = {"json": ((None,), "u")}
@@ -41,7 +39,7 @@ _SAMPLES_LAYOUT: ChunkLayout = {"samples": ((None, None), "uf")}
 _SAMPLE_STEPS = 500  # whatever the evaluation had: the samples of a run do not change when it is continued
 
 EXACT_UNITS = 20
-"""On the smaller side: enumeration then takes less than a second."""
+"""Most units of the smaller side for which log Z is enumerated by default: it takes less than a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +53,7 @@ class Origin:
 def exact_log_z_of(
     model: Model, exact: bool | None, threads: int, store: Store, progress: Progress | None
 ) -> float | None:
-    """The exact log Z, None unless it is cheap (`exact` None) or wanted."""
+    """The exact log Z if it is asked for or, with `exact` None, cheap; otherwise None."""
     wanted = model.mrf.smaller_side <= EXACT_UNITS if exact is None else exact
     if not wanted:
         return None
@@ -105,7 +103,7 @@ def find_origins(
     pilot: Callable[[Base], FrictionSchedule] | None,
     store: Store,
 ) -> list[Origin]:
-    """The origins of these names, with a pilot that whose pilot lost least first; without one the first alone.
+    """The origins of these names, that with the smallest loss in its pilot first; without a pilot only the first.
 
     Bases and schedules are kept, because their last bits may depend on the machine that computes them, and because a
     schedule must be frozen before the run.
@@ -118,7 +116,7 @@ def find_origins(
         friction = recall_schedule(store, name)
         if friction is None:
             friction = pilot(base)
-            store.write(f"schedule-{name}", _schedule_to_arrays(friction))
+            store.write(schedule_name(name), _schedule_to_arrays(friction))
         tried.append(Origin(base, friction))
     pilots = [origin.friction.pilot for origin in tried if origin.friction]
     best = int(np.argmax(np.nan_to_num([pilot.kept for pilot in pilots], nan=-np.inf)))
@@ -138,7 +136,7 @@ def sum_pilots(origins: Sequence[Origin]) -> list[Origin]:
 
 def recall_schedule(store: Store, name: str) -> FrictionSchedule | None:
     """The friction schedule from the base of this name, None if there is none as it was written."""
-    arrays = store.read(f"schedule-{name}", _SCHEDULE_LAYOUT)
+    arrays = store.read(schedule_name(name), _SCHEDULE_LAYOUT)
     if arrays is None:
         return None
     edges, friction = arrays["edges"], arrays["friction"]
@@ -158,7 +156,7 @@ def keep_base(name: str, make: Callable[[str], Base], store: Store) -> Base:
     def compute() -> Arrays:
         return {f"layer_{k}": bias for k, bias in enumerate(make(name).biases)}
 
-    chunk = f"base-{name}"
+    chunk = base_name(name)
     biases = tuple(get_or_compute(store, chunk, compute).values())
     if any(bias.dtype.kind != "f" or bias.ndim == 0 or np.isnan(bias).any() for bias in biases):
         raise InputError(

@@ -28,7 +28,7 @@ Watch: TypeAlias = Callable[[StageSummary], None]
 """Called with each stage that is finished."""
 
 TO_BE_CHOSEN = "chosen"
-"""Name of a base that a pilot is still to choose."""
+"""In place of a base's name: a pilot is to choose it."""
 
 
 class SharedOptions(TypedDict, total=False):

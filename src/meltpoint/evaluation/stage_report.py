@@ -1,4 +1,4 @@
-"""Reports of stages: of each by itself, and of the one that an evaluation reports, which says what the others were."""
+"""Reports of single stages, and the report of an evaluation, which also describes its other stages."""
 
 import math
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ def summary_of(report: Report, stage: Stage) -> StageSummary:
 
 
 def best_stage(reports: Sequence[Report]) -> Report:
-    """Of the reports of stages that with the smallest interval; of several bases, from that with the larger log Z."""
+    """The report of the stage with the smallest interval, among those from the base with the largest log Z."""
     by_base: dict[str, Report] = {}
     for report in reports:
         best = by_base.get(report.settings.base)
@@ -96,7 +96,7 @@ def best_stage(reports: Sequence[Report]) -> Report:
 
 
 def most_found(reports: Sequence[Report]) -> Report:
-    """Of the reports of several bases that with the largest log Z; it says what the next one found."""
+    """The report of the base with the largest log Z; it also says what the next one found."""
     best, *others = sorted(reports, key=lambda report: -report.log_z.value)
     return replace(best, other_base=_other_base(others[0])) if others else best
 

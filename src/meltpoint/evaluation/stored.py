@@ -1,6 +1,6 @@
 """Runs on disk: how much is finished, the report of that, and several runs joined.
 
-Neither model nor data are needed. Reports are made by the same code as those of evaluate(), to the last digit.
+Neither model nor data are needed. Reports are made by the same code as those of evaluate(), with the same numbers.
 """
 
 import itertools
@@ -16,14 +16,10 @@ from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
 from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.evidence import Starts
-from meltpoint.evaluation.once import turn_name, turned_to
+from meltpoint.evaluation.once import turned_to
 from meltpoint.evaluation.prerequisites import (
-    CONVENTIONS,
     CONVENTIONS_LAYOUT,
-    EXACT,
     EXACT_LAYOUT,
-    NAMES,
-    SAMPLES,
     Origin,
     conventions_from_arrays,
     recall_names,
@@ -33,13 +29,25 @@ from meltpoint.evaluation.prerequisites import (
 from meltpoint.evaluation.stage_report import best_stage, most_found, report_of, summary_of, with_stages
 from meltpoint.models.log_f import LogF
 from meltpoint.report.report import Report
+from meltpoint.runs.contents import (
+    CONVENTIONS,
+    EXACT,
+    LOG_F,
+    NAMES,
+    SAMPLES,
+    base_name,
+    evidence_name,
+    schedule_name,
+    stage_name,
+    turn_name,
+)
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import Specification, read_specification
 from meltpoint.runs.store import RunFolder, open_run
 from meltpoint.stages.decisions import read_stages
-from meltpoint.stages.evidence import NAME, recall_evidence
+from meltpoint.stages.evidence import recall_evidence
 from meltpoint.stages.execute import recall_weights
-from meltpoint.stages.log_f import LOG_F, log_f_layout
+from meltpoint.stages.log_f import log_f_layout
 from meltpoint.stages.stage import (
     Stage,
     StageWeights,
@@ -106,14 +114,14 @@ class StoredRun:
     def report(self) -> Report:
         """The report of what is finished by now; of several stages the best complete one counts.
 
-        Without an example RAISE has finished it raises Interrupted with what AIS has found, without a chain an
-        InputError.
+        If RAISE has finished no example it raises Interrupted with what AIS has found; if AIS has finished no chain,
+        an InputError.
         """
         begun = [stored for stored in self.stages if stored.weights.ais_chains]
         if not begun or self.log_f is None:
             raise InputError(
                 found=f"no finished chain in {self.folder}",
-                expected="at least one, to know anything",
+                expected="at least one finished chain",
                 remedy="continue the run: repeat the call that began it",
             )
         in_stages = self.settings.budget is not None
@@ -328,13 +336,9 @@ def _write(joint: StoredRun, runs: Sequence[StoredRun], report: Report, out: Pat
             source = RunFolder(run.folder, run.specification.fingerprint)
             names = [LOG_F, EXACT, CONVENTIONS, NAMES, SAMPLES, *(turn_name(part) for part in run.turned)]
             for stored in run.stages:
-                base = stored.stage.base.name
-                names += [f"base-{base}", f"schedule-{base}"]
-                tasks = tasks_of(stored.stage.size)
-                names += [
-                    f"{stored.stage.folder}/{name}"
-                    for name in ("stage", NAME, *(task.name for task in tasks))
-                ]
+                base, where = stored.stage.base.name, (stored.stage.part, stored.stage.index)
+                names += [base_name(base), schedule_name(base), stage_name(*where), evidence_name(*where)]
+                names += [f"{stored.stage.folder}/{task.name}" for task in tasks_of(stored.stage.size)]
             for name in names:
                 arrays = source.read(name)
                 if arrays is not None and target.read(name) is None:

@@ -51,7 +51,7 @@ def read_array(path: str | os.PathLike[str], name: str | None = None) -> NDArray
         raise InputError(
             found=f"name {name!r} for {file}, a {format.value}, whose one array has no name",
             expected="no name",
-            remedy="leave the name away",
+            remedy="leave the name out",
         )
     if format not in _SINGLE:
         raise InputError(

@@ -52,7 +52,7 @@ def allowance_of(path: Path, file_size: int, small: int = SMALL, expansion: int 
 
 
 def open_regular(path: Path, *, follow_links: bool = True) -> BinaryIO:
-    """A regular file, open for reading; OSError for a pipe, which could wait for ever, a device or a folder."""
+    """A regular file, open for reading; OSError for a pipe, which could block forever, a device or a folder."""
     flags = (
         os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     )

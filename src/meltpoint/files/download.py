@@ -12,10 +12,10 @@ from meltpoint.files.atomic import atomic_write
 VARIABLE = "MELTPOINT_DATA"
 ROUNDS = 2
 TIMEOUT_SECONDS = (10, 30)
-"""For the connection, and for each silence after it."""
+"""Seconds to wait for the connection, and for the next bytes after it."""
 CHUNK_BYTES = 1 << 16
 LIMIT_BYTES = 1 << 30
-"""What a file of unknown size can have at most."""
+"""Largest number of bytes of a file of unknown size."""
 
 
 @dataclass(frozen=True)

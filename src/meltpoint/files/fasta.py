@@ -29,7 +29,7 @@ def read_fasta(
 ) -> tuple[Bits, str, int]:
     """States (sequence, column) of an alignment, its alphabet, and how many sequences were left out.
 
-    `alphabet` is "protein", "rna", "dna", or the letters in the order of the states; by itself RNA or DNA if the file
+    `alphabet` is "protein", "rna", "dna", or the letters in the order of the states. Default: RNA or DNA if the file
     has no other letters, otherwise protein. Sequences with a letter outside it are refused or dropped. `content` is
     that of the file, if it was unpacked already.
     """

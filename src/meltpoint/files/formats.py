@@ -1,4 +1,8 @@
-"""The format of a file, recognised by its content."""
+"""Recognise the format of a data file by its content.
+
+`arrays.py` calls the reader of each format, which has a file of its own beside this one. Formats of models are read by
+`models.py` (our own) and `importers/` (all others).
+"""
 
 import codecs
 import os

@@ -30,7 +30,7 @@ VERSION = 2
 """Version of the format; a file with a larger one was written by a later meltpoint. Version 1 has no kinds of units."""
 
 _KIND, _VERSION, _NOTE = "meltpoint_kind", "meltpoint_version", "meltpoint_note"
-_UNITS = 100_000  # of a layer that any file may have, however small
+_UNITS = 100_000  # units that a layer in any file may have, however small the file
 _SALAKHUTDINOV = ("vishid", "visbiases", "hidbiases")
 
 

@@ -92,7 +92,7 @@ def read_scipy_sparse(path: Path, names: list[str]) -> NDArray[Any]:
         if format == "csc":
             return columns_written_out(shape, first, second, values)
         if first.size != values.size or second.size != values.size or (first < 0).any() or (second < 0).any():
-            raise ValueError("a sparse matrix has not a place for each number")
+            raise ValueError("a sparse matrix does not have a position for each number")
         dense = np.zeros(shape, values.dtype)
         np.add.at(dense, (first, second), values)
         return dense

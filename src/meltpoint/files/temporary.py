@@ -1,7 +1,7 @@
 """Temporary files that a killed process leaves behind, and how the next one recognises and removes them.
 
 A temporary file is locked by the process that writes it. The system releases the lock when that process ends, however
-it ends. So a temporary file whose lock can be taken belongs to nobody any more, on this machine or on another one that
+it ends. So a temporary file whose lock can be taken has no living writer, on this machine or on another one that
 shares the disk. Process numbers could not tell that: containers on one disk have the same ones.
 """
 

@@ -168,5 +168,7 @@ def _first_bad_line(
             return InputError(found=found, expected="a number", remedy="drop, fill or convert it first")
         if len(cells) != width:
             found, expected = f"{len(cells)} values {where}", f"{width}, as in the lines before"
-            return InputError(found=found, expected=expected, remedy="was the file cut off? mend that line")
+            return InputError(
+                found=found, expected=expected, remedy="was the file cut off? correct that line"
+            )
     return problem

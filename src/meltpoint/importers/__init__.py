@@ -1,1 +1,1 @@
-"""Models and evidence in other people's file formats: one short file for each."""
+"""Models and evidence in the file formats of other programs: one short file for each."""

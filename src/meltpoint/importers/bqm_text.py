@@ -120,7 +120,7 @@ def _check_units(source: Source, options: Options, units: str) -> None:
         raise InputError(
             found=f"units={options.units!r} for {source.name}, whose header says {units}",
             expected=f"units={units!r}, or none",
-            remedy="leave units away",
+            remedy="leave units out",
         )
 
 

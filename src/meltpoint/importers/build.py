@@ -15,7 +15,7 @@ from meltpoint.importers.source import Source
 from meltpoint.models import Model
 from meltpoint.units.unit import Floats
 
-_UNITS = 100_000  # that any file may have, however small
+_UNITS = 100_000  # units that any file may have, however small the file
 Pairs = dict[tuple[int, int], Floats]
 """Couplings (state of i, state of j) by pairs i < j."""
 
@@ -102,7 +102,7 @@ def reordered(
         raise InputError(
             found=f"alphabet={wanted!r} for {source.name}, whose states are {stored!r}",
             expected="the same letters, in the order they shall have",
-            remedy="correct the alphabet, or leave it away to keep the order of the file",
+            remedy="correct the alphabet, or leave it out to keep the order of the file",
         )
     order = [stored.index(letter) for letter in wanted]
     return {pair: table[np.ix_(order, order)] for pair, table in pairs.items()}, fields[:, order]

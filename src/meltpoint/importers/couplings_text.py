@@ -201,5 +201,5 @@ def _refuse(source: Source, options: Options, *names: str) -> None:
         raise InputError(
             found=f"{', '.join(told)} for {source.name}",
             expected="nothing of that kind: the file has no letters and no such gauge",
-            remedy="leave it away",
+            remedy="leave it out",
         )

@@ -71,7 +71,7 @@ FORMATS: tuple[Importer, ...] = (
     safetensors,
     plmc,
 )
-"""In the order they are asked: those with a signature or a layout of their own before the general ones."""
+"""All importers in the order in which they are asked: those with a signature or a layout of their own first."""
 
 _MODELS = "a model in one of the formats of docs/formats.md"
 _OWN_MAT = {"vishid", "visbiases", "hidbiases"}

@@ -171,7 +171,7 @@ def _oriented(
             found=f"orientation={orientation!r} for weights {weights.shape} with {visible} visible and {hidden} "
             f"hidden biases in {source.name}",
             expected=f"{fitting!r}, the only one that fits",
-            remedy="leave it away; are the two biases swapped?",
+            remedy="leave it out; are the two biases swapped?",
         )
     return weights if fitting == "visible-hidden" else weights.T
 
@@ -229,7 +229,7 @@ def _once(source: Source, couplings: NDArray[Any]) -> NDArray[Any]:
         raise InputError(
             found=f"couplings in {source.name} that are neither symmetric nor triangular, or have a diagonal",
             expected="the coupling of every pair once or in both places, and zeros on the diagonal",
-            remedy="add the two triangles, and the diagonal to the fields (0 and 1) or leave it away (-1 and +1)",
+            remedy="add the two triangles, and the diagonal to the fields (0 and 1) or leave it out (-1 and +1)",
         )
     return upper if upper.any() else lower.T
 
@@ -239,5 +239,5 @@ def _refuse_graph_options(source: Source, options: Options) -> None:
         raise InputError(
             found=f"units or gauge for the RBM in {source.name}",
             expected="visible= and hidden= for the kinds of its units",
-            remedy="leave units and gauge away",
+            remedy="leave units and gauge out",
         )

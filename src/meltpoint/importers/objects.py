@@ -217,7 +217,7 @@ def inverse_temperature(options: ObjectOptions) -> float:
             raise InputError(
                 found="both temperature and beta",
                 expected="one of them: beta is 1 / temperature",
-                remedy="leave one away",
+                remedy="leave one out",
             )
         value = 1.0 / options.temperature if options.temperature else 0.0
     if value is None or not 0 < value < float("inf"):
@@ -299,7 +299,7 @@ def _refuse_unused(options: ObjectOptions, kind: _Kind) -> None:
         raise InputError(
             found=f"{', '.join(unused)} for {kind.name}",
             expected=f"only what it leaves open: {', '.join(kind.options) or 'nothing'}",
-            remedy="leave the others away",
+            remedy="leave the others out",
         )
 
 

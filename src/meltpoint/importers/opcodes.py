@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 IGNORED = object()
-"""In place of an object that is not needed."""
+"""Stands for an object that is not needed."""
 
 _MARK = object()
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
@@ -136,7 +136,7 @@ def _fill(stack: list[Any], name: str) -> None:
         container.extend(items)
     elif name.startswith("SETITEM") and type(container) is dict and len(items) % 2 == 0:
         for key, value in zip(items[::2], items[1::2], strict=True):
-            # Keys of other types would be hashed, which could take for ever.
+            # Keys of other types would be hashed, which could take unbounded time.
             if type(key) not in (str, int):
                 raise Refused(f"a dictionary with a key of type {type(key).__name__}")
             container[key] = value

@@ -88,13 +88,13 @@ def parse_options(given: dict[str, Any]) -> Options:
 
 
 def refuse_unused(options: Options, used: Collection[str], what: str) -> None:
-    """An option that says nothing about this format is a mistake of the caller's."""
+    """Refuse options that do not apply to this format."""
     unused = [name for name in NAMES if getattr(options, name) is not None and name not in used]
     if unused:
         raise InputError(
             found=f"{', '.join(unused)} for {what}",
             expected=f"only what this format leaves open: {', '.join(sorted(used)) or 'nothing'}",
-            remedy="leave the others away",
+            remedy="leave the others out",
         )
 
 

@@ -1,4 +1,4 @@
-"""Say that kernels are being compiled: to the progress callback, and to the log where it takes a while."""
+"""Report that kernels are being compiled: to the progress callback and, after two seconds, to the log."""
 
 import logging
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
 """Products of zeros and ones with a matrix, by adding up the rows of the ones.
 
 The matrix is cut into strips one cache line wide, so that a strip stays in the first-level cache while all
-lists walk over it. Entries of the
-left side may be small counts: a unit that counts 2 has its row added twice.
+lists are processed. Entries of the left side may be small counts: a unit that counts 2 has its row added twice.
 
 `Coupling` and `pair_sums` choose between this and the matrix product. Drawn states are uint8 and mostly zero, so
 adding rows is less work, unless many units are on or the rows are short. Means are floats and always take the

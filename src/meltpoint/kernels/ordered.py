@@ -10,7 +10,7 @@ from meltpoint.kernels.parallel_compiling import KernelCall
 from meltpoint.units.unit import Bits, Floats
 
 _COLUMNS = 128
-"""Of all rows together they stay in the second-level cache while chain after chain walks over them."""
+"""Columns that are added at once: those of all rows stay in the second-level cache while chains are processed."""
 
 
 def sum_rows(bits: Bits, weights: Floats) -> Floats:

@@ -1,7 +1,7 @@
-"""The inner loop of everything: add up the rows of W that belong to the units that are on.
+"""The inner loop of annealing and training: add up the rows of W that belong to the units that are on.
 
 A strip is one cache line wide (64 bytes: 32 int16, 16 float32 or 8 float64 columns), so that a strip of a
-few hundred rows stays in the first-level cache while a tile of chains walks over it, and the sums stay in
+few hundred rows stays in the first-level cache while a tile of chains is processed, and the sums stay in
 registers. Written as LLVM vectors because Numba's own vectoriser keeps the sums in memory and checks nine
 pointers for overlap before every row (docs/decisions/kernels.md has the figures).
 """
@@ -70,7 +70,7 @@ def _adder(n_lines: int, rows_at_once: int = GROUP, n_sums: int = 1) -> Any:
 add_rows = _adder(1)
 add_wide_rows = _adder(WIDE)
 add_rows_at_once = _adder(1, rows_at_once=4, n_sums=4)
-"""For training. A sum has to wait for the addition before it: with four, float32 rows of any number take less time."""
+"""Row adder of training. A sum must wait for its last addition: with four sums, float32 rows take less time."""
 
 
 def _kept_adder(n_lines: int, weight_type: Any, sum_type: Any) -> Any:

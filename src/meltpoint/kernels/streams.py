@@ -1,4 +1,4 @@
-"""Randomness owned by chains: a chain's stream depends on the seed, the purpose and the chain's own number.
+"""Random streams of chains: a chain's stream depends only on the seed, the purpose and the chain's number.
 
 Above the backends, streams are only named. Inside them each chain has 32 xoshiro128++ generators (Blackman and Vigna)
 whose outputs are interleaved, so that one vector instruction serves many units. They are seeded as NumPy's SeedSequence

@@ -1,7 +1,7 @@
 """Blocks of units, sweeps over them, and segments of betas: what the annealing loop asks a model for.
 
 The units of a block are independent given the rest. A sweep redraws block after block; its reversal redraws them in the
-opposite order. Melting must use the reversal of what annealing used: temperatures alone are not enough.
+opposite order. Melting must use the reversal of annealing's sweeps: reversing only the temperatures is wrong.
 """
 
 from collections.abc import Sequence

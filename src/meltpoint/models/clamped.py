@@ -17,7 +17,7 @@ from meltpoint.statistics.log_space import log_sum_exp
 from meltpoint.units.unit import Bits, Floats
 
 _MOVES = 25  # sweeps of a chain: as many importance samples are saved
-_LEAST_CHAINS = 8  # of which halves and quarters say something
+_LEAST_CHAINS = 8  # fewest chains whose halves and quarters can be compared
 _LOOKS = 16  # states whose inputs are averaged for the independent units that a chain starts from
 _REFINEMENTS = 3
 _AT_ONCE = 1 << 16  # states added up in one go

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError, Progress
-from meltpoint.kernels.draws import SummedOut, weigh_draws
+from meltpoint.kernels.importance import SummedOut, weigh_draws
 from meltpoint.kernels.streams import Streams
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli

@@ -1,6 +1,6 @@
 """Arrays as other libraries hold them: tensors, sparse matrices, data frames. Recognised by their attributes.
 
-Nothing is imported for it: who passes a tensor has its library loaded.
+No library is imported for that: whoever passes a tensor has loaded its library.
 """
 
 import os

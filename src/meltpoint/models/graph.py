@@ -27,10 +27,10 @@ from meltpoint.units.unit import Bits, Floats, TwoState
 GraphField: TypeAlias = BinaryField | FactorField
 
 LARGEST_Q = 255
-"""States of a site, which are kept in one byte."""
+"""Largest number of states of a site, which is kept in one byte."""
 
 _ENUMERATED = 1024  # states of the hidden sites, up to which log f is added up
-_MOST_PROBABILITIES = 50_000_000  # that are kept at once; beyond, states must do
+_MOST_PROBABILITIES = 50_000_000  # most probabilities in memory at once; larger graphs keep states instead
 
 
 class GraphModel(Model):

@@ -118,7 +118,7 @@ def choose_summed_out(
 
     All visible, two colours: the larger colour of each component. With hidden sites only those may be summed out: all
     of them if they are not coupled, then log f is exact; the colour without visible sites if there are two; else the
-    largest of their colour classes. docs/decisions/graphs.md has what that gains.
+    largest of their colour classes. docs/decisions/graphs.md has the speed that this gains.
     """
     two = two_colours(adjacency)
     if not hidden.any():

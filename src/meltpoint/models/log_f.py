@@ -18,16 +18,16 @@ from meltpoint.units.unit import Bits, Floats
 
 SAMPLES = 500
 BLOCK = 256
-"""Examples whose weights are computed at once."""
-_KEPT_UNITS = 8_000_000  # of all draws of a block, where they are kept
-_LEAST_SAMPLES = 8  # of which halves and quarters say something
+"""Number of examples whose weights are computed at once."""
+_KEPT_UNITS = 8_000_000  # most units of all draws of a block that are kept in memory
+_LEAST_SAMPLES = 8  # fewest samples whose halves and quarters can be compared
 _QUARTERED = 4
 _FASTEST, _SLOWEST = 0.5, 0.85  # ratios of successive rises that are believed
 _USUAL_ALPHA = 0.01  # by which two estimates are compared: which one counts must not depend on the confidence
 _NORMAL = 1e9  # degrees of freedom that are as good as infinitely many
 _UNKNOWN = 0.45  # standard error of an example's log f: fewer than five effective samples
 ENUMERATED = 1024
-"""States of hidden units up to which log f of a deep model is added up: it costs no more than the samples."""
+"""Most states of hidden units for which log f of a deep model is summed exactly: it costs no more than sampling."""
 
 
 @dataclass(frozen=True)

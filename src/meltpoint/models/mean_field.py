@@ -1,6 +1,6 @@
-"""Mean fields of a deep Boltzmann machine's hidden units that proposals are made of: fast, and good enough.
+"""Mean-field rates of a deep Boltzmann machine's hidden units, for the proposals of importance sampling.
 
-Any proposal is right, as long as its own probabilities enter the weights; so sums are in float32, the visible units'
+Any proposal is valid, as long as its own probabilities enter the weights; so sums are in float32, the visible units'
 share of the inputs is computed once, and an example leaves as soon as it has settled. Rows are always as many
 together, because products of other shapes round otherwise, and an example's draws may not depend on its neighbours.
 """

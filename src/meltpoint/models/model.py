@@ -118,9 +118,9 @@ class Model(ABC):
         samples
             Importance samples of each example, where log f must be estimated.
         seed
-            Of their random numbers.
+            Seed of the samples.
         threads
-            All cores by default.
+            Number of threads; all cores by default.
         progress
             Called with (task, done, total).
         """

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.kernels.draws import drawable
+from meltpoint.kernels.importance import drawable
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.statistics.special import expit, logit
 from meltpoint.units.unit import Bits, Floats
@@ -37,7 +37,7 @@ def posterior_inputs(
     `weights` (visible unit, unit) and `visible_bias` are those of p(v | h1); `recognition` (example, unit) is where the
     mean field starts.
     """
-    # In float32: any proposal is right. Rows are always as many together, because products of other shapes round
+    # In float32: any proposal is valid. Rows are always as many together, because products of other shapes round
     # otherwise, and an example's draws may not depend on its neighbours.
     own_weights, above_weights = weights.astype(np.float32), top.blocks[0].weights.astype(np.float32)
     own_bias, odd_bias = visible_bias.astype(np.float32), top.odd_bias.astype(np.float32)
@@ -75,7 +75,7 @@ class Mixture:
 
     @classmethod
     def of(cls, recognition: Floats, refined: Floats, samples: int) -> "Mixture":
-        """From the logits (example, unit) of both."""
+        """The proposals from the logits (example, unit) of recognition and mean field."""
         rates = drawable(expit(np.stack([recognition, refined])))
         inputs = np.moveaxis(logit(rates), 0, 2)
         return cls(rates, inputs, np.where(np.arange(samples) % _EVERY == 0, 0, 1))

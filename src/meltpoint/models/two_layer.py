@@ -161,7 +161,7 @@ class HiddenState(MarkovRandomField):
 
     @property
     def log_constant(self) -> float:  # type: ignore[override]
-        """That of the field."""
+        """The constant of the field."""
         return self.field.log_constant
 
     @cached_property
@@ -191,7 +191,7 @@ class HiddenState(MarkovRandomField):
         return units[:, : self.field.n_hidden] @ self.field.hidden_bias
 
     def parameters(self) -> tuple[Floats, ...]:
-        """Those of the field."""
+        """The parameters of the field."""
         return self.field.parameters()
 
 

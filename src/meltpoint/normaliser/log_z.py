@@ -61,17 +61,17 @@ def log_z(
         Where annealing starts: "auto" (a short trial from each base chooses), "data" (with `train`), "model",
         "uniform", or a `Base`. The others are asked as well.
     gap, budget
-        Go on in stages until log Z is known to plus or minus `gap` nats, or the time ("30m" by itself) is spent.
+        Run stages until log Z is known to plus or minus `gap` nats, or the time (default "30m") is spent.
     steps, chains
         Annealing steps (3,000) and forward chains (400).
     exact
-        Whether to compute log Z exactly too, and use exact samples; by itself where that takes a second.
+        Whether to compute log Z exactly too, and use exact samples. Default: if that takes about a second.
     seed, precision, threads, progress
         As in `ais_log_z`.
     tolerance
-        A distance of the two sides up to so many nats counts as agreement (1, or `gap`).
+        The largest distance of the two sides, in nats, that counts as agreement (1, or `gap`).
     confidence
-        Of the interval `between` and of the certificates.
+        Confidence of the interval `between` and of the certificates.
     watch
         Called with each finished stage of a run with a gap or a budget.
 

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 
 LEAST_STEPS = 1000
-"""Steps without which no stage is the last one: with few, chains from all starts miss the same modes and agree."""
+"""Fewest steps of the last stage: with fewer, chains from all starts may miss the same modes and agree."""
 
 _FIRST = 100, 100
 _FIRST_RATE = 20_000.0  # chain-steps per second, before any were timed
-_FIRST_SHARE = 0.1  # of the budget
+_FIRST_SHARE = 0.1  # fraction of the budget for the first stage
 _LEAST_AT_ALL = 20
 _CHAINS = 200
 _CALM = 0.25  # variance of log weights up to which more steps are better than more chains
 _SIGMAS = 3.0  # errors in half an interval
 _MOST_GROWTH = 16.0
-_RESERVE = 0.85  # of the time that is left: what a stage takes is not known to the second
-_WORTH = 0.5  # of the last stage's work: a smaller one would not be better
+_RESERVE = 0.85  # fraction of the remaining time that is planned: the time of a stage is not known exactly
+_WORTH = 0.5  # a new stage has at least this fraction of the last one's work: a smaller one would not help
 _APART = 0.1
 
 

@@ -95,7 +95,7 @@ def run(
     known: dict[Cell, LogF] = {}
     for k, cell in enumerate(cells):
         loaded = inputs[cell.model]
-        # Another process may have been at work on the same folder.
+        # Another process may have computed cells in the same folder.
         if results.has(cell, loaded):
             continue
         start, whole = sum(costs[:k]), sum(costs)

@@ -189,7 +189,7 @@ def _gaps(found: Mapping[str, BaseEstimates]) -> str:
 
 
 def _few(found: BaseEstimates) -> str:
-    """A reservation, where the error of AIS is not known."""
+    """A note where the error of AIS is not known."""
     return f" ({found.ess or 0:.1f} effective chains)" if found.degenerate else ""
 
 

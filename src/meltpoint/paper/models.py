@@ -36,7 +36,7 @@ RBMS = (
     PaperModel("omniPCD-1000", "omniPCD-1000", "omniglot"),
 )
 SMALL = RBMS[:2]
-"""Those with 20 hidden units, whose exact value is known."""
+"""The RBMs with 20 hidden units, whose exact value is known."""
 
 DBMS = (
     PaperModel("mnistDBM-500-1000", "MNIST DBM", "mnist"),

@@ -81,7 +81,7 @@ class Results:
         return record if whole else None
 
     def has(self, cell: Cell, loaded: LoadedModel) -> bool:
-        """Whether a cell is finished, for this very model and data."""
+        """Whether a cell is finished, for exactly this model and data."""
         record = self.read(cell)
         wanted = cell_fingerprint(cell, loaded.model_digest, loaded.data_digest)
         return record is not None and record.get("fingerprint") == wanted

@@ -26,7 +26,7 @@ class Rank:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Models on one test set, in nats per example. Print it, plot it, or take `to_dict()`.
+    """Models on one test set, in nats per example. Print it, plot it, or call `to_dict()`.
 
     `reports` are those of every model by name, `pairs` the differences: of all pairs, or of each model to the
     `baseline`. All pairs share 1 - `confidence`. `order_known` says whether every pair's order is known, `trusted`

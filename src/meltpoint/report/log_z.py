@@ -46,7 +46,7 @@ class LogZStage:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogZBracket:
-    """log Z from both sides, in nats. Print it, plot it, or take `to_dict()`.
+    """log Z from both sides, in nats. Print it, plot it, or call `to_dict()`.
 
     `lower` (AIS) and `upper` (states melted back) are the sides, `gap` is their distance, `between` an interval with
     the confidence of the settings, and `rests_on` says in words what the upper side and the interval rest on. `exact`

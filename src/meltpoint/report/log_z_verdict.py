@@ -10,7 +10,7 @@ from meltpoint.statistics.estimate import Estimate, decimals
 from meltpoint.statistics.pareto import pareto_k
 from meltpoint.statistics.split_half import split_half_distance
 
-_SIGMAS = 2.0  # within which noise may lie
+_SIGMAS = 2.0  # standard errors that are attributed to noise
 _ROUNDING = 1e-9  # relative, by which an exact value may miss an interval
 
 

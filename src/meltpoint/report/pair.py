@@ -175,7 +175,7 @@ def compose_pair(first: ComparedModel, second: ComparedModel, alpha: float) -> P
 
 
 def _correlation(first: ComparedModel, second: ComparedModel) -> float:
-    """Of the errors of the two log Z; the worst where chains that Ctrl-C left out cannot be paired."""
+    """Correlation of the errors of the two log Z; the worst case where Ctrl-C left chains that cannot be paired."""
     if first.report.interrupted or second.report.interrupted:
         return -1.0
     return believed_correlation(first.report.ais_log_weights, second.report.ais_log_weights)

@@ -59,7 +59,7 @@ class PerExample:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """A likelihood from both sides, in nats per example. Print it, plot it, or take `to_dict()`.
+    """A likelihood from both sides, in nats per example. Print it, plot it, or call `to_dict()`.
 
     `conservative` (RAISE with `particles` particles) and `optimistic` (AIS) are the bracket, `gap` their difference,
     `verdict` what to make of it. `settings` is what was asked for, `pilot` what finding the schedule cost; after

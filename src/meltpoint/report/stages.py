@@ -7,7 +7,7 @@ from typing import Any
 from meltpoint.statistics.estimate import finite_or_none
 
 ENOUGH_ESS = 5.0
-"""Effective AIS chains without which the error of log Z is not known."""
+"""Fewest effective AIS chains for which the error of log Z is known."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def _details(report: Report) -> dict[str, str]:
 
 
 def misreading(report: Report) -> str | None:
-    """A warning if the data fit another reading of the parameters better by far."""
+    """A warning if the data fit another reading of the parameters much better."""
     check = report.conventions
     if check is None or check.suspected is None:
         return None

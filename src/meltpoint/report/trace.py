@@ -98,7 +98,7 @@ class TracePoint:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """Likelihoods along a training run, in the order of its checkpoints. Print it, plot it, or take `to_dict()`.
+    """Likelihoods along a training run, in the order of its checkpoints. Print it, plot it, or call `to_dict()`.
 
     Every interval holds with `confidence` by itself, if no start missed a mode. `test_examples` and `train_examples`
     say how many examples the means are over (0 without training examples). After Ctrl-C it is `interrupted`, and

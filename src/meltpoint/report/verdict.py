@@ -26,16 +26,16 @@ Reason: TypeAlias = Literal[
     "target",
 ]
 
-_SIGMAS = 2.0  # within which noise may lie
-_SURE_SIGMAS = 3.0  # beyond which noise does not reach: one run in a thousand
-_WORTH_A_WORD = 0.1  # of the tolerance: a smaller inversion changes nobody's conclusion
-_HEAVY_K = 0.7  # from here on a mean converges too slowly for its standard error to be right
+_SIGMAS = 2.0  # standard errors that are attributed to noise
+_SURE_SIGMAS = 3.0  # standard errors that noise exceeds in one run of a thousand
+_SMALLEST_INVERSION = 0.1  # fraction of the tolerance: a smaller inversion is not reported
+_HEAVY_K = 0.7  # with a larger k the mean converges too slowly for its standard error to be right
 _NO_MEAN_K = 1.0
-_HEAVY_FACTOR = 3.0  # on errors that were taken from heavy tails
-_APART_SIGMAS = 5.0  # between halves that are equal by construction: one run in a million
-_ROUNDING = 1e-9  # relative, by which an exact value may miss an interval
-_UNKNOWN_RISE = 0.25  # of the tolerance: what log f may still rise
-_UNKNOWN_EXAMPLES = 0.5  # share of them with too few effective samples of log f
+_HEAVY_FACTOR = 3.0  # by which errors from heavy tails may be too small
+_APART_SIGMAS = 5.0  # standard errors between two equal halves that chance exceeds in one run of a million
+_ROUNDING = 1e-9  # relative distance by which an exact value may miss an interval
+_UNKNOWN_RISE = 0.25  # fraction of the tolerance by which log f may still rise
+_UNKNOWN_EXAMPLES = 0.5  # largest fraction of examples with too few effective samples of log f
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def judge(gap: Estimate, diagnostics: WeightDiagnostics, tolerance: float, base:
         )
     if gap.value > tolerance:
         return _wide(gap, base)
-    if gap.value < -max(_SURE_SIGMAS * error, _WORTH_A_WORD * tolerance):
+    if gap.value < -max(_SURE_SIGMAS * error, _SMALLEST_INVERSION * tolerance):
         return _inverted(gap)
     apart = "less than 0.01" if abs(gap.value) < 0.01 else f"{abs(gap.value):.2f}"
     return Verdict(

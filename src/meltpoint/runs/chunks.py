@@ -2,7 +2,8 @@
 
 Besides its arrays the file has a seal: a fingerprint of them and of some texts, the context (a run and the chunk's
 name, or what a training checkpoint belongs to). A file that was cut off, changed, renamed or copied from elsewhere does
-not pass. A seal is no secret: whoever has this library can seal anything. So a reader states the layout it expects.
+not pass. The seal is a checksum, not a signature: whoever has this library can seal anything. So a reader states the
+layout that it expects.
 """
 
 import os

@@ -10,8 +10,7 @@ from pathlib import Path
 from meltpoint.errors import InputError
 from meltpoint.files.atomic import write_error
 from meltpoint.files.temporary import is_at, try_lock
-
-LOCK = "lock"
+from meltpoint.runs.contents import LOCK
 
 _LOCK_SECONDS = 0.5  # seconds: whoever only looks whether there is a writer holds the lock for an instant
 _PAUSE = 0.02
@@ -37,10 +36,10 @@ def locked_file(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether somebody is known to write to a run's folder now."""
+    """Whether another process is known to write to a run's folder now."""
     try:
         descriptor = os.open(folder / LOCK, os.O_RDONLY | _SAFE)
-    except OSError:  # nobody ever wrote there, or one may not look
+    except OSError:  # no process ever wrote there, or the lock cannot be read
         return False
     try:
         return stat.S_ISREG(os.fstat(descriptor).st_mode) and not try_lock(descriptor)
@@ -73,7 +72,7 @@ def _held(path: Path, what: str, remedy: str, *, remove: bool = False) -> Iterat
 
 
 def _try(path: Path) -> int | None:
-    """An open file that we have locked, None if somebody else has."""
+    """An open file that this process has locked, None if another one has."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _SAFE, 0o666)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -9,6 +9,7 @@ from typing import Any
 from meltpoint.errors import InputError, shortened
 from meltpoint.files.atomic import atomic_write, write_error
 from meltpoint.files.bounded import open_regular
+from meltpoint.runs.contents import SPECIFICATION as FILE
 from meltpoint.runs.fingerprint import fingerprint
 
 FORMAT = 1
@@ -16,8 +17,6 @@ FORMAT = 1
 
 METHOD = 4
 """Version of the method. It changes whenever the same model, data, settings and seed give other weights."""
-
-FILE = "specification.json"
 
 _LARGEST = 1 << 20  # bytes
 _REPORTING_IN_FILE = "judgement"  # the name in the folders of version 1
@@ -110,7 +109,7 @@ def read_specification(folder: Path) -> Specification:
 
 
 def has_specification(folder: Path) -> bool:
-    """Whether a folder is one of a run's: it has something of the specification's name."""
+    """Whether a folder is a run's: it has an entry with the name of the specification."""
     try:
         (folder / FILE).lstat()
     except (FileNotFoundError, NotADirectoryError):

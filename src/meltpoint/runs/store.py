@@ -1,20 +1,7 @@
-"""Where chunks of finished work are kept: not at all, or in a run's folder.
+"""Stores of chunks of finished work: a run's folder, or none.
 
-specification.json              what the run computes
-log_f.npz, exact.npz            of the test set and the model, shared by all parts
-names.npz, samples.npz          what model and data are called, and samples of the model to look at
-base-NAME.npz, schedule-NAME.npz    every base that was tried, and the friction from it
-part-0/decision-0.npz, spent.npz    sizes and bases of stages that were chosen, which grow, and the time that was spent
-part-0/turn.npz                 the base that stage 1 starts from, where another one found more
-part-0/stage-0/stage.npz        everything the stage's weights depend on
-part-0/stage-0/ais-0000000.npz  log weights of the AIS chains from number 0 on
-part-0/stage-0/raise-0000000.npz    … of the RAISE examples from number 0 on
-part-0/stage-0/growth-2.npz     what the stage has grown by when its weights were looked at for the third time
-part-0/stage-0/evidence.npz     what other starts found
-report.json                     the report, when the run is finished
-lock                            held by the process that writes
-
-Nothing outside the folder is read or written: links in it are neither followed nor written through.
+`contents` lists the names of all files and chunks. Nothing outside the folder is read or written: links in it are
+neither followed nor written through.
 """
 
 import json
@@ -33,8 +20,9 @@ from meltpoint.files.atomic import atomic_write, make_folder, write_error
 from meltpoint.files.bounded import open_regular
 from meltpoint.files.temporary import is_temporary, remove_abandoned
 from meltpoint.runs.chunks import ChunkLayout, read_sealed, write_sealed
+from meltpoint.runs.contents import LOCK, REPORT
 from meltpoint.runs.fingerprint import Arrays
-from meltpoint.runs.lock import LOCK, locked
+from meltpoint.runs.lock import locked
 from meltpoint.runs.specification import (
     Specification,
     has_specification,
@@ -42,7 +30,6 @@ from meltpoint.runs.specification import (
     write_specification,
 )
 
-REPORT = "report.json"
 _LARGEST_REPORT = 1 << 28  # bytes; one with 100,000 examples has 10 MB
 
 
@@ -87,7 +74,7 @@ def get_or_compute(
 
 
 class RunFolder:
-    """The chunks of one run. What the disk does not take is kept in memory and tried again.
+    """The chunks of one run. A chunk that cannot be written is kept in memory, and writing it is tried again.
 
     `read` warns of a chunk that is damaged, or not what the reader expects, and counts it as missing, so that it is
     computed again.
@@ -115,10 +102,10 @@ class RunFolder:
             return None
 
     def write(self, name: str, arrays: Arrays) -> None:
-        """Write a chunk, and then those that could not be written before, as far as it goes."""
+        """Write a chunk, and then those that could not be written before, until one fails."""
         known = bool(self._waiting)
         self._waiting[name] = arrays
-        # The new one first: there may be room for it though there is none for a larger one before it.
+        # The new one first: the disk may have space for it though it has none for a larger one before it.
         in_turn = [name, *(other for other in self._waiting if other != name)]
         # The first that fails is the last that is tried.
         problem = next(filter(None, map(self._try, in_turn)), None)
@@ -159,7 +146,7 @@ class RunFolder:
         return self.folder / f"{name}.npz"
 
     def _try(self, name: str) -> InputError | SystemFailure | None:
-        """Write a chunk that waits; if that is not possible it waits on."""
+        """Write a chunk that is kept in memory; if that fails it stays there, and the error is returned."""
         path = self._path(name)
         try:
             refuse_links(path, self.folder)
@@ -184,7 +171,7 @@ def refuse_links(path: Path, folder: Path) -> None:
 
 @contextmanager
 def open_run(path: str | os.PathLike[str], specification: Specification) -> Iterator[RunFolder]:
-    """A run's folder to write to: a new one, or that of a run with this very specification, to continue it."""
+    """A run's folder to write to: a new one, or that of a run with the same specification, which is continued."""
     folder = Path(path)
     is_run = has_specification(folder)
     _check_usable(folder, is_run)
@@ -209,7 +196,7 @@ def open_run(path: str | os.PathLike[str], specification: Specification) -> Iter
 def reading_run(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what fails inside, where all input comes from a run's folder, into an InputError that names it.
 
-    Chunks with a right seal may still hold numbers that make no run: the seal is no secret.
+    Chunks with a valid seal may still hold numbers that make no run: anyone can compute the seal.
     """
     try:
         yield

@@ -12,9 +12,10 @@ import numpy as np
 
 from meltpoint.errors import InputError
 from meltpoint.runs.chunks import ChunkLayout
+from meltpoint.runs.contents import decision_name, growth_name, stage_name
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store
-from meltpoint.stages.stage import Size, Stage, check_counts, grow_stage, stage_folder, stage_from_arrays
+from meltpoint.stages.stage import Size, Stage, check_counts, grow_stage, stage_from_arrays
 
 _NEW = -1  # in place of the number of the stage that grows
 _GROWTH_LAYOUT: ChunkLayout = {
@@ -43,12 +44,12 @@ def keep_decision(store: Store, part: int, look: int, decision: Decision) -> Non
         "base": np.array(decision.base),
         "grows": np.array(_NEW if decision.grows is None else decision.grows, np.int64),
     }
-    store.write(_name(part, look), arrays)
+    store.write(decision_name(part, look), arrays)
 
 
 def recall_decision(store: Store, part: int, look: int) -> Decision | None:
     """The decision that was kept, None if there is none."""
-    kept = store.read(_name(part, look))
+    kept = store.read(decision_name(part, look))
     if kept is None:
         return None
     size, base, grows = kept.get("size"), kept.get("base"), kept.get("grows")
@@ -59,11 +60,6 @@ def recall_decision(store: Store, part: int, look: int) -> Decision | None:
     if base.shape or base.dtype.kind != "U" or grows.shape or grows.dtype.kind not in "iu":
         raise _damaged(part, look)
     return Decision(Size(*size.tolist()), str(base), None if grows == _NEW else int(grows))
-
-
-def growth_name(stage: Stage) -> str:
-    """Name of the chunk with what a stage has grown by."""
-    return f"{stage.folder}/growth-{stage.look}"
 
 
 def growth_to_arrays(stage: Stage) -> Arrays:
@@ -82,14 +78,14 @@ def read_stages(store: Store, part: int) -> Iterator[Stage]:
     for look in itertools.count():
         decision = recall_decision(store, part, look)
         if decision is None or decision.grows is None:
-            arrays = store.read(f"{stage_folder(part, look)}/stage")
+            arrays = store.read(stage_name(part, look))
             if arrays is None:
                 return
             stages[look] = stage_from_arrays(arrays)
             yield stages[look]
         else:
             stage = stages.get(decision.grows)
-            arrays = store.read(f"{stage_folder(part, decision.grows)}/growth-{look}", _GROWTH_LAYOUT)
+            arrays = store.read(growth_name(part, decision.grows, look), _GROWTH_LAYOUT)
             if stage is None or arrays is None:
                 return
             check_counts(
@@ -104,13 +100,9 @@ def read_stages(store: Store, part: int) -> Iterator[Stage]:
             yield grown
 
 
-def _name(part: int, look: int) -> str:
-    return f"part-{part}/decision-{look}"
-
-
 def _damaged(part: int, look: int) -> InputError:
     return InputError(
-        found=f"the chunk {_name(part, look)} of the run with other numbers than were written",
+        found=f"the chunk {decision_name(part, look)} of the run with other numbers than were written",
         expected="the size of a stage",
         remedy="restore the run's folder from a copy, or begin the run anew in another folder",
     )

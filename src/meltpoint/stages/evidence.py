@@ -10,13 +10,11 @@ from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.evidence import Start, Starts
 from meltpoint.estimators.starts import Computation, ask_starts
 from meltpoint.runs.chunks import ChunkLayout
+from meltpoint.runs.contents import evidence_name
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store
 from meltpoint.stages.execute import Execution
 from meltpoint.stages.stage import Stage, StageWeights
-
-NAME = "evidence"
-"""Of the chunk, in the stage's folder."""
 
 _LAYOUT: ChunkLayout = {
     "names": (("start",), "U"),
@@ -34,8 +32,8 @@ _LAYOUT: ChunkLayout = {
 def other_bases(chosen: str, has_train: bool) -> list[str]:
     """Names of the bases that are asked besides the chosen one.
 
-    The model's own rates come from chains that start at the uniform base, and cost more than all other starts: they are
-    taken where nothing else is left.
+    The model's own rates come from chains that start at the uniform base, and cost more than all other starts. They are
+    used only if there is no other base.
     """
     names = ["data"] if has_train else []
     return [name for name in (*names, "uniform") if name != chosen] or ["model"]
@@ -62,13 +60,13 @@ def gather_evidence(
     others = [(base, linear) for base in bases()]
     found = ask_starts(stage.model, stage.base, stage.betas, forward, others, how)
     arrays = _to_arrays(found, time.perf_counter() - begun)
-    execution.store.write(f"{stage.folder}/{NAME}", arrays)
+    execution.store.write(evidence_name(stage.part, stage.index), arrays)
     return _from_arrays(arrays)
 
 
 def recall_evidence(stage: Stage, store: Store) -> Starts | None:
     """What a store has of a stage's other starts."""
-    kept = store.read(f"{stage.folder}/{NAME}", _LAYOUT)
+    kept = store.read(evidence_name(stage.part, stage.index), _LAYOUT)
     return _from_arrays(kept) if kept else None
 
 

@@ -27,9 +27,10 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.ais import run_ais
 from meltpoint.estimators.raise_ import run_raise
 from meltpoint.files.temporary import temporary_folder
+from meltpoint.runs.contents import growth_name, stage_name
 from meltpoint.runs.fingerprint import Arrays, fingerprint
 from meltpoint.runs.store import NullStore, Store
-from meltpoint.stages.decisions import growth_name, growth_to_arrays
+from meltpoint.stages.decisions import growth_to_arrays
 from meltpoint.stages.stage import Stage, StageWeights, Task, stage_from_arrays, stage_to_arrays, tasks_of
 from meltpoint.workers.dask import is_dask, send, without_profiler
 from meltpoint.workers.executor import explain_dead_workers
@@ -108,9 +109,10 @@ def recall_weights(stage: Stage, store: Store, known: StageWeights | None = None
 
 def _keep_stage(stage: Stage, store: Store) -> None:
     """Store what the weights depend on, or make sure that it is what is stored."""
-    name, arrays = f"{stage.folder}/stage", stage_to_arrays(stage)
+    name, arrays = stage_name(stage.part, stage.index), stage_to_arrays(stage)
     if stage.grown_at is not None:
-        name, arrays = growth_name(stage), growth_to_arrays(stage)
+        name = growth_name(stage.part, stage.index, stage.look)
+        arrays = growth_to_arrays(stage)
     kept = store.read(name)
     if kept is None:
         store.write(name, arrays)

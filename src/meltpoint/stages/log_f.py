@@ -18,13 +18,11 @@ from meltpoint.models import Model
 from meltpoint.models.checks import Bits
 from meltpoint.models.log_f import LogF
 from meltpoint.runs.chunks import ChunkLayout
+from meltpoint.runs.contents import LOG_F, log_f_part_name
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.stages.execute import Execution, completed_tasks
 from meltpoint.workers.dask import is_dask, send, without_profiler
 from meltpoint.workers.payload import Payload, payload_of, read_payload
-
-LOG_F = "log_f"
-"""Name of the chunk with log f of the whole test set; those of its parts have the number of their first example too."""
 
 _PART = 1024  # examples: a minute of a core at most, and whole blocks of those that are computed at once
 _TASK = "unnormalised probabilities"
@@ -46,7 +44,7 @@ class LogFTask:
     @property
     def name(self) -> str:
         """Name of the chunk with its results."""
-        return f"{LOG_F}-{self.first:07d}"
+        return log_f_part_name(self.first)
 
 
 def log_f_layout(examples: int) -> ChunkLayout:

@@ -19,12 +19,13 @@ from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.randomness import Purpose, generator
 from meltpoint.runs.chunks import ChunkLayout
+from meltpoint.runs.contents import stage_folder, task_name
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.specification import METHOD
 from meltpoint.runs.store import Store
 
 _MOST_CHAINS = 20_000_000
-_CHAINS = 64  # of a task: the kernels gain nothing from more, and lose with half as many
+_CHAINS = 64  # of a task: more make the kernels no faster, half as many make them slower
 _PART_STRIDE = 1 << 25  # numbers of added chains that a part has for itself, more than there may be
 
 
@@ -88,11 +89,6 @@ class Stage:
         return stage_folder(self.part, self.index)
 
 
-def stage_folder(part: int, index: int = 0) -> str:
-    """Where the chunks of a stage lie in a run's folder."""
-    return f"part-{part}/stage-{index}"
-
-
 def grow_stage(
     stage: Stage, ais_chains: int, examples: Bits, positions: NDArray[np.integer], look: int
 ) -> Stage:
@@ -139,7 +135,7 @@ class Task:
     @property
     def name(self) -> str:
         """Name of the chunk with its results, in the stage's folder."""
-        return f"{self.estimator}-{self.first:07d}"
+        return task_name(self.estimator, self.first)
 
     def layout(self, chains: int) -> ChunkLayout:
         """What the chunk with its results must hold, with so many chains per example."""
@@ -161,7 +157,7 @@ class Task:
 
 
 def tasks_of(size: Size, earlier: Sequence[tuple[int, int]] = ()) -> list[Task]:
-    """All tasks of a stage, the same whoever computes them; AIS first, so that one side is known early.
+    """All tasks of a stage, the same for any executor; AIS first, so that one side is known early.
 
     One that has grown from `earlier` numbers of examples and of AIS chains has the tasks that it had, and others.
 
@@ -224,7 +220,7 @@ class StageWeights:
         self.seconds = 0.0
 
     def put(self, task: Task, result: Arrays) -> None:
-        """Take in the result of a task, and count its seconds."""
+        """Store the result of a task, and add its seconds."""
         if task.estimator == "ais":
             self._forward[task.part] = result["log_weights"]
         else:
@@ -234,7 +230,7 @@ class StageWeights:
         self.seconds += float(result["seconds"])
 
     def recall(self, store: Store, folder: str, task: Task) -> bool:
-        """Take in what a store has of a task, if it has it."""
+        """Read the result of a task from a store; False if it is not there."""
         chains = self._melted.log_weights.shape[1]
         kept = store.read(f"{folder}/{task.name}", task.layout(chains))
         if kept is None:

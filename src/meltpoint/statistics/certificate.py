@@ -13,7 +13,7 @@ The price is log(1/d) / k where the mean of all weights pays log(1/d), and a gro
 the logarithm. Many groups are best for even weights, few for uneven ones: two numbers of groups share d, and the
 better bound counts (P(A or B) <= P(A) + P(B)). Everything is fixed by the number of chains and d alone, before any
 weight is seen. The least of k means pays as much as their product and is never larger; other order statistics
-(Gogate, Bidyuk and Dechter 2007), with the best order chosen in hindsight, are looser too: see
+(Gogate, Bidyuk and Dechter 2007), with the best order chosen afterwards, are looser too: see
 docs/decisions/schedules.md.
 """
 
@@ -30,7 +30,7 @@ from meltpoint.statistics.estimate import finite_or_none
 from meltpoint.statistics.log_space import log_mean_exp
 
 _FEWER = 4
-_SHARE_OF_FEW = 0.1  # of d, for a quarter of the groups: they pay log(10) more, once
+_SHARE_OF_FEW = 0.1  # fraction of d for the bound with a quarter of the groups: it costs log(10) once
 
 
 @dataclass(frozen=True)

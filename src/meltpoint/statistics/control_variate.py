@@ -15,7 +15,7 @@ def control_variate_mean(
     """Mean over the population and its standard error.
 
     `values` (n,) are noisy estimates for a random subset, `errors` (n,) their own standard errors (NaN where
-    unknown), `control` (n,) a cheap related quantity for the same subset, `control_all` (N,) for everybody.
+    unknown), `control` (n,) a cheap related quantity for the same subset, `control_all` (N,) for all examples.
     The error takes the finite population into account: what the choice of examples adds vanishes when n = N,
     what the chains add does not.
 

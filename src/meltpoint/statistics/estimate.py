@@ -10,7 +10,7 @@ Direction: TypeAlias = Literal[
     "optimistic", "conservative", "lower bound", "upper bound", "exact", "difference"
 ]
 
-_LARGE = 1e7  # from here on decimals say nothing and digits would not end
+_LARGE = 1e7  # larger numbers are printed with five digits, without decimals
 
 
 @dataclass(frozen=True)

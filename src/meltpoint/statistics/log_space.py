@@ -57,7 +57,7 @@ def log_mean_error(log_weights: NDArray[np.floating], axis: int = -1) -> Any:  #
 
 
 def effective_sample_size(log_weights: NDArray[np.floating], axis: int = -1) -> Any:  # noqa: ANN401
-    """How many equal weights would be worth as much: (sum w)^2 / sum w^2, from 1 to the number of weights.
+    """Effective sample size of weights, (sum w)^2 / sum w^2: from 1 to the number of weights.
 
     >>> float(effective_sample_size(np.zeros(10)))
     10.0

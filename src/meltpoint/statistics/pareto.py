@@ -1,7 +1,7 @@
 """How heavy the tail of the weights is: the shape k of a generalised Pareto distribution fitted to the largest.
 
 A tail with shape k has moments up to 1/k: from k = 1/2 on the weights have no variance and a standard error
-means nothing, from k = 1 on they have no mean. The fit is that of Zhang and Stephens (2009, Technometrics 51,
+is meaningless, from k = 1 on they have no mean. The fit is that of Zhang and Stephens (2009, Technometrics 51,
 316-325), with the tail's length and the prior of Vehtari, Simpson, Gelman, Yao and Gabry (2024, Pareto smoothed
 importance sampling, JMLR 25), who also give what k a sample of n weights can stand: 1 - 1 / log10(n).
 """
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_TAIL = 5
-"""Weights in the tail without which nothing can be said of it."""
+"""Fewest weights in the tail for a fit."""
 
 _PRIOR_SHAPE = 0.5
 _PRIOR_COUNT = 10  # weights the prior is worth

@@ -1,4 +1,4 @@
-"""Whether the two halves of the chains agree: they differ by chance alone, or a standard error is wrong."""
+"""Whether the two halves of the chains agree within their standard errors; if not, the errors are too small."""
 
 import numpy as np
 from numpy.typing import NDArray

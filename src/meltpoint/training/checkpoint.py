@@ -43,7 +43,7 @@ from meltpoint.training.settings import TrainingSettings
 
 _CONTEXT = "meltpoint training checkpoint"
 _RUN = "run"
-_LARGEST_SHARE = 0.05  # of the training time that may go into writing checkpoints
+_LARGEST_SHARE = 0.05  # largest fraction of the training time for writing checkpoints
 
 
 @dataclass(frozen=True)

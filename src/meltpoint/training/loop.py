@@ -51,7 +51,7 @@ from meltpoint.training.visible import BERNOULLI_VISIBLE, Rows, VisibleUnits, dr
 from meltpoint.units import Unit
 
 _SHUFFLE, _DRAWS = 0, 1  # keys of random streams; the monitor has 2, the starts of stages 3 and 4
-_OFFSET_SHARE = 0.01  # of each new batch in the running means that centre the units
+_OFFSET_SHARE = 0.01  # weight of each new batch in the running means that centre the units
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from meltpoint.training.optimiser import TrainingState, averaged_dbm
 from meltpoint.training.phases import data_phase, log_f_bound, random_stream
 
 _MONITOR = 2  # key of the random stream
-_FEWEST_EPOCHS = 5  # between two brackets
-_MOST_BRACKETS = 20  # in a stage
+_FEWEST_EPOCHS = 5  # fewest epochs between two brackets
+_MOST_BRACKETS = 20  # most brackets of a stage
 _BRACKET_EXAMPLES = 100
 _BRACKET_STEPS = 1000
 _RATES_EXAMPLES = 10_000

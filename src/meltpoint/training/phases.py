@@ -186,7 +186,7 @@ class Gradient:
 
 
 def gradient(data: States, model: States, dtype: np.dtype) -> Gradient:
-    """Gradient of the log likelihood, as far as `data` and `model` are exact samples of their phases."""
+    """Gradient of the log likelihood, exact on average if `data` and `model` are exact samples of their phases."""
     n, m = len(data[0]), len(model[0])
     share = np.concatenate([np.full(n, 1 / n, dtype), np.full(m, -1 / m, dtype)])
     both = [cast(State, np.concatenate(pair)) for pair in zip(data, model, strict=True)]
@@ -197,8 +197,8 @@ def gradient(data: States, model: States, dtype: np.dtype) -> Gradient:
 def centre(gradient: Gradient, offsets: list[Array]) -> None:
     """Make it the gradient of the same model written with units minus offsets (Montavon and Müller 2012).
 
-    A weight that grows also raises the mean input of the units it joins, which their biases must undo. With
-    offsets near the mean activities the two come apart, and one learning rate suits all parameters.
+    A weight that grows also raises the mean input of the units that it couples, which their biases must undo. With
+    offsets near the mean activities the two are decoupled, and one learning rate suits all parameters.
     """
     for k, pair in enumerate(gradient.pairs):
         _subtract_means(pair, offsets[k], gradient.units[k], offsets[k + 1], gradient.units[k + 1])

@@ -84,15 +84,15 @@ def train_rbm(
     batch
         Examples of one update.
     learning_rate
-        Of the first update. None is 0.2, for Gaussian visible units 0.1.
+        Learning rate of the first update. None is 0.2, for Gaussian visible units 0.1.
     schedule
         "linear": the learning rate falls to zero; "constant": it stays.
     momentum
-        Share of the last step that is added to the next, 0 to 0.999.
+        Fraction of the last step that is added to the next, 0 to 0.999.
     weight_decay
-        Pulls weights, not biases, to zero.
+        Rate at which weights, but not biases, decay to zero.
     averaged
-        The result is the mean of the iterates of this last share of the updates.
+        The result is the mean of the parameters over this last fraction of the updates.
     centred
         Whether units are centred at their mean activities.
     chains
@@ -100,14 +100,14 @@ def train_rbm(
     seed
         The same seed gives the same model.
     validation
-        Held-out examples, on which `on_epoch` is told how the training goes.
+        Held-out examples, for the likelihoods that `on_epoch` is given.
     progress
         Called after every update with (name of the stage, epochs done, epochs in all).
     on_epoch
         Called with an `Epoch` after every epoch.
     checkpoint
-        A file. A run that was interrupted goes on from there when the same call is made again, and ends with
-        the same bits. Ctrl-C saves it.
+        A file for the state of the training, which Ctrl-C saves too. After an interruption the same call continues
+        from it, and ends with the same bits.
 
     Examples
     --------

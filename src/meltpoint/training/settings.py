@@ -1,6 +1,6 @@
 """The options of training: their names, defaults and limits, and recipes, which keep them as TOML.
 
-Every default of training stands here once. The training functions and the command read them from here.
+Every default of training is defined here. The training functions and the command read them from here.
 """
 
 import difflib

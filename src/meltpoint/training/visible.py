@@ -194,7 +194,7 @@ class PottsVisible(VisibleUnits):
         return layer
 
     def rbm(self, parameters: Sequence[Array]) -> RBM:
-        """With weights (site, state, hidden) and biases (site, state)."""
+        """The RBM with weights (site, state, hidden) and biases (site, state)."""
         weights, visible_bias, hidden_bias = parameters
         return RBM(
             weights.reshape(-1, self.q, weights.shape[1]),
@@ -235,7 +235,7 @@ class GaussianVisible(VisibleUnits):
         return 1
 
     def initial_bias(self, rows: Rows) -> NDArray[np.float64]:
-        """Those of mean 0."""
+        """Biases of mean 0."""
         return np.zeros(rows.shape[1])
 
     def layer(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[np.float32]:
@@ -261,7 +261,7 @@ class GaussianVisible(VisibleUnits):
         return means + noise * np.exp(-extras[0] / 2)
 
     def extra_slopes(self, data: State, model: State, extras: Extras) -> Extras:
-        """Of log τ: -½ τ times the difference of the mean squares."""
+        """Gradient of log τ: -½ τ times the difference of the mean squares."""
         squares = [np.square(each, dtype=np.float32).mean(axis=0) for each in (data, model)]
         return (np.exp(extras[0]) * (squares[1] - squares[0]) / 2,)
 
@@ -270,7 +270,7 @@ class GaussianVisible(VisibleUnits):
         return np.matmul(layer, bias) - np.matmul(np.square(layer, dtype=np.float32), np.exp(extras[0])) / 2
 
     def rbm(self, parameters: Sequence[Array]) -> RBM:
-        """In the units of the data: x = (v - mean) / deviation."""
+        """The RBM in the units of the data, where x = (v - mean) / deviation."""
         weights, bias, hidden_bias, log_precision = (np.asarray(each, np.float64) for each in parameters)
         precision = np.exp(log_precision)
         return RBM(

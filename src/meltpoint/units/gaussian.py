@@ -84,7 +84,7 @@ class Gaussian(Unit):
         return np.stack([mean / variance, 1 / variance], axis=-1)
 
     def bias_from_sample(self, sample: NDArray[Any], smoothing: float) -> Floats:
-        """Those of mean and variance; the mean variance of all units counts as `smoothing` more examples."""
+        """Biases from mean and variance; the mean variance of all units counts as `smoothing` more examples."""
         variance, n = sample.var(axis=0), len(sample)
         typical = float(variance.mean()) or 1.0
         return self.bias_from_moments(

@@ -108,7 +108,7 @@ class Potts(Unit):
         return np.log(smoothed) - np.log(smoothed.sum(axis=1, keepdims=True))
 
     def bias_from_sample(self, sample: NDArray[Any], smoothing: float) -> Floats:
-        """Those of the smoothed counts of states (example, unit) or probabilities (example, unit, state)."""
+        """Biases from smoothed counts of states (example, unit) or from probabilities (example, unit, state)."""
         if sample.ndim == 2:
             counts = np.stack([np.count_nonzero(sample == state, axis=0) for state in range(self.q)])
         else:

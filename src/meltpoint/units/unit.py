@@ -6,6 +6,9 @@ where values enter or leave the library and nowhere else.
 
 An input has one number where a unit has two states (its statistic is the value), q numbers where it has q (one for each
 state), and two for a Gaussian unit: inputs of units are arrays (…, unit, *input_shape), states are (…, unit).
+
+These methods are what the reference backend runs. The fused backends draw units in `annealing/kernels/`, which lists
+its files, and are tested against them.
 """
 
 from abc import ABC, abstractmethod
@@ -107,6 +110,6 @@ class TwoState(Unit):
         return np.asarray(self.decode(states) * inputs, np.float64)
 
     def bias_from_sample(self, sample: NDArray[Any], smoothing: float) -> Floats:
-        """Those of the smoothed counts."""
+        """Biases from the smoothed counts of both states."""
         on = sample.sum(axis=0, dtype=np.float64)
         return self.bias_from_counts(np.stack([len(sample) - on, on]), smoothing)

@@ -27,14 +27,14 @@ PATIENCE = 60.0
 
 _CONNECT_SECONDS = 10
 _LOOK_SECONDS = 1.0  # between looks at the workers
-_NOTICE_SECONDS = 4.0  # without a worker, before it is told: one that restarts is soon back
+_NOTICE_SECONDS = 4.0  # without a worker before the user is told: one that restarts is back sooner
 # Sent as text to be evaluated: a function of this package could not be named where the package is missing.
 _HAS_PACKAGE = "bool(__import__('meltpoint.errors'))"
 
 
 @dataclass(frozen=True)
 class TLS:
-    """Files that a connection is encrypted and both sides identified with: authority, certificate, private key."""
+    """Files for an encrypted connection with authentication of both sides: authority, certificate, private key."""
 
     ca_file: Path
     cert: Path
@@ -279,7 +279,7 @@ def _explainer(address: str) -> Callable[[BaseException], BaseException]:
         if isinstance(problem, KilledWorker):
             return SystemFailure(
                 found=f"a task at which one worker after the other died ({problem})",
-                expected="workers with memory enough for the model",
+                expected="workers with enough memory for the model",
                 remedy="start fewer on each machine, and call again; a run with a folder (--run) continues",
             )
         if isinstance(problem, CancelledError | asyncio.CancelledError):
@@ -313,6 +313,6 @@ def _no_worker(address: str, patience: float) -> SystemFailure:
 def _no_scheduler(address: str) -> SystemFailure:
     return SystemFailure(
         found=f"no connection to the Dask scheduler {address} any more",
-        expected="a scheduler that lives on",
+        expected="a scheduler that stays alive",
         remedy="start it and its workers again, and call again; a run with a folder (--run) continues",
     )

@@ -13,7 +13,7 @@ Explain = Callable[[BaseException], BaseException]
 
 
 class ReportingExecutor(Executor):
-    """Another executor, whose errors are explained, and whose unfinished tasks can be given up together."""
+    """Wraps another executor: its errors are explained, and its unfinished tasks can be ended together."""
 
     def __init__(self, inner: Executor, explain: Explain | None = None) -> None:
         self.inner = inner
@@ -76,7 +76,7 @@ def explain_dead_workers(problem: BaseException) -> BaseException:
         return problem
     return SystemFailure(
         found=f"workers that ended before their work was done ({str(problem) or type(problem).__name__})",
-        expected="workers that live on",
-        remedy="was one killed, or the memory full? Start fewer, and call again; a run with a folder "
+        expected="workers that stay alive",
+        remedy="was one killed, or was memory full? Start fewer, and call again; a run with a folder "
         "(run=, --run) continues where it was",
     )

@@ -14,7 +14,7 @@ from meltpoint.runs.fingerprint import fingerprint
 
 @dataclass(frozen=True)
 class Payload:
-    """Arrays of a stage, or of other work, on their way to workers: themselves, or a file that has them.
+    """Arrays of a stage, or of other work, that are sent to workers: the arrays themselves, or a file with them.
 
     Payloads with the same fingerprint are equal, so that a worker prepares one of them only.
     """

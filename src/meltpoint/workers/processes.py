@@ -13,7 +13,7 @@ from meltpoint.errors import InputError
 from meltpoint.workers.executor import ReportingExecutor
 
 _stop: Event | None = None
-"""In a worker process of `processes`: set when its tasks shall end."""
+"""In a worker process of `processes`: set when its tasks are to end."""
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def _init_worker(stop: Event) -> None:
 
 
 def _leave_with_parent() -> None:
-    """A main process that is killed takes its workers with it: they would wait for tasks for ever."""
+    """End this worker when the main process is gone: otherwise it would wait for tasks forever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

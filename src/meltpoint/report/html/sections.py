@@ -197,7 +197,7 @@ def weights_section(report: Report) -> Section | None:
         ),
         _columns(
             _figure(
-                histogram, "Narrow is good: a spread of more than a few nats leaves few chains that count."
+                histogram, "Narrow is good: if weights spread over many nats, few chains carry the estimate."
             ),
             _figure(tail, "The nearer to the dashed line, the more evenly the chains carry the estimate."),
         )

@@ -1,8 +1,8 @@
-"""Log weights of independent draws of units, for log f that is estimated by importance sampling.
+"""Importance sampling of log f: log weights of independent draws of hidden units.
 
 A draw differs from the most probable state of its proposal in a few units. The inputs of all summed-out units are
 computed once for that state; for each draw only the rows of the units that differ are added or subtracted, strip after
-strip of columns, while all draws of an example walk over a strip that stays in the cache.
+strip of columns: all draws of an example use a strip while it is in the cache.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class SummedOut:
 
     @classmethod
     def of(cls, parts: Sequence[tuple[float, Floats]]) -> "SummedOut":
-        """From the sign and the weights (drawn unit, column) of each part."""
+        """The summed-out units from the sign and the weights (drawn unit, column) of each part."""
         # The row of zeros at the end is to fill up lists.
         padded = [np.pad(weights, ((0, 1), (0, -weights.shape[1] % WIDTH))) for _, weights in parts]
         ends = np.cumsum([part.shape[1] // WIDTH for part in padded])
