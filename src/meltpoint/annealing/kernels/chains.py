@@ -25,13 +25,6 @@ def n_groups(n_chains: int) -> int:
     return -(-n_chains // CHAINS)
 
 
-def in_groups(values: NDArray[Any]) -> NDArray[Any]:
-    """Values (chain, …) as (group, …, chain of the group); chains that fill up the last group are zero."""
-    full = np.zeros((n_groups(len(values)) * CHAINS, *values.shape[1:]), values.dtype)
-    full[: len(values)] = values
-    return np.ascontiguousarray(np.moveaxis(full.reshape(-1, CHAINS, *values.shape[1:]), 1, -1))
-
-
 def group_generators(generators: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Generator states (group, lane, 4, chain of the group) of those of chains (chain, 4, LANES)."""
     full = np.ones((n_groups(len(generators)) * CHAINS, *generators.shape[1:]), np.uint32)
