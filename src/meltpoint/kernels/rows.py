@@ -39,14 +39,7 @@ def _adder(n_lines: int, rows_at_once: int = GROUP, n_sums: int = 1) -> Any:
         flat uint32 and holds row * STRIP_BYTES; `out` is flat and of the weights' type: where it is not, nothing is
         emitted.
         """
-        _Sum(given, "weights", n_lines, rows_at_once, n_sums).emit(
-            strip=given.place("weights", given["strip"]),
-            lines=given.place("lines", given["first"]),
-            count=given["count"],
-            sign=given["sign"],
-            fresh=given["fresh"],
-            out=given.place("out", given["column"]),
-        )
+        _Sum(given, "weights", n_lines, rows_at_once, n_sums).emit()
 
     return add
 
@@ -72,16 +65,7 @@ def _kept_adder(n_lines: int, weight_type: Any, sum_type: Any) -> Any:
         of zeros. The base is at bases[base:] or, where `base` is negative, what `out` holds. For other types nothing is
         emitted.
         """
-        out = given.place("out", given["column"])
-        corrects = given.builder.icmp_signed("<", given["base"], _ZERO)
-        _Sum(given, "weights", n_lines, n_sums=1 if weight_type == types.int16 else 2).emit_kept(
-            strip=given.place("weights", given["strip"]),
-            added=(given.place("lines", given["added"]), given["n_added"]),
-            removed=(given.place("lines", given["removed"]), given["n_removed"]),
-            group=given["group"],
-            base=given.builder.select(corrects, out, given.place("bases", given["base"])),
-            out=out,
-        )
+        _Sum(given, "weights", n_lines, n_sums=1 if weight_type == types.int16 else 2).emit_kept()
 
     return add
 
@@ -105,13 +89,7 @@ def _table_adder(n_lines: int) -> Any:
         four bits for each quad. Tables are int16, and so are sums; or sums are int32, n_quads is a multiple of four,
         and so many tables are added up before the sum is widened. For other types nothing is emitted.
         """
-        _Sum(given, "tables", n_lines).emit_tables(
-            strip=given.place("tables", given["strip"]),
-            states=given["states"],
-            n_quads=given["n_quads"],
-            fresh=given["fresh"],
-            out=given.place("out", given["column"]),
-        )
+        _Sum(given, "tables", n_lines).emit_tables()
 
     return add
 
@@ -148,64 +126,68 @@ class _Sum:
         self.wide = ir.VectorType(given["out"].type.pointee, self.lanes)
         self.plus = builder.add if self.integer else builder.fadd
         self.sums = [self._places_for(self.wide) for _ in range(n_sums)]
+        self.given, self.strip = given, given.place(weights, given["strip"])
+        self.out = given.place("out", given["column"])
 
-    def emit(self, strip: Any, lines: Any, count: Any, sign: Any, fresh: Any, out: Any) -> None:
+    def emit(self) -> None:
         """The instructions of `add_rows` and its like."""
-        builder = self.builder
+        builder, given = self.builder, self.given
+        lines, count = given.place("lines", given["first"]), given["count"]
         zero = ir.Constant(self.wide, None)
         for sums in self.sums:
             self._clear(sums)
         if self.integer:
-            self._add_integers(strip, lines, _ZERO, count)
+            self._add_integers(lines, _ZERO, count)
         else:
-            self._add_floats(strip, lines, count)
-        signs = self._splat(sign)
-        for place, total in zip(self._places_in(out), self._totals(), strict=True):
-            old = builder.select(fresh, zero, load(builder, place))
+            self._add_floats(lines, count)
+        signs = self._splat(given["sign"])
+        for place, total in zip(self._places_in(self.out), self._totals(), strict=True):
+            old = builder.select(given["fresh"], zero, load(builder, place))
             times = builder.mul if self.integer else builder.fmul
             builder.store(self.plus(old, times(total, signs)), place).align = 4
 
-    def emit_kept(
-        self, strip: Any, added: tuple[Any, Any], removed: tuple[Any, Any], group: Any, base: Any, out: Any
-    ) -> None:
-        """The instructions of `add_kept`; lists are pointers and counts."""
-        builder = self.builder
+    def emit_kept(self) -> None:
+        """The instructions of `add_kept` and its like."""
+        builder, given, group = self.builder, self.given, self.given["group"]
+        corrects = builder.icmp_signed("<", given["base"], _ZERO)
+        base = builder.select(corrects, self.out, given.place("bases", given["base"]))
         for place, total in zip(self._places_in(base), self.sums[0], strict=True):
             builder.store(load(builder, place), total)
         for sums in self.sums[1:]:
             self._clear(sums)
         narrow = self._places_for(self.narrow) if self.integer else []
         operations = (builder.add, builder.sub) if self.integer else (builder.fadd, builder.fsub)
-        for (lines, count), combine in zip((added, removed), operations, strict=True):
+        for name, combine in zip(("added", "removed"), operations, strict=True):
+            lines, count = given.place("lines", given[name]), given[f"n_{name}"]
             count = builder.and_(builder.add(count, ir.Constant(I64, BLOCK - 1)), ir.Constant(I64, -BLOCK))
             if not self.integer:
-                self._add_blocks(strip, lines, _ZERO, count, self.sums, combine)
+                self._add_blocks(lines, _ZERO, count, self.sums, combine)
                 continue
             with loop(builder, _ZERO, count, group) as (low, _):
                 self._clear(narrow)
                 end = builder.add(low, group)
                 end = builder.select(builder.icmp_signed("<", end, count), end, count)
-                self._add_blocks(strip, lines, low, end, [narrow], builder.add)
+                self._add_blocks(lines, low, end, [narrow], builder.add)
                 for place, total in zip(narrow, self.sums[0], strict=True):
                     value = builder.sext(builder.load(place), self.wide)
                     builder.store(combine(builder.load(total), value), total)
-        for place, total in zip(self._places_in(out), self._totals(), strict=True):
+        for place, total in zip(self._places_in(self.out), self._totals(), strict=True):
             builder.store(total, place).align = 4
 
-    def emit_tables(self, strip: Any, states: Any, n_quads: Any, fresh: Any, out: Any) -> None:
+    def emit_tables(self) -> None:
         """The instructions of `add_tables`."""
-        builder = self.builder
+        builder, given = self.builder, self.given
         zero = ir.Constant(self.wide, None)
-        for place, total in zip(self._places_in(out), self.sums[0], strict=True):
-            builder.store(builder.select(fresh, zero, load(builder, place, 2)), total)
+        for place, total in zip(self._places_in(self.out), self.sums[0], strict=True):
+            builder.store(builder.select(given["fresh"], zero, load(builder, place, 2)), total)
         widens = self.narrow != self.wide
         line = ir.Constant(I64, self.n_lines * STRIP_BYTES)
         # Where a table begins; the state's row is at four bits times a row.
-        table = cgutils.alloca_once_value(builder, builder.bitcast(strip, I8.as_pointer()))
-        left = cgutils.alloca_once_value(builder, states)
+        table = cgutils.alloca_once_value(builder, builder.bitcast(self.strip, I8.as_pointer()))
+        left = cgutils.alloca_once_value(builder, given["states"])
         sums = self._places_for(self.narrow) if widens else self.sums[0]
         at_once = GROUP // QUAD if widens else 1
-        with loop(builder, 0, n_quads, at_once):
+        with loop(builder, 0, given["n_quads"], at_once):
             if widens:
                 self._clear(sums)
             for _ in range(at_once):
@@ -224,40 +206,33 @@ class _Sum:
                 for place, total in zip(sums, self.sums[0], strict=True):
                     value = builder.sext(builder.load(place), self.wide)
                     builder.store(builder.add(builder.load(total), value), total)
-        for place, total in zip(self._places_in(out), self.sums[0], strict=True):
+        for place, total in zip(self._places_in(self.out), self.sums[0], strict=True):
             builder.store(builder.load(total), place).align = 2
 
-    def _add_integers(self, strip: Any, lines: Any, low: Any, end: Any) -> None:
+    def _add_integers(self, lines: Any, low: Any, end: Any) -> None:
         """Add the rows at lines[low:end]."""
         builder = self.builder
         blocks = builder.and_(builder.sub(end, low), ir.Constant(I64, -BLOCK))
         blocks = builder.add(low, blocks)
-        self._add_blocks(strip, lines, low, blocks, self.sums, builder.add)
-        self._add_blocks(strip, lines, blocks, end, self.sums, builder.add, 1)
+        self._add_blocks(lines, low, blocks, self.sums, builder.add)
+        self._add_blocks(lines, blocks, end, self.sums, builder.add, 1)
 
     def _add_blocks(
-        self,
-        strip: Any,
-        lines: Any,
-        low: Any,
-        end: Any,
-        sums: list[list[Any]],
-        combine: Any,
-        size: int = BLOCK,
+        self, lines: Any, low: Any, end: Any, sums: list[list[Any]], combine: Any, size: int = BLOCK
     ) -> None:
         """Combine the rows at lines[low:end], so many at a time, with one sum after the other."""
         builder = self.builder
         with loop(builder, low, end, size) as (at, _):
             for k in range(size):
-                for place, value in zip(sums[k % len(sums)], self._row(strip, lines, at, k), strict=True):
+                for place, value in zip(sums[k % len(sums)], self._row(lines, at, k), strict=True):
                     builder.store(combine(builder.load(place), value), place)
 
-    def _add_floats(self, strip: Any, lines: Any, count: Any) -> None:
+    def _add_floats(self, lines: Any, count: Any) -> None:
         """Add the listed rows to the sums: of a sum's rows of a turn every other one, then both halves to the sum."""
         builder = self.builder
         whole = builder.and_(count, ir.Constant(I64, -self.rows_at_once))
         with loop(builder, 0, whole, self.rows_at_once) as (low, _):
-            rows = [self._row(strip, lines, low, k) for k in range(self.rows_at_once)]
+            rows = [self._row(lines, low, k) for k in range(self.rows_at_once)]
             for k, sums in enumerate(self.sums):
                 for r, total in enumerate(sums):
                     halves = [row[r] for row in rows[k :: self.n_sums][:2]]
@@ -266,15 +241,15 @@ class _Sum:
                     turn = builder.fadd(*halves) if len(halves) == 2 else halves[0]
                     builder.store(builder.fadd(builder.load(total), turn), total)
         with loop(builder, whole, count, 1) as (at, _):
-            for total, value in zip(self.sums[0], self._row(strip, lines, at, 0), strict=True):
+            for total, value in zip(self.sums[0], self._row(lines, at, 0), strict=True):
                 builder.store(builder.fadd(builder.load(total), value), total)
 
-    def _row(self, strip: Any, lines: Any, at: Any, k: int) -> list[Any]:
+    def _row(self, lines: Any, at: Any, k: int) -> list[Any]:
         """The registers of one row."""
         builder = self.builder
         line = builder.load(builder.gep(lines, [builder.add(at, ir.Constant(I64, k))]))
         offset = builder.mul(builder.zext(line, I64), ir.Constant(I64, self.n_lines))
-        row = builder.gep(builder.bitcast(strip, I8.as_pointer()), [offset])
+        row = builder.gep(builder.bitcast(self.strip, I8.as_pointer()), [offset])
         return self._registers_at(builder.bitcast(row, self.narrow.as_pointer()))
 
     def _registers_at(self, row: Any) -> list[Any]:
