@@ -1,5 +1,8 @@
 """Every kind of unit in every kind of model: what the contract is checked on."""
 
+import numpy as np
+
+import meltpoint as mp
 from contract.three_blocks import three_blocks
 from meltpoint.models import Model
 from oracle.driving import models
@@ -30,3 +33,18 @@ HEATED = [model for model in ALL if model.raise_passes == 2]
 def name(model: object) -> str:
     """For a test's id."""
     return repr(model)
+
+
+def saved_and_evaluated(model, tmp_path):
+    """Samples of a model that is written and read again, and its last report: those of all bases hold the truth."""
+    x = mp.sample(model, 60, steps=50, moves=5)
+    mp.save(model, tmp_path / "model.npz")
+    again = mp.load(tmp_path / "model.npz")
+    assert repr(again) == repr(model)
+    np.testing.assert_array_equal(again.log_f(x), model.log_f(x))
+    exact = model.log_f(x[:20]).mean() - mp.exact_log_z(model)
+    for base in ("data", "model", "uniform"):
+        report = mp.evaluate(model, x[:20], x, base=base, steps=100, ais_chains=50, exact=False)
+        low, high = report.between
+        assert low - 1e-9 <= exact <= high + 1e-9
+    return x, report

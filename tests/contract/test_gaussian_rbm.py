@@ -11,6 +11,7 @@ from scipy.special import logsumexp, ndtr
 from scipy.stats import norm
 
 import meltpoint as mp
+from contract.cases import saved_and_evaluated
 from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.kernels.streams import Streams
@@ -179,16 +180,8 @@ def test_results_do_not_depend_on_tiles_or_threads() -> None:
 @hiddens
 def test_evaluation_files_and_conditionals(hidden, tmp_path) -> None:
     model = random_rbm(hidden, 4, 3)
-    x = mp.sample(model, 60, steps=50, moves=5)
-    mp.save(model, tmp_path / "model.npz")
-    again = mp.load(tmp_path / "model.npz")
-    assert repr(again) == repr(model) == f"RBM 4-3 (gaussian, {hidden})"
-    np.testing.assert_array_equal(again.log_f(x), model.log_f(x))
-    exact = model.log_f(x[:20]).mean() - mp.exact_log_z(model)
-    for base in ("data", "model", "uniform"):
-        report = mp.evaluate(model, x[:20], x, base=base, steps=100, ais_chains=50, exact=False)
-        low, high = report.between
-        assert low - 1e-9 <= exact <= high + 1e-9
+    _, report = saved_and_evaluated(model, tmp_path)
+    assert repr(model) == f"RBM 4-3 (gaussian, {hidden})"
     assert "relative to Lebesgue measure" in " ".join(str(report).split())
     assert "Lebesgue" in report.to_dict()["unit"]
     means = model.visible_given_hidden(model.hidden.decode(np.zeros((1, 3), np.uint8)))

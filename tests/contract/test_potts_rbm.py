@@ -8,6 +8,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 import meltpoint as mp
+from contract.cases import saved_and_evaluated
 from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.fused import FusedBackend
 from meltpoint.annealing.loop import BACKENDS, anneal, prepare_path
@@ -257,16 +258,8 @@ def test_what_is_not_a_potts_rbm() -> None:
 @hiddens
 def test_evaluation_files_and_conditionals(hidden, tmp_path) -> None:
     model = random_rbm(hidden, 4, 3, 3)
-    x = mp.sample(model, 60, steps=50, moves=5)
-    mp.save(model, tmp_path / "model.npz")
-    again = mp.load(tmp_path / "model.npz")
-    assert repr(again) == repr(model) == f"RBM 4-3 (potts(3), {hidden})"
-    np.testing.assert_array_equal(again.log_f(x), model.log_f(x))
-    exact = model.log_f(x[:20]).mean() - mp.exact_log_z(model)
-    for base in ("data", "model", "uniform"):
-        report = mp.evaluate(model, x[:20], x, base=base, steps=100, ais_chains=50, exact=False)
-        low, high = report.between
-        assert low - 1e-9 <= exact <= high + 1e-9
+    x, report = saved_and_evaluated(model, tmp_path)
+    assert repr(model) == f"RBM 4-3 (potts(3), {hidden})"
     assert "Lebesgue" not in str(report)
     probabilities = model.visible_given_hidden(model.hidden.decode(np.ones((1, 3), np.uint8)))
     assert probabilities.shape == (1, 4, 3)

@@ -45,8 +45,8 @@ def test_what_is_refused(graph, change, words) -> None:
 
 
 def test_sizes() -> None:
-    assert (BITS.n_sites, BITS.n_state, BITS.largest_degree) == (6, 3, 3)
-    assert (POTTS.n_sites, POTTS.n_state, POTTS.largest_degree) == (4, 4, 2)
+    assert (BITS.n_sites, BITS.n_state) == (6, 3)
+    assert (POTTS.n_sites, POTTS.n_state) == (4, 4)
 
 
 def test_the_list_of_factors_is_the_same_field() -> None:

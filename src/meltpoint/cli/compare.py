@@ -90,8 +90,8 @@ def compare(
                 binarize,
                 seed,
                 progress,
-                model=next(iter(models.values())),
-                sequences=Sequences(alphabet, outside),
+                next(iter(models.values())),
+                Sequences(alphabet, outside),
             )
             found = mp.compare(
                 models,

@@ -98,13 +98,7 @@ def evaluate(
         tls = _tls(tls_ca_file, tls_cert, tls_key)
         with _executor(workers, cluster, patience, tls) as executor, progress_bar() as progress:
             test_examples, train_examples = read_test_and_train(
-                data,
-                train,
-                binarize,
-                seed,
-                progress,
-                model=loaded,
-                sequences=Sequences(alphabet, outside),
+                data, train, binarize, seed, progress, loaded, Sequences(alphabet, outside)
             )
             report = mp.evaluate(
                 loaded,

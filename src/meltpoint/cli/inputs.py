@@ -93,9 +93,8 @@ def read_test_and_train(
     binarize: str | None,
     seed: int,
     progress: Progress,
-    *,
-    model: "Model | None" = None,
-    sequences: Sequences = Sequences(),
+    model: "Model",
+    sequences: Sequences,
 ) -> "tuple[Examples, Examples | None]":
     """Test examples, and training examples if they are named or belong to the same data set.
 

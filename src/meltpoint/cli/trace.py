@@ -111,13 +111,7 @@ def trace(
         first = load_checkpoint(files[0])
         with trace_screen() as screen:
             test_examples, train_examples = read_test_and_train(
-                data,
-                train,
-                binarize,
-                seed,
-                screen.progress,
-                model=first,
-                sequences=Sequences(alphabet, outside),
+                data, train, binarize, seed, screen.progress, first, Sequences(alphabet, outside)
             )
             found = mp.trace(
                 files,

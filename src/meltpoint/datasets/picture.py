@@ -4,6 +4,7 @@ import math
 import struct
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +27,18 @@ def mosaic(examples: Bits, image_shape: tuple[int, int], across: int | None = No
            [190,   0, 255, 190],
            [190, 190, 190, 190]], dtype=uint8)
     """
-    rows, columns = image_shape
-    across = across or math.ceil(math.sqrt(len(examples) * rows / columns))
-    down = math.ceil(len(examples) / across)
-    picture = np.full((down * (rows + 1) + 1, across * (columns + 1) + 1), LINE, np.uint8)
-    for i, example in enumerate(examples):
+    tiles = np.where(examples, INK, PAPER).astype(np.uint8)
+    return side_by_side(tiles.reshape(-1, *image_shape), LINE, across)
+
+
+def side_by_side(tiles: NDArray[Any], line: float, across: int | None = None) -> NDArray[Any]:
+    """One picture (row, column) of tiles (tile, row, column), with lines of this value between and around them."""
+    count, rows, columns = tiles.shape
+    across = across or math.ceil(math.sqrt(count * rows / columns))
+    down = math.ceil(count / across)
+    picture = np.full((down * (rows + 1) + 1, across * (columns + 1) + 1), line, tiles.dtype)
+    for i, tile in enumerate(tiles):
         top, left = 1 + i // across * (rows + 1), 1 + i % across * (columns + 1)
-        tile = np.where(example, INK, PAPER).reshape(image_shape)
         picture[top : top + rows, left : left + columns] = tile
     return picture
 

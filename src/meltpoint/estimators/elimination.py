@@ -81,7 +81,7 @@ class Eliminated:
         return states
 
 
-def order_for(factors: Factors, *, seed: int = 0) -> Order:
+def order_for(factors: Factors) -> Order:
     """An order in which elimination is possible within this file's limits, or an error with the width that was found.
 
     >>> order_for(((2, 2, 2), [((0, 1), np.zeros((2, 2))), ((1, 2), np.zeros((2, 2)))], 0.0)).width
@@ -94,7 +94,7 @@ def order_for(factors: Factors, *, seed: int = 0) -> Order:
     smallest = min((math.log2(n) for n in cardinalities if n > 1), default=0.0)
     if (least + 1) * smallest > LOG2_LARGEST and min(cardinalities, default=2) > 1:
         raise _too_wide(f"a graph of width {least} at least", (least + 1) * smallest)
-    order = find_order(cardinalities, scopes, seed=seed, log2_largest=max(60.0, LOG2_LARGEST))
+    order = find_order(cardinalities, scopes, log2_largest=max(60.0, LOG2_LARGEST))
     if order is None:
         raise _too_wide(f"a graph of {len(cardinalities):,} units in which no order of small width was found")
     if order.log2_table > LOG2_LARGEST or order.log2_work > LOG2_MOST_WORK:

@@ -29,6 +29,7 @@ TASK = "other starts"
 
 _FORWARD, _MELT, _CHOICE, _LOOK = range(4)
 _AROUND = 5  # 4 is the modes' own
+_MOST_MODES = 16
 _MOVES = 5  # at beta 1, after annealing
 _MODE_MOVES = 10  # at beta 1, from a draw of a mode's rates
 _FAR_MODES = 8  # most modes out of reach from which chains are annealed
@@ -126,12 +127,11 @@ def ask_starts(
     *,
     chains: int = 32,
     melted: int = 16,
-    modes: int = 16,
 ) -> Starts:
     """Ask other starts whether the path from `base` along `betas`, with log weights `forward` (chain,), lacks mass.
 
     `others` are bases with betas of their own: from each, `chains` chains are annealed and `melted` end states, drawn
-    by weight, melted along the chosen path. Up to `modes` modes are looked at (mean-field ones of a model with two
+    by weight, melted along the chosen path. Up to 16 modes are looked at (mean-field ones of a model with two
     sides, local optima of others): two states of each are melted, and from those that seem out of reach (at most 8)
     chains are annealed too, in a quarter of the steps.
     """
@@ -149,7 +149,7 @@ def ask_starts(
         weights.append(log_weights)
         batches.append(states[choose_by_weight(log_weights, melted, rng)])
         steps += chains * (len(own_betas) - 1 + _MOVES)
-    found_modes = asked.modes(model, modes, rng)
+    found_modes = asked.modes(model, _MOST_MODES, rng)
     looked_at = anywhere(asked.prepared.path, 0)
     if found_modes is not None:
         looked_at = found_modes.looks

@@ -8,7 +8,7 @@ import difflib
 import os
 from pathlib import Path
 
-from meltpoint.errors import InputError, Progress
+from meltpoint.errors import InputError
 from meltpoint.files.download import RemoteFile, obtain
 
 PREFIX = "zoo:"
@@ -39,7 +39,7 @@ def names() -> tuple[str, ...]:
     return tuple(_FILES)
 
 
-def path_of(name: str | os.PathLike[str], progress: Progress | None = None) -> Path:
+def path_of(name: str | os.PathLike[str]) -> Path:
     """The path itself, or for `zoo:NAME` the path of that model, downloaded if it is not here yet."""
     text = os.fspath(name)
     if not text.startswith(PREFIX):
@@ -56,6 +56,4 @@ def path_of(name: str | os.PathLike[str], progress: Progress | None = None) -> P
     in_clone = _CLONE / f"{known}.npz"
     if in_clone.is_file():
         return in_clone
-    return obtain(
-        RemoteFile(f"{known}.npz", "zoo", size, f"sha256:{digest}", (f"{_ADDRESS}{known}.npz",)), progress
-    )
+    return obtain(RemoteFile(f"{known}.npz", "zoo", size, f"sha256:{digest}", (f"{_ADDRESS}{known}.npz",)))

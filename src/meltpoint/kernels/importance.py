@@ -8,16 +8,14 @@ strip of columns: all draws of an example use a strip while it is in the cache.
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
 from numpy.typing import NDArray
 
 from meltpoint.kernels.bits import SLACK, WORD, list_on
-from meltpoint.kernels.compiling import compiled, intrinsic
+from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.emitting import Arguments, emitted, load, loop
 from meltpoint.kernels.numerics import LIMIT, exp
 from meltpoint.kernels.rows import add_float_pairs
 from meltpoint.kernels.streams import LANES
@@ -161,29 +159,17 @@ def _fill_up(lines, begin, end, n_rows):
     return begin + (end - begin + BLOCK - 1) // BLOCK * BLOCK
 
 
-@intrinsic
-def draw_words(_context: Any, generators: Any, example: Any, rates: Any, words: Any, n_words: Any) -> Any:
+@emitted("generators example rates words n_words")
+def draw_words(given: Arguments) -> None:
     """Units as the bits of words (block,): those whose uniforms, in float64, are below their rates (padded unit,)."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def data(k: int) -> Any:
-            return context.make_array(signature.args[k])(context, builder, args[k]).data
-
-        i64, reals = ir.IntType(64), ir.VectorType(ir.DoubleType(), LANES)
-        streams = Generators(builder, data(0), args[1])
-        own = builder.bitcast(data(2), reals.as_pointer())
-        steps = ir.Constant(i64, 0), args[4], ir.Constant(i64, 1)
-        with cgutils.for_range_slice(builder, *steps, i64) as (k, _):
-            uniforms = builder.fmul(streams.step(reals), ir.Constant(reals, [UNIFORM] * LANES))
-            rate = builder.load(builder.gep(own, [k]))
-            rate.align = 8
-            is_on = builder.fcmp_ordered("<", uniforms, rate)
-            builder.store(builder.bitcast(is_on, ir.IntType(LANES)), builder.gep(data(3), [k]))
-        streams.keep()
-        return context.get_dummy_value()
-
-    i64 = types.int64
-    return types.void(generators, i64, rates, words, i64), codegen
+    builder, reals = given.builder, ir.VectorType(ir.DoubleType(), LANES)
+    streams = Generators(builder, given["generators"], given["example"])
+    own = builder.bitcast(given["rates"], reals.as_pointer())
+    with loop(builder, 0, given["n_words"]) as (k, _):
+        uniforms = builder.fmul(streams.step(reals), ir.Constant(reals, [UNIFORM] * LANES))
+        is_on = builder.fcmp_ordered("<", uniforms, load(builder, builder.gep(own, [k]), 8))
+        builder.store(builder.bitcast(is_on, ir.IntType(LANES)), given.place("words", k))
+    streams.keep()
 
 
 @compiled

@@ -11,6 +11,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
+from meltpoint.kernels.emitting import splat
 from meltpoint.kernels.xoshiro import UNIFORM
 
 LIMIT = 87.0
@@ -42,11 +43,7 @@ class Reals:
 
     def splat(self, scalar: Any) -> Any:
         """A scalar in every lane."""
-        undefined = ir.Constant(self.vector, ir.Undefined)
-        first = self.builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
-        return self.builder.shuffle_vector(
-            first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None)
-        )
+        return splat(self.builder, scalar, self.lanes)
 
     def convert(self, value: Any) -> Any:
         """Integers as reals; reals as they are."""
@@ -85,6 +82,13 @@ class Reals:
         """Whether u (1 + exp(-t)) <= 1 for uniforms u in units of UNIFORM, lane by lane."""
         scaled = self.fma(uniforms, decay, uniforms)
         return self.builder.fcmp_ordered("<=", scaled, self.constant(1 / UNIFORM))
+
+    def inverse_weights(self, minus_d: Any, decay: Any) -> Any:
+        """1 + sigmoid(t) expm1(-d) in float64, for exp(-t): (1 + exp(t - d)) / (1 + exp(t))."""
+        ratio = self.builder.fdiv(self.expm1(minus_d), self.builder.fadd(decay, self.constant(1.0)))
+        double = ir.VectorType(ir.DoubleType(), self.lanes)
+        wide = ratio if ratio.type == double else self.builder.fpext(ratio, double)
+        return self.builder.fadd(wide, ir.Constant(double, [1.0] * self.lanes))
 
     def _split(self, x: Any) -> tuple[Any, Any]:
         """2**n and exp(r) - 1, where x = n ln 2 + r."""

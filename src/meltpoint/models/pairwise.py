@@ -68,11 +68,6 @@ class Pairwise:
         """The site (entry,) whose row an entry is in."""
         return np.repeat(np.arange(self.n_sites), np.diff(self.indptr))
 
-    @property
-    def largest_degree(self) -> int:
-        """Neighbours of the site that has most."""
-        return int(np.diff(self.indptr).max(initial=0))
-
 
 def _refuse(found: str, expected: str) -> InputError:
     return InputError(

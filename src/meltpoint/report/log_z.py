@@ -14,7 +14,7 @@ from meltpoint.report.log_z_verdict import judge_log_z
 from meltpoint.report.stages import alpha_of
 from meltpoint.report.verdict import Verdict
 from meltpoint.statistics.certificate import Certificate
-from meltpoint.statistics.estimate import Estimate, finite_or_none
+from meltpoint.statistics.estimate import Estimate, finite_or_none, plain_fields
 from meltpoint.statistics.pareto import pareto_k
 from meltpoint.units.unit import Floats
 
@@ -38,10 +38,7 @@ class LogZStage:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
-        return {
-            name: value if isinstance(value, str) else finite_or_none(value)
-            for name, value in vars(self).items()
-        }
+        return plain_fields(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

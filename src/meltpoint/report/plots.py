@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from meltpoint.datasets.picture import side_by_side
 from meltpoint.errors import InputError
 from meltpoint.estimators.evidence import MODES
 from meltpoint.report.figures import (
@@ -215,7 +216,9 @@ def plot_samples(report: Report) -> Figure:
             (left, "samples of the model", shown.samples[:count]),
             (right, "test examples", shown.states[:count]),
         ):
-            picture = _mosaic(states, side, high) if square else states
+            picture = states
+            if square:
+                picture = side_by_side(states.astype(np.float64).reshape(-1, side, side), 0.35 * high)
             axes.imshow(
                 picture,
                 cmap="gray_r",
@@ -232,17 +235,6 @@ def plot_samples(report: Report) -> Figure:
             else:
                 axes.set_xlabel("visible unit")
     return figure
-
-
-def _mosaic(states: np.ndarray, side: int, line: float) -> np.ndarray:
-    """Squares side by side with lines between them."""
-    across = math.ceil(math.sqrt(len(states)))
-    down = math.ceil(len(states) / across)
-    whole = np.full((down * (side + 1) + 1, across * (side + 1) + 1), 0.35 * line)
-    for k, state in enumerate(states):
-        top, left = 1 + k // across * (side + 1), 1 + k % across * (side + 1)
-        whole[top : top + side, left : left + side] = state.reshape(side, side)
-    return whole
 
 
 def _plain_numbers(axes: Axes) -> None:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from meltpoint.statistics.estimate import finite_or_none
+from meltpoint.statistics.estimate import plain_fields
 
 ENOUGH_ESS = 5.0
 """Fewest effective AIS chains for which the error of log Z is known."""
@@ -44,7 +44,7 @@ class StageSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain numbers."""
-        return {name: finite_or_none(value) for name, value in vars(self).items()}
+        return plain_fields(self)
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,7 @@ class OtherBase:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
-        return {
-            name: value if isinstance(value, str) else finite_or_none(value)
-            for name, value in vars(self).items()
-        }
+        return plain_fields(self)
 
 
 def alpha_of(stage: int, alpha: float) -> float:

@@ -19,20 +19,22 @@ _PAUSE = 0.02
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a run's folder, or say soon that somebody else does."""
-    with _held(
-        folder / LOCK,
-        str(folder),
-        "wait for it to end, or choose another folder (for other chains of the same run: part=1, --part 1)",
-    ):
+    until = time.monotonic() + _LOCK_SECONDS
+    while (descriptor := _try(folder / LOCK)) is None:
+        if time.monotonic() > until:
+            raise InputError(
+                found=f"another process at work in {folder}",
+                expected="one at a time",
+                remedy="wait for it to end, or choose another folder (for other chains of the same run: part=1, "
+                "--part 1)",
+            )
+        time.sleep(_PAUSE)
+    try:
         yield
-
-
-@contextmanager
-def locked_file(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold the lock of a single file, such as a training checkpoint: a file beside it while it lasts."""
-    lock = Path(f"{os.fspath(path)}.lock")
-    with _held(lock, os.fspath(path), "wait for it to end, or choose another file", remove=True):
-        yield
+    finally:
+        # Whatever fails here, what the holder has found must not be lost; the lock goes with the process.
+        with suppress(OSError):
+            os.close(descriptor)
 
 
 def is_locked(folder: Path) -> bool:
@@ -49,26 +51,6 @@ def is_locked(folder: Path) -> bool:
 
 # Links are not followed, a pipe is not waited for, and nothing is cut off that should lie there.
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-
-
-@contextmanager
-def _held(path: Path, what: str, remedy: str, *, remove: bool = False) -> Iterator[None]:
-    until = time.monotonic() + _LOCK_SECONDS
-    while (descriptor := _try(path)) is None:
-        if time.monotonic() > until:
-            raise InputError(
-                found=f"another process at work in {what}", expected="one at a time", remedy=remedy
-            )
-        time.sleep(_PAUSE)
-    try:
-        yield
-    finally:
-        # Whatever fails here, what the holder has found must not be lost; the lock goes with the process.
-        with suppress(OSError):
-            if remove:
-                path.unlink()
-        with suppress(OSError):
-            os.close(descriptor)
 
 
 def _try(path: Path) -> int | None:

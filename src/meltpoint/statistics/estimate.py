@@ -99,6 +99,18 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def plain_fields(record: object) -> dict[str, Any]:
+    """The fields of a record of numbers and strings as plain values: numbers as `finite_or_none` gives them.
+
+    >>> plain_fields(Estimate(1, math.nan, "exact", "nothing"))
+    {'value': 1.0, 'stderr': None, 'direction': 'exact', 'covers': 'nothing', 'df': None}
+    """
+    return {
+        name: value if isinstance(value, str) else finite_or_none(value)
+        for name, value in vars(record).items()
+    }
+
+
 def decimals(value: float, digits: int) -> str:
     """A number with that many decimals, or five digits in all where it is large."""
     return f"{value:.{digits}f}" if abs(value) < _LARGE else f"{value:.5g}"

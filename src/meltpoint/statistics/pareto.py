@@ -54,12 +54,3 @@ def fit_shape(beyond: NDArray[np.floating]) -> float:
     weights = np.exp(log_likelihood - log_likelihood.max())
     mean = weights @ theta / weights.sum()
     return float(np.mean(np.log1p(-mean * beyond)))
-
-
-def tolerated_k(n: int) -> float:
-    """The largest k with which n weights still tell their mean: 1 - 1 / log10(n), and 0.7 at most.
-
-    >>> round(tolerated_k(100), 2), tolerated_k(10**6)
-    (0.5, 0.7)
-    """
-    return min(0.7, 1 - 1 / math.log10(n)) if n > 10 else 0.0

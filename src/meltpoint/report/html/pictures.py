@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.datasets.picture import to_png
+from meltpoint.datasets.picture import side_by_side, to_png
 from meltpoint.report.html.elements import Html, element, void
 from meltpoint.report.shown import digits_of
 
@@ -45,12 +45,7 @@ def mosaic(states: NDArray[Any], alt: str) -> Html:
     """Examples (example, unit) as square pictures side by side, in rows that make the whole nearly square."""
     side = image_side(states.shape[1])
     assert side is not None, "the caller has asked"
-    across = math.ceil(math.sqrt(len(states)))
-    down = math.ceil(len(states) / across)
-    whole = np.full((down * (side + 1) + 1, across * (side + 1) + 1), _LINE, np.uint8)
-    for k, tile in enumerate(grey(states)):
-        top, left = 1 + k // across * (side + 1), 1 + k % across * (side + 1)
-        whole[top : top + side, left : left + side] = tile.reshape(side, side)
+    whole = side_by_side(grey(states).reshape(-1, side, side), _LINE)
     height, width = whole.shape
     return void("img", src=_png_address(whole), alt=alt, width=width, height=height, class_="mosaic")
 

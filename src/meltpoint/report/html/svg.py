@@ -140,10 +140,10 @@ class Chart:
             )
         )
 
-    def text(self, x: float, y: float, text: str, anchor: str = "start", class_: str = "label") -> None:
+    def text(self, x: float, y: float, text: str, anchor: str = "start") -> None:
         """A text at a position of the drawing, not of the axes."""
         self.marks.append(
-            element("text", text, x=round(x, 1), y=round(y, 1), text_anchor=anchor, class_=class_)
+            element("text", text, x=round(x, 1), y=round(y, 1), text_anchor=anchor, class_="label")
         )
 
     def render(self, name: str, title: str, description: str) -> Html:
