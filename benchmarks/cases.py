@@ -2,16 +2,20 @@
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+from unittest.mock import patch
 
 import numpy as np
 from scipy.special import logit
 
 from meltpoint import datasets
+from meltpoint.annealing import loop
 from meltpoint.annealing.base import Base, data_rates, uniform
 from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
@@ -45,12 +49,13 @@ class Case:
         watch = Watch(self.estimator, time.perf_counter())
         spaced = self.friction.betas(steps) if self.friction else steps
         options = {"base": self.base, "steps": spaced, "threads": threads, "progress": watch}
-        if self.estimator == "AIS":
-            value = ais_log_z(self.model, chains=chains, **options).value
-        else:
-            assert self.examples is not None
-            start = self.examples[np.arange(chains) % len(self.examples)]
-            value = float(raise_log_prob(self.model, start, chains=1, **options).values.mean())
+        with watch.noting_kernels():
+            if self.estimator == "AIS":
+                value = ais_log_z(self.model, chains=chains, **options).value
+            else:
+                assert self.examples is not None
+                start = self.examples[np.arange(chains) % len(self.examples)]
+                value = float(raise_log_prob(self.model, start, chains=1, **options).values.mean())
         end = time.perf_counter()
         return Timing(chains * steps, watch.setup, end - watch.prepared, value)
 
@@ -81,6 +86,18 @@ class Watch:
     def __call__(self, task: str, _done: float, _total: float) -> None:
         if task != self.task:
             self.prepared = time.perf_counter()
+
+    @contextmanager
+    def noting_kernels(self) -> Iterator[None]:
+        """Notes when kernels are there, too: progress tells of them only where they are compiled."""
+        compile_kernels = loop.compile_kernels
+
+        def noted(*arguments: Any) -> None:
+            compile_kernels(*arguments)
+            self.prepared = time.perf_counter()
+
+        with patch.object(loop, "compile_kernels", noted):
+            yield
 
     @property
     def setup(self) -> float:

@@ -81,7 +81,8 @@ def _seconds(case: Case, chains: int, steps: int, threads: int, tile: int) -> fl
     start = np.zeros((chains, prepared.path.target.n_state), np.uint8)
     streams = Streams(0, Purpose.AIS, np.arange(chains))
     watch = Watch("AIS", time.perf_counter())
-    anneal(prepared, segments, start, streams, threads=threads, tile=tile, progress=watch, task="AIS")
+    with watch.noting_kernels():
+        anneal(prepared, segments, start, streams, threads=threads, tile=tile, progress=watch, task="AIS")
     return time.perf_counter() - watch.prepared
 
 

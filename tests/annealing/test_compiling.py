@@ -6,9 +6,12 @@ import shutil
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba import njit
 
 from meltpoint.kernels import compiling
 from meltpoint.kernels.compiling import code_digest, remove_old_versions
@@ -55,6 +58,34 @@ def twice(x):
 RUN = """
 from meltpoint.kernels.caller import f
 print(f(10), sum(f.stats.cache_hits.values()))
+"""
+# Machine code that allocates, raises and calls the C library, and what Numba imports to compile.
+ALLOCATING = """
+import numpy as np
+from meltpoint.kernels.compiling import compiled
+
+@compiled
+def cumulative_exp(x):
+    if x.size == 0:
+        raise ValueError("empty")
+    out = np.empty(x.size)
+    total = 0.0
+    for k in range(x.size):
+        total += np.exp(x[k])
+        out[k] = total
+    return out
+"""
+LOAD = """
+import sys
+import numpy as np
+from meltpoint.kernels.allocating import cumulative_exp
+print(cumulative_exp(np.zeros(3))[-1], sum(cumulative_exp.stats.cache_hits.values()))
+print("scipy.linalg" in sys.modules)
+try:
+    cumulative_exp(np.zeros(0))
+except ValueError as problem:
+    print(problem)
+print(cumulative_exp(np.zeros(3, np.float32))[-1], "scipy.linalg" in sys.modules)
 """
 
 
@@ -111,6 +142,41 @@ def test_nothing_is_cached_where_nothing_can_be_written(site):
     assert run(site, HOME=str(site), XDG_CACHE_HOME=str(site / "cache")) == ["21", "1"]
 
 
+@pytest.mark.slow
+def test_loading_does_not_set_up_the_compiler(site):
+    (site / "meltpoint" / "kernels" / "allocating.py").write_text(ALLOCATING)
+    assert run(site, LOAD) == ["3.0", "0", "True", "empty", "3.0", "True"]
+    assert run(site, LOAD) == ["3.0", "1", "False", "empty", "3.0", "False"]
+    another_type_then = LOAD.replace("np.float32", "np.int64")  # which is compiled after the first was loaded
+    assert run(site, another_type_then) == ["3.0", "1", "False", "empty", "3.0", "True"]
+
+
+def test_symbols_that_are_missing_are_looked_for_where_numba_defines_them(monkeypatch):
+    refreshed, rebuilt = [], []
+    context = types.SimpleNamespace(refresh=lambda: refreshed.append(True))
+    impl = compiling._DigestCacheImpl(_plus_one)
+    monkeypatch.setattr(
+        compiling.caching.CompileResultCacheImpl, "rebuild", lambda _self, *given: rebuilt.append(given)
+    )
+    impl.rebuild(context, (["cos", "PyErr_SetString"], "code"))
+    assert (refreshed, rebuilt) == ([], [(context, "code")])
+    impl.rebuild(context, (["cos", "nobody_defines_this"], "code"))
+    assert refreshed == [True]
+
+
+def test_the_symbols_of_machine_code_are_those_it_does_not_define():
+    function = njit(_plus_one)
+    function(np.ones(3))
+    (found,) = function.overloads.values()
+    symbols = set(compiling._external_symbols(found.library))
+    assert {"NRT_MemInfo_alloc_aligned", "PyArg_UnpackTuple", "PyExc_RuntimeError"} <= symbols
+    assert not any(name.startswith("llvm.") or "plus_one" in name for name in symbols)
+
+
+def _plus_one(x):
+    return x + 1
+
+
 @pytest.mark.parametrize(("loop", "changed"), LOOPS)
 def test_every_kernel_source_is_in_the_digest_of_its_annealing_loop(loop, changed, tmp_path, monkeypatch):
     copy = tmp_path / "meltpoint"
@@ -121,6 +187,7 @@ def test_every_kernel_source_is_in_the_digest_of_its_annealing_loop(loop, change
     assert code_digest.__wrapped__(source) == before
     with (copy / changed).open("a") as file:
         file.write("\n")
+    compiling._read.cache_clear()  # as in another process
     assert code_digest.__wrapped__(source) != before
 
 

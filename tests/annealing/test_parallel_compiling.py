@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numba import config
+from numba import config, njit
 
 from meltpoint.annealing.base import annealing_path, uniform
 from meltpoint.annealing.loop import prepare_path
@@ -19,6 +19,7 @@ from meltpoint.kernels import announcing, parallel_compiling
 from meltpoint.kernels.compiling import is_compiled
 from meltpoint.kernels.parallel_compiling import KernelCall, compile_calls
 from meltpoint.models.rbm import RBM
+from meltpoint.progress import silent
 
 MODULE = """
 from typing import NamedTuple
@@ -187,19 +188,54 @@ def test_descriptions_have_the_types_of_the_kernels_arguments(precision):
         assert parallel_compiling._call(described).kernel is call.kernel
 
 
-def test_the_log_tells_of_compilation_that_takes_a_while(monkeypatch, caplog):
+def test_compilation_is_announced_and_loading_is_not(make_calls):
     said = []
+
+    def prepare(calls):
+        with announcing.preparing_kernels(lambda *report: said.append(report)):
+            compile_calls(calls, processes=2)
+
+    calls = make_calls()
+    prepare(calls)
+    announced = [(announcing.PREPARING, 0.0, 1.0), (announcing.PREPARING, 1.0, 1.0)]
+    assert said == announced  # once for both kernels
+    prepare(calls)
+    again = make_calls()  # as in another process
+    prepare(again)
+    assert [cache_hits(call) for call in again] == [1, 1]
+    assert said == announced
+
+
+def test_who_stops_at_the_announcement_is_obeyed(make_calls):
+    def stop(*_report):
+        raise KeyboardInterrupt
+
+    calls = make_calls()
+    with pytest.raises(KeyboardInterrupt), announcing.preparing_kernels(stop):
+        compile_calls(calls)
+    assert not any(call.is_ready for call in calls)
+    compile_calls(calls)  # nothing is locked or half done
+    assert results(calls) == [2, 30.0]
+
+
+def test_the_log_tells_of_compilation_that_takes_a_while(monkeypatch, caplog):
+    def compile_anew():
+        njit(lambda x: x + 1)(1)
+
     with caplog.at_level(logging.INFO, logger="meltpoint"):
-        with announcing.preparing_kernels(lambda *report: said.append(report)):
-            pass
-        assert caplog.records == []
+        monkeypatch.setattr(announcing, "_SECONDS", 60.0)
+        with announcing.preparing_kernels(silent):
+            compile_anew()
         monkeypatch.setattr(announcing, "_SECONDS", 0.01)
-        with announcing.preparing_kernels(lambda *report: said.append(report)):
+        with announcing.preparing_kernels(silent):
+            time.sleep(0.1)  # without compiling anything
+        assert caplog.records == []
+        with announcing.preparing_kernels(silent):
+            compile_anew()
             end = time.monotonic() + 10
             while not caplog.records and time.monotonic() < end:
                 time.sleep(0.01)
     assert [record.getMessage() for record in caplog.records] == [announcing.PREPARING]
-    assert said == 2 * [(announcing.PREPARING, 0.0, 1.0), (announcing.PREPARING, 1.0, 1.0)]
 
 
 def test_signatures_have_files_of_their_own(make_calls):

@@ -111,7 +111,7 @@ def anneal(
 
 
 def compile_kernels(prepared: PreparedPath, progress: Progress | None = None, processes: int = 1) -> None:
-    """Compile (or load from the cache) the kernels a prepared path needs, and say so: it can take some seconds."""
+    """Load the kernels a prepared path needs, or compile them, and say so: it can take some seconds."""
     with preparing_kernels(progress or silent):
         prepared.compile(processes)
 

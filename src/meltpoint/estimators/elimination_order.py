@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 Graph: TypeAlias = list[set[int]]
 """Neighbours of each unit: those that share a factor with it."""
@@ -139,13 +137,15 @@ def measure_order(
 
 def _along(graph: Graph) -> list[int]:
     """Units in an order that keeps neighbours close together."""
+    from scipy.sparse import csgraph, csr_array  # a tenth of a second, which only some models need to pay
+
     sizes = [len(neighbours) for neighbours in graph]
     columns = np.fromiter(
         (other for neighbours in graph for other in sorted(neighbours)), np.int64, sum(sizes)
     )
     indptr = np.cumsum([0, *sizes])
     adjacency = csr_array((np.ones(len(columns), np.int8), columns, indptr), shape=(len(graph), len(graph)))
-    return reverse_cuthill_mckee(adjacency, symmetric_mode=True).tolist() if len(graph) else []
+    return csgraph.reverse_cuthill_mckee(adjacency, symmetric_mode=True).tolist() if len(graph) else []
 
 
 class _Search:

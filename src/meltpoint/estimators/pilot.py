@@ -159,12 +159,14 @@ def friction_schedule(
     return FrictionSchedule(second.edges, second.friction, pilot)
 
 
-def pilot_steps_within(seconds: float, model: Model, base: Base, threads: int | None = None) -> int:
+def pilot_steps_within(
+    seconds: float, model: Model, base: Base, threads: int | None = None, progress: Progress | None = None
+) -> int:
     """Steps with which a pilot should end within so many seconds, as many as usual at most; a trial of a few tells."""
     if seconds > _SURELY:
         return PILOT_STEPS
     prepared = prepare_path(annealing_path(model, base))
-    compile_kernels(prepared, processes=check_threads(threads))
+    compile_kernels(prepared, progress, check_threads(threads))
     start, streams = anywhere(prepared.path, _CHAINS), Streams(0, Purpose.PILOT, _keys(2, 0))
     each = math.inf
     for steps in _TRIAL_STEPS:  # the quickest: other programs may have the processor for a moment

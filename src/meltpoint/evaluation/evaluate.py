@@ -235,7 +235,7 @@ def evaluate_with_inputs(
         steps = PILOT_STEPS
         if settings.budget is not None:
             share = max(_PILOT_SECONDS, _PILOT_SHARE * (settings.budget - clock.elapsed))
-            steps = pilot_steps_within(share / len(candidates), model, origin, threads)
+            steps = pilot_steps_within(share / len(candidates), model, origin, threads, progress)
         begun = time.perf_counter()
         found = friction_schedule(
             model, known, base=origin, steps=steps, seed=settings.seed, threads=threads, progress=progress

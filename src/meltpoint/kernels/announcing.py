@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Timer
 
+from numba.core.event import Event, Listener, install_listener
+
 from meltpoint.errors import Progress
 
 PREPARING = "preparing the kernels (compiled once per machine)"
@@ -14,13 +16,32 @@ _log = logging.getLogger("meltpoint")
 
 @contextmanager
 def preparing_kernels(progress: Progress) -> Iterator[None]:
-    """Around the compilation of kernels, or their loading, which is too quick for the log."""
-    progress(PREPARING, 0.0, 1.0)
-    timer = Timer(_SECONDS, _log.info, (PREPARING,))
-    timer.daemon = True
-    timer.start()
+    """Around what may compile kernels. Nothing is said where machine code is only loaded."""
+    listener = _CompilerListener(progress)
     try:
-        yield
+        with install_listener("numba:compile", listener):
+            yield
     finally:
-        timer.cancel()
-    progress(PREPARING, 1.0, 1.0)
+        listener.timer.cancel()
+    if listener.announced:
+        progress(PREPARING, 1.0, 1.0)
+
+
+class _CompilerListener(Listener):
+    """Announces the first of the functions that are compiled; the others are its callees, or follow at once."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.announced = False
+        self.timer = Timer(_SECONDS, _log.info, (PREPARING,))
+        self.timer.daemon = True
+
+    def on_start(self, event: Event) -> None:
+        """Numba found no machine code of a function, and compiles it."""
+        if not self.announced:
+            self.announced = True
+            self.timer.start()
+            self._progress(PREPARING, 0.0, 1.0)
+
+    def on_end(self, event: Event) -> None:
+        """Not told: more may follow."""

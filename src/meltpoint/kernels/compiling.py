@@ -4,6 +4,9 @@ Numba's own cache compares the source file of the cached function only, although
 compiled into it. Here machine code is filed under a digest of every source file of this package that the function's
 module imports, directly or not, and of the versions of Numba, llvmlite and NumPy. Numba adds the signature, the
 processor and the version of Python.
+
+A process that finds its machine code there only links it: what Numba's compiler needs to know of Python and NumPy is
+imported when something is compiled.
 """
 
 import contextlib
@@ -18,8 +21,10 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
+from llvmlite import binding
 from numba import extending, njit
 from numba.core import caching
+from numba.core.runtime.nrt import rtsys
 
 _PACKAGE = Path(__file__).parents[1]
 _IMPORT = re.compile(
@@ -73,7 +78,7 @@ def code_digest(file: Path) -> str:
     for version in (numba.__version__, llvmlite.__version__, np.__version__):
         digest.update(f"{version}\n".encode())
     for path in sorted(_sources(file)):
-        source = path.read_bytes()
+        source, _ = _read(path)
         digest.update(f"{path.name} {len(source)}\n".encode() + source)
     return digest.hexdigest()[:_DIGEST_LENGTH]
 
@@ -84,17 +89,26 @@ def _sources(file: Path) -> set[Path]:
     while waiting:
         path = waiting.pop()
         found.add(path)
-        for module, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
-            parts = module.split(".")[1:]
-            # What is imported from a package may be a module of it.
-            for place in (parts, *([*parts, name] for name in re.findall(r"\w+", names))):
-                stem = _PACKAGE.joinpath(*place)
-                waiting |= {p for p in (stem.with_suffix(".py"), stem / "__init__.py") if p.is_file()} - found
+        waiting |= _read(path)[1] - found
     return found
 
 
+@cache
+def _read(path: Path) -> tuple[bytes, frozenset[Path]]:
+    """A source file, and the files of this package that it imports; read once, for many kernels depend on it."""
+    source = path.read_bytes()
+    imported = set[Path]()
+    for module, names in _IMPORT.findall(source.decode("utf-8")):
+        parts = module.split(".")[1:]
+        # What is imported from a package may be a module of it.
+        for place in (parts, *([*parts, name] for name in re.findall(r"\w+", names))):
+            stem = _PACKAGE.joinpath(*place)
+            imported |= {p for p in (stem.with_suffix(".py"), stem / "__init__.py") if p.is_file()}
+    return source, frozenset(imported)
+
+
 class _DigestCacheImpl(caching.CompileResultCacheImpl):
-    """Numba's choice of a directory, and file names that contain the digest."""
+    """Numba's choice of a directory, file names that contain the digest, and machine code with the symbols it needs."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._digest = code_digest(Path(inspect.getfile(function)))
@@ -103,6 +117,31 @@ class _DigestCacheImpl(caching.CompileResultCacheImpl):
     def get_filename_base(self, fullname: str, abiflags: str) -> str:
         """What the names of a function's index and of its machine code begin with."""
         return f"{super().get_filename_base(fullname, abiflags)}-{self._digest}"
+
+    def reduce(self, cres: Any) -> Any:
+        """What is written of compiled code."""
+        return _external_symbols(cres.library), super().reduce(cres)
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """Link machine code.
+
+        LLVM ends the process if a symbol is missing, and some are defined when Numba sets up what compiling needs.
+        """
+        symbols, reduced = payload
+        if any(binding.address_of_symbol(name) is None for name in symbols):
+            target_context.refresh()
+        return super().rebuild(target_context, reduced)
+
+
+def _external_symbols(library: Any) -> list[str]:
+    """Names that compiled code uses and does not define, LLVM's own instructions apart."""
+    module = library._get_module_for_linking()
+    return [
+        each.name
+        for group in (module.functions, module.global_variables)
+        for each in group
+        if each.is_declaration and not each.name.startswith("llvm.")
+    ]
 
 
 class _FilesOfSignatures:
@@ -150,6 +189,16 @@ class _DigestCache(caching.FunctionCache):
             return self._cache_file.holds(self._index_key(signature, target.codegen()))
         except OSError:
             return False
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The machine code of one signature, linked; None where there is none.
+
+        Numba's own method first sets up all that compiling needs: 0.2 s, most of the first call of a process that
+        has nothing to compile. The compiler does so by itself.
+        """
+        rtsys.initialize(target_context)  # allocation, which machine code calls
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write the machine code of one signature."""

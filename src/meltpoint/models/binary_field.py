@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from meltpoint.models.blocks import Indices, Sparse, UnitBlock
 from meltpoint.models.layout import Layout, LayoutField
@@ -81,13 +81,13 @@ class BinaryField(LayoutField):
 
     @cached_property
     def _among_state(self) -> Sparse:
-        return sparse.csr_array(self.couplings[: self.n_state, : self.n_state])
+        return scipy.sparse.csr_array(self.couplings[: self.n_state, : self.n_state])
 
 
 def binary_field(layout: Layout, fields: Floats, couplings: Sparse, log_constant: float) -> BinaryField:
     """The field of bits whose fields (site,) and symmetric couplings (site, site) are given by sites."""
     order = layout.order
-    matrix = sparse.csr_array(couplings[order][:, order])
+    matrix = scipy.sparse.csr_array(couplings[order][:, order])
     matrix.sort_indices()
     return BinaryField(layout, fields[order], matrix, log_constant)
 

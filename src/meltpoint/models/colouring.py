@@ -5,8 +5,8 @@ million sites takes a second.
 """
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from meltpoint.models.blocks import Indices, Sparse
 
@@ -19,14 +19,14 @@ def two_colours(adjacency: Sparse) -> tuple[NDArray[np.bool_], Indices] | None:
     In the double cover, where (i, 0) is joined to (j, 1) and (i, 1) to (j, 0), the two copies of a site are connected
     just if the site lies on an odd cycle.
 
-    >>> ring = sparse.csr_array(np.roll(np.eye(4), 1, axis=1) + np.roll(np.eye(4), -1, axis=1))
+    >>> ring = scipy.sparse.csr_array(np.roll(np.eye(4), 1, axis=1) + np.roll(np.eye(4), -1, axis=1))
     >>> two_colours(ring)[0]
     array([False,  True, False,  True])
     """
     from scipy.sparse.csgraph import connected_components  # a tenth of a second, which RBMs need not pay
 
     n = adjacency.shape[0]
-    cover = sparse.block_array([[None, adjacency], [adjacency, None]], format="csr")
+    cover = scipy.sparse.block_array([[None, adjacency], [adjacency, None]], format="csr")
     _, labels = connected_components(cover, directed=False)
     first, second = labels[:n], labels[n:]
     if (first == second).any():
@@ -66,7 +66,7 @@ def _greedy(adjacency: Sparse) -> Indices:
     rank[np.lexsort((np.random.default_rng(0).permutation(n), -degree))] = np.arange(n)
     pairs = adjacency.tocoo()
     after = rank[pairs.row] < rank[pairs.col]
-    followers = sparse.csr_array(
+    followers = scipy.sparse.csr_array(
         (np.ones(int(after.sum()), np.int8), (pairs.row[after], pairs.col[after])), (n, n)
     )
     waiting = np.bincount(pairs.col[after], minlength=n)

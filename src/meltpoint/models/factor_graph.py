@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from meltpoint.errors import InputError
 from meltpoint.models import checks
@@ -194,8 +194,8 @@ def adjacency_of(scopes: Sequence[Sequence[int]], n_sites: int) -> Sparse:
         [pair for scope in scopes for pair in itertools.combinations(scope, 2)], np.int64
     ).reshape(-1, 2)
     ones = np.ones(len(pairs), np.bool_)
-    upper = sparse.coo_array((ones, (pairs[:, 0], pairs[:, 1])), (n_sites, n_sites)).tocsr()
-    return sparse.csr_array(upper + upper.T)
+    upper = scipy.sparse.coo_array((ones, (pairs[:, 0], pairs[:, 1])), (n_sites, n_sites)).tocsr()
+    return scipy.sparse.csr_array(upper + upper.T)
 
 
 def field_of_factors(model: GraphModel, factors: Sequence[Factor]) -> GraphField:
@@ -235,8 +235,8 @@ def _for_bits(factors: Sequence[Factor], n: int) -> tuple[Floats, Sparse, float]
     np.add.at(fields, sites[:, 1], pairs[:, 0, 1] - pairs[:, 0, 0])
     constant += float(pairs[:, 0, 0].sum())
     coupling = pairs[:, 1, 1] - pairs[:, 1, 0] - pairs[:, 0, 1] + pairs[:, 0, 0]
-    upper = sparse.coo_array((coupling, tuple(sites.T)), (n, n)).tocsr()
-    return fields, sparse.csr_array(upper + upper.T), constant
+    upper = scipy.sparse.coo_array((coupling, tuple(sites.T)), (n, n)).tocsr()
+    return fields, scipy.sparse.csr_array(upper + upper.T), constant
 
 
 def _check_factor(k: int, factor: tuple[Sequence[int], ArrayLike], counts: Indices) -> Factor:

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from meltpoint.errors import InputError
 from meltpoint.models import checks
@@ -120,7 +120,7 @@ class Ising(GraphModel):
 
     def _pairs(self) -> tuple[Indices, Indices, Floats]:
         """Sites i < j (pair,) of each coupled pair, and their couplings (pair,)."""
-        upper: Sparse = sparse.triu(self.couplings, 1, format="coo")
+        upper: Sparse = scipy.sparse.triu(self.couplings, 1, format="coo")
         rows, columns = upper.coords
         return rows.astype(np.int64), columns.astype(np.int64), upper.data
 
@@ -151,7 +151,7 @@ class Ising(GraphModel):
         fields, pairs, couplings, hidden, constant = arrays
         n = len(fields)
         pairs = checks.pairs(pairs, n, len(couplings))
-        upper = sparse.coo_array((np.asarray(couplings, np.float64), tuple(pairs.T)), (n, n))
+        upper = scipy.sparse.coo_array((np.asarray(couplings, np.float64), tuple(pairs.T)), (n, n))
         return cls(
             upper + upper.T,
             fields,
@@ -163,12 +163,12 @@ class Ising(GraphModel):
 
 def _check_couplings(couplings: Any, unit: TwoState) -> Sparse:  # noqa: ANN401
     """A symmetric sparse matrix with a zero diagonal, or an error that says how to make it one."""
-    if sparse.issparse(couplings):
-        matrix: Sparse = sparse.csr_array(couplings, dtype=np.float64)
+    if scipy.sparse.issparse(couplings):
+        matrix: Sparse = scipy.sparse.csr_array(couplings, dtype=np.float64)
         matrix.sum_duplicates()
         checks.finite(matrix.data, "couplings")
     else:
-        matrix = sparse.csr_array(checks.parameter(couplings, "couplings", 2))
+        matrix = scipy.sparse.csr_array(checks.parameter(couplings, "couplings", 2))
     n, m = matrix.shape
     if n != m or n == 0:
         raise InputError(
@@ -187,7 +187,7 @@ def _check_couplings(couplings: Any, unit: TwoState) -> Sparse:  # noqa: ANN401
         )
     difference = abs(matrix - matrix.T)
     if difference.nnz and difference.max() > _ROUNDING * abs(matrix).max():
-        one_sided = min(sparse.tril(matrix).nnz, sparse.triu(matrix).nnz) == 0
+        one_sided = min(scipy.sparse.tril(matrix).nnz, scipy.sparse.triu(matrix).nnz) == 0
         raise InputError(
             found="couplings above the diagonal only" if one_sided else "couplings that are not symmetric",
             expected="J[i, j] equal to J[j, i], where log f has J[i, j] x[i] x[j] once for each pair",
@@ -195,7 +195,7 @@ def _check_couplings(couplings: Any, unit: TwoState) -> Sparse:  # noqa: ANN401
             if one_sided
             else "pass (J + J.T) / 2 if log f is ½ x·J·x, J + J.T if it is x·J·x",
         )
-    matrix = sparse.csr_array((matrix + matrix.T) / 2)
+    matrix = scipy.sparse.csr_array((matrix + matrix.T) / 2)
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from meltpoint.models.blocks import Indices, Sparse, UnitBlock
 from meltpoint.models.colouring import colour_classes, colour_of_component, two_colours
@@ -105,7 +105,7 @@ def lay_out(
     state = order[:n_state]
     blocks = [
         columns[cardinalities[state[columns]] == q]
-        for columns in colour_classes(sparse.csr_array(adjacency[state][:, state]))
+        for columns in colour_classes(scipy.sparse.csr_array(adjacency[state][:, state]))
         for q in np.unique(cardinalities[state[columns]])
     ]
     return Layout(order, n_state, tuple(blocks), bool((summed_out & ~hidden).any()))
@@ -129,7 +129,7 @@ def choose_summed_out(
             summed_out[0] = False
         return summed_out
     own = np.flatnonzero(hidden)
-    inside = sparse.csr_array(adjacency[own][:, own])
+    inside = scipy.sparse.csr_array(adjacency[own][:, own])
     if inside.nnz == 0:
         candidates = [own]
     elif two is not None:

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from meltpoint.errors import Progress
 from meltpoint.files.parameters import from_arrays, to_arrays
 from meltpoint.files.temporary import temporary_folder
+from meltpoint.kernels.announcing import preparing_kernels
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits
 from meltpoint.models.log_f import LogF
+from meltpoint.progress import silent
 from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.contents import LOG_F, log_f_part_name
 from meltpoint.runs.fingerprint import Arrays
@@ -63,7 +65,8 @@ def log_f_of(model: Model, states: Bits, seed: int, execution: Execution) -> Log
     kept = execution.store.read(LOG_F, layout)
     if kept is not None:
         return LogF(**kept)
-    one = model.log_f_part(states[:1], np.arange(1), samples=1)
+    with preparing_kernels(execution.progress or silent):
+        one = model.log_f_part(states[:1], np.arange(1), samples=1)
     if one.is_exact:
         found = model.log_f_part(
             states, np.arange(len(states)), threads=execution.threads, progress=execution.progress
