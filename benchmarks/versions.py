@@ -30,7 +30,9 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[""], help="cases whose names contain one of these")
     asked = parser.parse_args()
     workers = [_Worker(path.resolve()) for path in asked.checkouts]
-    names = [name for name in workers[1].ask("names").split("|") if any(part in name for part in asked.only)]
+    common = set(workers[0].ask("names").split("|"))
+    names = [name for name in workers[1].ask("names").split("|") if name in common]
+    names = [name for name in names if any(part in name for part in asked.only)]
     slower = False
     for name in names:
         for worker in workers:
