@@ -54,7 +54,7 @@ def test_a_folder_changes_nothing_and_is_not_computed_twice(whole, tmp_path, mon
         (type(model), "log_f_part"),
         (prerequisites, "exact_log_z"),
         (front, "make_base"),
-        (front, "friction_schedule"),
+        (front, "run_pilot"),
         (execute.PreparedStage, "compute"),
     ]:
         monkeypatch.setattr(owner, name, never)
