@@ -74,7 +74,7 @@ def test_after_every_single_write_it_can_be_continued(whole, tmp_path, monkeypat
         return replace(self, target)
 
     monkeypatch.setattr(Path, "replace", stopping)
-    for writes in range(1, 30):
+    for writes in range(1, 60):
         left = writes
         try:
             report = evaluate(run=tmp_path / str(writes))

@@ -4,13 +4,14 @@ specification.json              what the run computes
 log_f.npz, exact.npz            of the test set and the model, shared by all parts
 names.npz, samples.npz          what model and data are called, and samples of the model to look at
 base-NAME.npz, schedule-NAME.npz    every base that was tried, and the friction from it
+base-model/, pilot-NAME/, samples/  ranges of the chains that these were made from; steps.npz of a pilot with a budget
 part-0/decision-0.npz, spent.npz    sizes and bases of stages that were chosen, which grow, and the time that was spent
 part-0/turn.npz                 the base that stage 1 starts from, where another one found more
 part-0/stage-0/stage.npz        everything the stage's weights depend on
 part-0/stage-0/ais-0000000.npz  log weights of the AIS chains from number 0 on
 part-0/stage-0/raise-0000000.npz    … of the RAISE examples from number 0 on
 part-0/stage-0/growth-2.npz     what the stage has grown by when its weights were looked at for the third time
-part-0/stage-0/evidence.npz     what other starts found
+part-0/stage-0/evidence.npz     what other starts found, and their chains in evidence/
 report.json                     the report, when the run is finished
 lock                            held by the process that writes
 
