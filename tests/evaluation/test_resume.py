@@ -229,7 +229,7 @@ def test_wrong_input_leaves_no_folder(tmp_path):
 def test_a_full_disk_costs_nothing_but_the_folder(whole, tmp_path, monkeypatch, computed):
     import errno
 
-    sync, left = os.fsync, 14 + 8  # a pilot has eight chunks
+    sync, left = os.fsync, 14 + 2 * 8  # two for each of the eight chunks of a pilot
 
     def full(descriptor):
         nonlocal left
