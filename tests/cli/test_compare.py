@@ -75,6 +75,15 @@ def test_a_folder_keeps_every_model(run, models):
     assert run("runs", "show", "night/00-one").exit_code == 0
 
 
+@pytest.mark.slow
+def test_processes_give_the_same_comparison(run, models):
+    command = ("compare", "one.npz", "two.npz", "test.npy", "--json", *QUICK)
+    alone, processes = run(*command), run(*command, "--workers", "1")
+    assert processes.exit_code == alone.exit_code, processes.stderr
+    assert json.loads(processes.stdout)["pairs"] == json.loads(alone.stdout)["pairs"]
+    assert "found workers=0" in run(*command, "--workers", "0").stderr
+
+
 def test_without_evidence_it_is_not_trusted_unless_values_are_exact(run, models):
     result = run("compare", "one.npz", "two.npz", "test.npy", "--no-evidence", "--json", *QUICK)
     assert result.exit_code == 0  # both log Z were enumerated

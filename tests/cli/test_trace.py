@@ -51,6 +51,16 @@ def test_json_figure_and_folder(run, checkpoints):
     assert len(list((checkpoints / "kept").iterdir())) == 3
 
 
+@pytest.mark.slow
+def test_processes_give_the_same_trace(run, checkpoints):
+    command = ("trace", "run/*.npz", "test.npy", "--json", *QUICK)
+    alone, processes = run(*command), run(*command, "--workers", "1")
+    assert processes.exit_code == alone.exit_code, processes.stderr
+    one, other = ([p["between"] for p in json.loads(r.stdout)["points"]] for r in (alone, processes))
+    assert one == other
+    assert "found workers=0" in run(*command, "--workers", "0").stderr
+
+
 def test_without_evidence_it_is_exit_code_1(run, checkpoints):
     result = run("trace", "run/*.npz", "test.npy", "--evidence", "none", *QUICK)
     assert result.exit_code == 1

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from contract import cases
 from contract.three_blocks import three_blocks
 from meltpoint.annealing.base import data_rates, uniform
+from meltpoint.annealing.chains import Threads
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.ais import ais_log_z, anywhere
 from meltpoint.estimators.evidence import Evidence, Finding, log_reach
@@ -23,7 +24,7 @@ from meltpoint.estimators.starts import (
     ask_starts,
     choose_by_weight,
     reverse_log_weights,
-    run_start,
+    run_starts,
 )
 from meltpoint.models.blocks import Segment
 from meltpoint.models.dbm import DBM
@@ -34,7 +35,7 @@ from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import log_mean_exp
 
 SIGMAS = 4.9
-HOW = Computation(threads=1)
+HOW = Computation(annealer=Threads(1))
 
 
 def _corners(units):
@@ -68,8 +69,8 @@ def _ratios(rbm, particles, numerator, reverse_steps=2):
     groups = 4000
     betas = as_betas(2)
     states = _samples(rbm, groups, np.random.default_rng(5))
-    forward, _ = run_start(rbm, uniform(), betas, groups * (particles - 1), 1, HOW, moves=1)
-    reverse = reverse_log_weights(HOW.prepare(rbm, uniform()), as_betas(reverse_steps), states, 2, HOW)
+    ((forward, _),) = run_starts(rbm, [(uniform(), betas, 1)], groups * (particles - 1), HOW, moves=1)
+    reverse = reverse_log_weights(HOW.along(rbm, uniform()), as_betas(reverse_steps), states, 2, HOW)
     weights = np.column_stack([reverse, forward.reshape(groups, -1)])
     return np.exp(exact_log_z(rbm, threads=1) + np.log(numerator) - logsumexp(weights, axis=1))
 
@@ -91,8 +92,8 @@ def test_so_do_those_of_every_kind_of_model(model):
     states = _corners(mrf.n_state)
     log_f = mrf.log_f(states)
     drawn = states[np.random.default_rng(5).choice(len(states), groups, p=np.exp(log_f - logsumexp(log_f)))]
-    forward, _ = run_start(model, uniform(), betas, groups * (particles - 1), 1, HOW, moves=1)
-    reverse = reverse_log_weights(HOW.prepare(model, uniform()), betas, drawn, 2, HOW)
+    ((forward, _),) = run_starts(model, [(uniform(), betas, 1)], groups * (particles - 1), HOW, moves=1)
+    reverse = reverse_log_weights(HOW.along(model, uniform()), betas, drawn, 2, HOW)
 
     def sigmas(reverse, forward):
         weights = np.column_stack([reverse, forward.reshape(groups, -1)])
@@ -117,9 +118,10 @@ def _path_sigmas(model, melt):
     end in x.
     """
     chains, betas = 20_000, as_betas(3)
-    prepared = HOW.prepare(model, uniform())
-    constant = prepared.path.log_z_base + prepared.path.target.log_constant
-    run = HOW.anneal(prepared, [Segment(betas), Segment(np.ones(2))], anywhere(prepared.path, chains), 0, 1)
+    along = HOW.along(model, uniform())
+    constant = along.path.log_z_base + along.path.target.log_constant
+    segments = [Segment(betas), Segment(np.ones(2))]
+    (run,) = HOW.anneal([HOW.chains(along, segments, anywhere(along.path, chains), 0, 1)])
     log_weights = run.log_weights + constant
     weights = np.exp(log_weights - log_weights.max())
     found = []
@@ -129,7 +131,7 @@ def _path_sigmas(model, melt):
             continue
         own, values = weights[ends] / weights[ends].sum(), log_weights[ends]
         mean = own @ values
-        reverse = melt(prepared, betas, np.tile(state, (chains // 8, 1)), k)
+        reverse = melt(along, betas, np.tile(state, (chains // 8, 1)), k)
         error = np.hypot(np.sqrt(own**2 @ (values - mean) ** 2), reverse.std(ddof=1) / np.sqrt(len(reverse)))
         found.append(abs(reverse.mean() - mean) / error)
     return max(found)
@@ -147,12 +149,13 @@ def _path_sigmas(model, melt):
 def test_melting_is_the_reversal_of_annealing_with_three_blocks(model):
     """False alarms: 8 states of 3 models, 2e-5 in all. With forward sweeps the mean is 10 standard errors off."""
 
-    def melt(prepared, betas, states, number):
-        return reverse_log_weights(prepared, betas, states, number, HOW)
+    def melt(along, betas, states, number):
+        return reverse_log_weights(along, betas, states, number, HOW)
 
-    def melt_with_forward_sweeps(prepared, betas, states, number):
-        constant = prepared.path.log_z_base + prepared.path.target.log_constant
-        return constant - HOW.anneal(prepared, [Segment(betas[::-1].copy())], states, 1, number).log_weights
+    def melt_with_forward_sweeps(along, betas, states, number):
+        constant = along.path.log_z_base + along.path.target.log_constant
+        (run,) = HOW.anneal([HOW.chains(along, [Segment(betas[::-1].copy())], states, 1, number)])
+        return constant - run.log_weights
 
     assert _path_sigmas(model, melt) < SIGMAS
     assert _path_sigmas(model, melt_with_forward_sweeps) > SIGMAS
@@ -160,7 +163,7 @@ def test_melting_is_the_reversal_of_annealing_with_three_blocks(model):
 
 def test_end_states_are_properly_weighted():
     rbm = _tiny(3, scale=0.8)  # each state is visited hundreds of times, or its mean would not be normal
-    log_weights, ends = run_start(rbm, uniform(), as_betas(1), 40_000, 3, HOW, moves=1)
+    ((log_weights, ends),) = run_starts(rbm, [(uniform(), as_betas(1), 3)], 40_000, HOW, moves=1)
     states = _corners(4)
     visits = (ends[:, np.newaxis] == states).all(axis=2)
     assert visits.sum(axis=0).min() > 200
@@ -201,7 +204,7 @@ def test_a_far_mode_is_among_the_modes_and_is_a_base():
     modes = find_modes(rbm, count=5)
     far = int(np.argmax(modes.even.mean(axis=1)))
     assert modes.even[far].min() > 0.9
-    log_weights, ends = run_start(rbm, mode_bases(rbm, modes)[far], as_betas(50), 50, 1, HOW)
+    ((log_weights, ends),) = run_starts(rbm, [(mode_bases(rbm, modes)[far], as_betas(50), 1)], 50, HOW)
     assert (nearest_mode(modes, ends) == far).mean() > 0.9
     assert log_mean_exp(log_weights) == pytest.approx(exact_log_z(rbm, threads=1) + np.log(0.6), abs=0.05)
 
@@ -212,7 +215,7 @@ def test_bases_of_a_deep_model_have_its_layers():
     modes = find_modes(dbm, count=2)
     base = mode_bases(dbm, modes)[0]
     assert [bias.size for bias in base.biases] == [6, 4, 3]
-    log_weights, _ = run_start(dbm, base, as_betas(200), 200, 1, HOW)
+    ((log_weights, _),) = run_starts(dbm, [(base, as_betas(200), 1)], 200, HOW)
     assert log_mean_exp(log_weights) == pytest.approx(exact_log_z(dbm, threads=1), abs=0.3)
 
 
@@ -242,7 +245,7 @@ def test_evidence_is_silent_where_nothing_is_missed_and_repeats_itself():
     log_z = ais_log_z(rbm, base=base, steps=300, chains=200, threads=1)
     once, again = (
         ask_starts(
-            rbm, base, betas, log_z.log_weights, [(uniform(), betas)], Computation(threads=threads)
+            rbm, base, betas, log_z.log_weights, [(uniform(), betas)], Computation(annealer=Threads(threads))
         ).evidence(log_z.log_weights)
         for threads in (1, 2)
     )

@@ -267,7 +267,7 @@ def test_a_run_stopped_between_base_and_schedule_goes_on_to_the_bit(tmp_path, mo
     arguments = {"train": bits(30, seed=2), "run": tmp_path / "run", **PLANNED}
     whole = mp.evaluate(rbm(), bits(), **(arguments | {"run": None}))
     assert whole.pilot.chain_steps == 2 * 128_000  # of both bases
-    run_pilot, left = front.friction_schedule, [pilots]
+    run_pilot, left = front.run_pilot, [pilots]
 
     def interrupted(*values, **options):
         if not left[0]:
@@ -275,13 +275,13 @@ def test_a_run_stopped_between_base_and_schedule_goes_on_to_the_bit(tmp_path, mo
         left[0] -= 1
         return run_pilot(*values, **options)
 
-    monkeypatch.setattr(front, "friction_schedule", interrupted)
+    monkeypatch.setattr(front, "run_pilot", interrupted)
     with pytest.raises(KeyboardInterrupt):
         mp.evaluate(rbm(), bits(), **arguments)
     kept = {path.stem for path in (tmp_path / "run").glob("*.npz")}
     assert kept >= ({"base-data", "schedule-data", "base-uniform"} if pilots else {"base-data"})
     assert "schedule-uniform" not in kept
-    monkeypatch.setattr(front, "friction_schedule", run_pilot)
+    monkeypatch.setattr(front, "run_pilot", run_pilot)
     assert plain(mp.evaluate(rbm(), bits(), **arguments)) == plain(whole)
     assert plain(read_run(tmp_path / "run").report()) == plain(whole)
 

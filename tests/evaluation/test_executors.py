@@ -4,8 +4,9 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Lock, Timer
 
 import numpy as np
 import pytest
@@ -13,14 +14,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import meltpoint as mp
-from evaluation.kept import DEEP, MODEL, STACK, evaluate, plain
+from evaluation.kept import DEEP, MODEL, STACK, TEST, evaluate, plain
+from meltpoint.annealing import loop
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.errors import SystemFailure
 from meltpoint.evaluation.stored import read_run
 from meltpoint.runs.fingerprint import fingerprint
-from meltpoint.stages import execute
+from meltpoint.stages import chains, execute
+from meltpoint.stages import stage as stage_module
 from meltpoint.stages.execute import Execution, PreparedStage, load_payload, run_stage
-from meltpoint.stages.stage import Size, Stage, Task, stage_from_arrays, stage_to_arrays, tasks_of
+from meltpoint.stages.stage import (
+    Size,
+    Stage,
+    Task,
+    model_from_arrays,
+    stage_from_arrays,
+    stage_to_arrays,
+    tasks_of,
+)
 from meltpoint.workers.dask import dask_cluster
 from meltpoint.workers.payload import payload_of
 from meltpoint.workers.processes import processes
@@ -97,7 +108,7 @@ def test_a_stage_survives_its_journey(model, tmp_path):
     stage = stage_of(model, index=3, part=2)
     for sent in (
         payload_of(stage_to_arrays(stage)),
-        payload_of(stage_to_arrays(stage), tmp_path / "stage.npz"),
+        payload_of(stage_to_arrays(stage)).in_file(tmp_path / "stage.npz"),
     ):
         arrived = load_payload(pickle.loads(pickle.dumps(sent))).stage
         assert (
@@ -116,7 +127,7 @@ def test_workers_with_another_method_refuse():
 
 
 def test_a_worker_that_does_not_see_the_file_says_so(tmp_path):
-    sent = payload_of(stage_to_arrays(stage_of(MODEL, seed=11)), tmp_path / "stage.npz")
+    sent = payload_of(stage_to_arrays(stage_of(MODEL, seed=11))).in_file(tmp_path / "stage.npz")
     (tmp_path / "stage.npz").unlink()
     with pytest.raises(mp.InputError, match=r"on a worker .*, expected workers that see the disk") as stop:
         load_payload(sent)
@@ -149,37 +160,76 @@ def test_threads_of_a_worker_share_what_one_of_them_lays_out(monkeypatch):
 
 
 class Backwards(Executor):
-    """Computes everything at once, last task first, each as from another process: nothing is shared but pickles."""
+    """Computes what it was given at once, last task first, each as from another process: only pickles are shared.
+
+    What is given at once is what comes before a tenth of a second passes without a task.
+    """
 
     def __init__(self):
-        self.calls = []
-        self.sizes = []
+        self.calls, self.sizes, self.functions = [], [], []
+        self.timer = None
+        self.lock = Lock()
 
     def submit(self, function, /, *arguments):
         future = Future()
         message = pickle.dumps((function, arguments))
         self.sizes.append(len(message))
-        self.calls.append((message, future))
-        if len(self.calls) == len(tasks_of(Size(1, 50, 5, 300))):
-            for sent, waiting in reversed(self.calls):
-                call, given = pickle.loads(sent)
-                waiting.set_result(pickle.loads(pickle.dumps(call(*given))))
+        self.functions.append(function.__module__)
+        with self.lock:
+            self.calls.append((message, future))
+            if self.timer is not None:
+                self.timer.cancel()
+            self.timer = Timer(0.1, self.compute)
+            self.timer.start()
         return future
+
+    def compute(self):
+        with self.lock:
+            calls, self.calls = self.calls, []
+        for sent, waiting in reversed(calls):
+            call, given = pickle.loads(sent)
+            waiting.set_result(pickle.loads(pickle.dumps(call(*given))))
 
 
 def test_the_order_does_not_matter_and_the_model_travels_once(whole, monkeypatch):
     opened = []
 
     def counting(arrays):
-        opened.append(1)
-        return stage_from_arrays(arrays)
+        opened.append("stage" if "betas" in arrays else "model")
+        return model_from_arrays(arrays)
 
-    monkeypatch.setattr(execute, "stage_from_arrays", counting)
-    execute._load.cache_clear()
+    monkeypatch.setattr(stage_module, "model_from_arrays", counting)
+    monkeypatch.setattr(chains, "model_from_arrays", counting)
+    for cache in (execute._load, chains._load, chains._load_model):
+        cache.cache_clear()
     executor = Backwards()
     assert plain(evaluate(executor=executor)) == whole[MODEL]
-    assert len(opened) == 1
+    assert opened == ["model", "stage"]  # of pilot, other starts and samples; of AIS and RAISE
     assert max(executor.sizes) < 1000
+    stages = len(tasks_of(Size(1, 50, 5, 300)))
+    assert executor.functions.count("meltpoint.stages.execute") == stages
+    assert executor.functions.count("meltpoint.stages.chains") >= 8 + 2 + 2  # pilot, another base, samples
+
+
+@pytest.mark.parametrize("model", [MODEL, DEEP, STACK], ids=repr)
+def test_base_rates_of_the_model_and_pilots_are_given_to_an_executor(model, monkeypatch):
+    """Nothing but a few moves at a mode is annealed in this process."""
+    settings = {"base": "model", "steps": 30, "chains": 2, "ais_chains": 20, "examples": 10}
+    alone = plain(mp.evaluate(model, TEST, **settings))
+    here = []
+    run = loop.anneal
+
+    def noting(prepared, segments, *arguments, **options):
+        if threading.current_thread() is threading.main_thread():
+            here.append(max(segment.steps for segment in segments))
+        return run(prepared, segments, *arguments, **options)
+
+    monkeypatch.setattr("meltpoint.annealing.chains.anneal", noting)
+    with ThreadPoolExecutor(2) as executor:
+        assert plain(mp.evaluate(model, TEST, executor=executor, **settings)) == alone
+    assert max(here, default=0) <= 10
+    mp.model_rates(model)
+    assert max(here) == 500
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ def test_a_folder_changes_nothing_and_is_not_computed_twice(whole, tmp_path, mon
         (type(model), "log_f_part"),
         (prerequisites, "exact_log_z"),
         (front, "make_base"),
-        (front, "friction_schedule"),
+        (front, "run_pilot"),
         (execute.PreparedStage, "compute"),
     ]:
         monkeypatch.setattr(owner, name, never)
@@ -74,7 +74,7 @@ def test_after_every_single_write_it_can_be_continued(whole, tmp_path, monkeypat
         return replace(self, target)
 
     monkeypatch.setattr(Path, "replace", stopping)
-    for writes in range(1, 30):
+    for writes in range(1, 60):
         left = writes
         try:
             report = evaluate(run=tmp_path / str(writes))
@@ -229,7 +229,7 @@ def test_wrong_input_leaves_no_folder(tmp_path):
 def test_a_full_disk_costs_nothing_but_the_folder(whole, tmp_path, monkeypatch, computed):
     import errno
 
-    sync, left = os.fsync, 14
+    sync, left = os.fsync, 14 + 2 * 8  # two for each of the eight chunks of a pilot
 
     def full(descriptor):
         nonlocal left

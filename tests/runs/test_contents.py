@@ -10,10 +10,13 @@ from meltpoint.runs import contents
 
 
 def _listed():
-    """Patterns of the names in the docstring: any digits for digits, any word for NAME."""
+    """Patterns of the names in the docstring: any digits for digits, any word for NAME, anything for …."""
     names = re.findall(r"^(\S+(?:\.npz|\.json)|lock)\b", contents.__doc__, re.MULTILINE)
     names += re.findall(r"[,;:] (\S+\.npz)", contents.__doc__)
-    return [re.sub(r"\d+", r"\\d+", re.escape(name)).replace("NAME", r"\w+") for name in names]
+    return [
+        re.sub(r"\d+", r"\\d+", re.escape(name)).replace("NAME", r"\w+").replace("…", r"[\w-]+")
+        for name in names
+    ]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meltpoint.annealing.loop import anneal, prepare_path
+from meltpoint.annealing.chains import Annealer, Chains, Threads
+from meltpoint.annealing.loop import prepare_path
 from meltpoint.annealing.path import AnnealingPath, path_between
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import InputError, Progress
@@ -126,20 +127,24 @@ def model_rates(
     array([ 2., -2.])
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    model = from_object(model)
+    return rates_of_chains(from_object(model), seed, Threads(threads), progress)
+
+
+def rates_of_chains(model: Model, seed: int, annealer: Annealer, progress: Progress | None) -> Base:
+    """As `model_rates`, from chains that an annealer runs."""
     undirected = model.undirected
     mrf = undirected.mrf
-    run = anneal(
-        prepare_path(annealing_path(undirected, uniform())),
+    path = annealing_path(undirected, uniform())
+    chains = Chains(
+        "rates",
+        path,
+        "mixed",
         [Segment(as_betas(_RATE_STEPS)), Segment(np.ones(_RATE_SWEEPS + 1))],
         np.zeros((_RATE_CHAINS, mrf.n_state), mrf.dtype),
         Streams(seed, Purpose.BASE_RATES, np.arange(_RATE_CHAINS)),
-        threads=threads,
-        progress=progress,
-        task="base rates",
+        lambda: prepare_path(path),
     )
-    if run.interrupted:
-        raise KeyboardInterrupt
+    (run,) = annealer([chains], progress, "base rates")
     rates = undirected.visible_means(run.state, generator(seed, Purpose.BASE_RATES))
     return Base("model", (undirected.units[0].bias_from_sample(rates, _RATE_SMOOTHING),))
 

@@ -14,6 +14,7 @@ from meltpoint.cli.inputs import (
     read_test_and_train,
 )
 from meltpoint.cli.screen import PLOT_FORMATS, echo_err, progress_bar, write_result
+from meltpoint.cli.workers import executor_of, tls_of
 from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS
 from meltpoint.errors import InputError
 
@@ -62,6 +63,12 @@ def compare(
     evidence: options.EvidenceOption = DEFAULTS.evidence,
     run: options.RunOption = None,
     threads: options.ThreadsOption = None,
+    workers: options.WorkersOption = None,
+    cluster: options.ClusterOption = None,
+    patience: options.PatienceOption = options.PATIENCE,
+    tls_ca_file: options.TlsCaFileOption = None,
+    tls_cert: options.TlsCertOption = None,
+    tls_key: options.TlsKeyOption = None,
     json: options.JsonOption = False,
     plot: options.PlotOption = None,
 ) -> None:
@@ -83,7 +90,8 @@ def compare(
 
         *files, data = arguments
         models = load_several(files, option, name)
-        with progress_bar() as progress:
+        tls = tls_of(tls_ca_file, tls_cert, tls_key)
+        with executor_of(workers, cluster, patience, tls) as executor, progress_bar() as progress:
             test_examples, train_examples = read_test_and_train(
                 data,
                 train,
@@ -113,6 +121,7 @@ def compare(
                 confidence=confidence,
                 evidence=evidence,
                 run=run,
+                executor=executor,
                 threads=threads,
                 progress=progress,
                 watch=show_stage,

@@ -2,8 +2,6 @@
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,14 +23,11 @@ from meltpoint.cli.screen import (
     progress_bar,
     write_result,
 )
+from meltpoint.cli.workers import executor_of, tls_of
 from meltpoint.defaults import DEFAULTS
-from meltpoint.errors import InputError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from meltpoint.report.stages import StageSummary
-    from meltpoint.workers.dask import TLS
 
 
 def evaluate(
@@ -60,21 +55,12 @@ def evaluate(
         int, typer.Option(help="1, 2, …: as many other chains, for another --run; join with runs merge.")
     ] = 0,
     threads: options.ThreadsOption = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes, in place of threads.", show_default="none")
-    ] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Use the Dask cluster with this scheduler.")
-    ] = None,
-    patience: Annotated[
-        float, typer.Option(help="Seconds to wait for a worker of the cluster when there is none.")
-    ] = 60.0,
-    tls_ca_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="TLS: the authority's certificate, for tls:// clusters."),
-    ] = None,
-    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: our certificate.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: its private key.")] = None,
+    workers: options.WorkersOption = None,
+    cluster: options.ClusterOption = None,
+    patience: options.PatienceOption = options.PATIENCE,
+    tls_ca_file: options.TlsCaFileOption = None,
+    tls_cert: options.TlsCertOption = None,
+    tls_key: options.TlsKeyOption = None,
     json: options.JsonOption = False,
     plot: options.PlotOption = None,
     html: Annotated[
@@ -95,8 +81,8 @@ def evaluate(
         import meltpoint as mp
 
         loaded = load_model(model, option)
-        tls = _tls(tls_ca_file, tls_cert, tls_key)
-        with _executor(workers, cluster, patience, tls) as executor, progress_bar() as progress:
+        tls = tls_of(tls_ca_file, tls_cert, tls_key)
+        with executor_of(workers, cluster, patience, tls) as executor, progress_bar() as progress:
             test_examples, train_examples = read_test_and_train(
                 data, train, binarize, seed, progress, loaded, Sequences(alphabet, outside)
             )
@@ -165,47 +151,3 @@ def to_continue(run: Path | None) -> str:
     if run is None:
         return "to be able to continue, add --run FOLDER"
     return f"to continue: {shlex.join(['meltpoint', *sys.argv[1:]])}"
-
-
-@contextmanager
-def _executor(
-    workers: int | None, address: str | None, patience: float, tls: "TLS | None"
-) -> "Iterator[Executor | None]":
-    """Processes, the workers of a cluster, or nothing: threads."""
-    if workers is not None and address is not None:
-        raise InputError(
-            found="both --workers and --cluster",
-            expected="one of them",
-            remedy="leave out --workers: the cluster has workers of its own",
-        )
-    if workers is None and address is None:
-        yield None
-        return
-    if workers is not None:
-        from meltpoint.workers.processes import processes
-
-        with processes(workers) as executor:
-            yield executor
-        return
-    from meltpoint.workers.dask import dask_cluster
-
-    def notify(text: str) -> None:
-        echo_err(f"meltpoint: {text}")
-
-    with dask_cluster(str(address), patience=patience, tls=tls, notify=notify) as executor:
-        yield executor
-
-
-def _tls(ca_file: Path | None, cert: Path | None, key: Path | None) -> "TLS | None":
-    """The files of an encrypted connection, None without any."""
-    if ca_file is None and cert is None and key is None:
-        return None
-    if ca_file is None or cert is None or key is None:
-        raise InputError(
-            found="some of --tls-ca-file, --tls-cert and --tls-key",
-            expected="all three of them, or none",
-            remedy="add the others: both sides of a connection show a certificate",
-        )
-    from meltpoint.workers.dask import TLS
-
-    return TLS(ca_file, cert, key)

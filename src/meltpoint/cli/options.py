@@ -127,5 +127,21 @@ RunOption: TypeAlias = Annotated[
     ),
 ]
 ThreadsOption: TypeAlias = Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")]
+WorkersOption: TypeAlias = Annotated[
+    int | None, typer.Option(help="Processes, in place of threads.", show_default="none")
+]
+ClusterOption: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Use the Dask cluster with this scheduler.")
+]
+PatienceOption: TypeAlias = Annotated[
+    float, typer.Option(help="Seconds to wait for a worker of the cluster when there is none.")
+]
+PATIENCE = 60.0
+TlsCaFileOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="TLS: the authority's certificate, for tls:// clusters."),
+]
+TlsCertOption: TypeAlias = Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: our certificate.")]
+TlsKeyOption: TypeAlias = Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: its private key.")]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
 PlotOption: TypeAlias = Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")]

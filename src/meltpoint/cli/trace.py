@@ -17,6 +17,7 @@ from meltpoint.cli.inputs import (
     read_test_and_train,
 )
 from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, progress_bar, write_result
+from meltpoint.cli.workers import executor_of, tls_of
 from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_EXAMPLES, TRACE_STEPS
 from meltpoint.errors import InputError, Progress, printable
 from meltpoint.report.trace import (
@@ -85,6 +86,12 @@ def trace(
     ] = "some",
     run: options.RunOption = None,
     threads: options.ThreadsOption = None,
+    workers: options.WorkersOption = None,
+    cluster: options.ClusterOption = None,
+    patience: options.PatienceOption = options.PATIENCE,
+    tls_ca_file: options.TlsCaFileOption = None,
+    tls_cert: options.TlsCertOption = None,
+    tls_key: options.TlsKeyOption = None,
     json: options.JsonOption = False,
     plot: options.PlotOption = None,
 ) -> None:
@@ -109,7 +116,8 @@ def trace(
         *patterns, data = arguments
         files = _files(patterns)
         first = load_checkpoint(files[0])
-        with trace_screen() as screen:
+        tls = tls_of(tls_ca_file, tls_cert, tls_key)
+        with executor_of(workers, cluster, patience, tls) as executor, trace_screen() as screen:
             test_examples, train_examples = read_test_and_train(
                 data, train, binarize, seed, screen.progress, first, Sequences(alphabet, outside)
             )
@@ -126,6 +134,7 @@ def trace(
                 confidence=confidence,
                 evidence=evidence,  # pyright: ignore[reportArgumentType]
                 run=run,
+                executor=executor,
                 threads=threads,
                 progress=screen.progress,
                 watch=screen.show,

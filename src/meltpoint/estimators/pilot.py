@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,14 +18,15 @@ from numpy.typing import ArrayLike
 
 from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
+from meltpoint.annealing.chains import Annealer, Chains, Threads
 from meltpoint.annealing.friction import Windows, measure_friction
-from meltpoint.annealing.loop import Annealed, anneal, compile_kernels, prepare_path
+from meltpoint.annealing.loop import Annealed, prepare_path
+from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.schedule import as_betas, spend_equally
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.importers.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
-from meltpoint.kernels.threads import check_threads
 from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model
@@ -40,13 +42,13 @@ PILOT_STEPS = 500
 """Steps of each of a pilot's rounds."""
 
 _CHAINS = 64
-_TRIAL_STEPS = 10, 40, 160, 160, 160
+_TRIAL_STEPS = 20, 40, 160, 160, 160
 _TRIAL_SECONDS = 0.1  # from which on a trial is long enough
 _LEAST_STEPS = 100  # two for each window
 _SURELY = 60.0  # seconds in which any pilot is expected to end: no trial is needed
 _WINDOWS = 50
 _SIGMAS = 2.0  # beyond which a loss is not noise
-_TASK = "pilot"
+_TASK, _TRIAL = "pilot", "trial"
 
 
 @dataclass(frozen=True)
@@ -140,11 +142,23 @@ def friction_schedule(
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     model = from_object(model)
-    examples = None if train is None else _some(model.encode(train, "train"), seed)
-    own_base = resolve_base(base, model, train=train, seed=seed, threads=threads, progress=progress)
-    prepared = prepare_path(annealing_path(model, own_base))
     steps = check_count(steps, "steps", f"{PILOT_STEPS} are usual")
-    rounds = _Rounds(model, prepared, steps, seed, threads, progress or silent)
+    own_base = resolve_base(base, model, train=train, seed=seed, threads=threads, progress=progress)
+    return run_pilot(model, train, own_base, steps, seed, Threads(threads), progress)
+
+
+def run_pilot(
+    model: Model,
+    train: ArrayLike | None,
+    base: Base,
+    steps: int,
+    seed: int,
+    annealer: Annealer,
+    progress: Progress | None,
+) -> FrictionSchedule:
+    """As `friction_schedule`, with chains that an annealer runs."""
+    examples = None if train is None else _some(model.encode(train, "train"), seed)
+    rounds = _Rounds(model, annealing_path(model, base), steps, seed, annealer, progress or silent)
     first = rounds.run(0, as_betas(steps), examples)
     again = spend_equally(first.edges, first.friction, steps)
     second = rounds.run(1, again, first.examples)
@@ -160,19 +174,25 @@ def friction_schedule(
 
 
 def pilot_steps_within(
-    seconds: float, model: Model, base: Base, threads: int | None = None, progress: Progress | None = None
+    seconds: float, model: Model, base: Base, annealer: Annealer, progress: Progress | None = None
 ) -> int:
     """Steps with which a pilot should end within so many seconds, as many as usual at most; a trial of a few tells."""
     if seconds > _SURELY:
         return PILOT_STEPS
-    prepared = prepare_path(annealing_path(model, base))
-    compile_kernels(prepared, progress, check_threads(threads))
-    start, streams = anywhere(prepared.path, _CHAINS), Streams(0, Purpose.PILOT, _keys(2, 0))
+    path = annealing_path(model, base)
+    prepare = cache(lambda: prepare_path(path))
+    start, streams = anywhere(path, _CHAINS), Streams(0, Purpose.PILOT, _keys(2, 0))
+
+    def time_of(steps: int, progress: Progress | None = None) -> float:
+        trial = Chains(_TRIAL, path, "mixed", [Segment(as_betas(steps))], start, streams, prepare)
+        begun = time.perf_counter()
+        annealer([trial], progress, _TRIAL)
+        return time.perf_counter() - begun
+
+    time_of(_TRIAL_STEPS[0], progress)  # compiles kernels, and starts workers
     each = math.inf
     for steps in _TRIAL_STEPS:  # the quickest: other programs may have the processor for a moment
-        begun = time.perf_counter()
-        anneal(prepared, [Segment(as_betas(steps))], start, streams, threads=threads)
-        taken = time.perf_counter() - begun
+        taken = time_of(steps)
         each = min(each, taken / steps)
         if taken > _TRIAL_SECONDS:
             break
@@ -202,11 +222,15 @@ class _Rounds:
     """What the rounds share."""
 
     model: Model
-    prepared: PreparedPath
+    path: AnnealingPath
     steps: int
     seed: int
-    threads: int | None
+    annealer: Annealer
     progress: Progress
+
+    @cached_property
+    def _prepared(self) -> PreparedPath:
+        return prepare_path(self.path)
 
     @property
     def chain_steps(self) -> int:
@@ -215,45 +239,43 @@ class _Rounds:
 
     def run(self, k: int, betas: Floats, examples: Bits | None) -> _Round:
         """Up, and down from examples (chain, visible unit) or from where the way up ended, in windows of betas."""
-        path = self.prepared.path
+        path = self.path
         windows = Windows.of(betas, _WINDOWS)
         count = len(windows.parts)
         done = k * self.chain_steps
-        up = self._anneal(
-            [Segment(part) for part in windows.parts], anywhere(path, _CHAINS), _keys(k, 0), done
-        )
-        visible = self._visible(up.state, k) if examples is None else examples
-        start = self.model.raise_start(path, visible, betas, self.seed, _keys(k, 1))
+        segments = [Segment(part) for part in windows.parts]
+        going_up = self._chains(f"{k}-up", segments, anywhere(path, _CHAINS), _keys(k, 0))
+        went_up = []
+        if examples is None:
+            went_up = self._anneal([going_up], done)
+            examples = self._visible(went_up[0].state, k)
+            done += _CHAINS * self.steps
+        start = self.model.raise_start(path, examples, betas, self.seed, _keys(k, 1))
         parts = [
             replace(segment, betas=part)
             for segment in start.segments
             for part in replace(windows, betas=segment.betas).parts
         ]
-        down = self._anneal(parts, start.state, _keys(k, 1), done + _CHAINS * self.steps)
+        going_down = self._chains(f"{k}-down", parts, start.state, _keys(k, 1))
+        # From examples that are known the way down does not wait for the way up.
+        up, down = [*went_up, *self._anneal([going_down] if went_up else [going_up, going_down], done)]
         weights = _by_segment(down)
         heating, backward = weights[:, :-count], weights[:, -count:][:, ::-1]
         friction = measure_friction(windows, _by_segment(up), backward, heating if heating.size else None)
         offset = float(path.log_z_base + start.log_weights.mean())
-        return _Round(windows.edges, friction, up.log_weights, down.log_weights, offset, visible)
+        return _Round(windows.edges, friction, up.log_weights, down.log_weights, offset, examples)
 
-    def _anneal(self, segments: Sequence[Segment], start: Bits, keys: np.ndarray, done: int) -> Annealed:
+    def _chains(self, name: str, segments: Sequence[Segment], start: Bits, keys: np.ndarray) -> Chains:
+        streams = Streams(self.seed, Purpose.PILOT, keys)
+        return Chains(name, self.path, "mixed", segments, start, streams, lambda: self._prepared)
+
+    def _anneal(self, asked: Sequence[Chains], done: int) -> list[Annealed]:
         def whole(task: str, here: float, total: float) -> None:
             if task == _TASK:
                 here, total = done + here, 2.0 * self.chain_steps
             self.progress(task, here, total)
 
-        run = anneal(
-            self.prepared,
-            segments,
-            start,
-            Streams(self.seed, Purpose.PILOT, keys),
-            threads=self.threads,
-            progress=whole,
-            task=_TASK,
-        )
-        if run.interrupted:
-            raise KeyboardInterrupt
-        return run
+        return self.annealer(asked, whole, _TASK)
 
     def _visible(self, state: Bits, k: int) -> Bits:
         return self.model.generate(state, generator(self.seed, Purpose.PILOT, k))

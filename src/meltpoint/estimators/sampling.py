@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base, uniform
+from meltpoint.annealing.chains import Annealer, Chains, Threads
 from meltpoint.annealing.loop import Annealed, anneal, prepare_path
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
@@ -26,6 +27,7 @@ from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.units.unit import Bits, Floats
 
+_TASK = "sampling"
 _EXACT = 1  # key of the random numbers of exact samples
 _BLOCK_CHAINS = 4096  # of all particles of some samples: memory does not grow with their number
 
@@ -76,10 +78,25 @@ def sample(
         rng = generator(seed, Purpose.SAMPLE, _EXACT)
         state = model.undirected.state_of(sample_exactly(model, n, rng))
         return model.decode(model.generate(state, rng))
-    prepared = prepare_path(annealing_path(model, uniform()), "float32")
-    chains = _Sampler(model, prepared, Purpose.SAMPLE, seed, threads)
-    schedule = [as_betas(steps), np.ones(moves + 1)]
-    return chains.visible(chains.anneal(schedule, anywhere(prepared.path, n), np.arange(n), progress).state)
+    return model.decode(sample_states(model, n, as_betas(steps), moves, seed, Threads(threads), progress))
+
+
+def sample_states(
+    model: Model, n: int, betas: Floats, moves: int, seed: int, annealer: Annealer, progress: Progress | None
+) -> Bits:
+    """States (n, visible unit) of samples, from chains that an annealer runs."""
+    path = annealing_path(model, uniform())
+    chains = Chains(
+        "chains",
+        path,
+        "float32",
+        [Segment(betas), Segment(np.ones(moves + 1))],
+        anywhere(path, n),
+        Streams(seed, Purpose.SAMPLE, np.arange(n)),
+        lambda: prepare_path(path, "float32"),
+    )
+    (run,) = annealer([chains], progress, _TASK)
+    return model.generate(run.state, generator(seed, Purpose.SAMPLE))
 
 
 @reports_progress
@@ -137,7 +154,7 @@ def sample_annealing_model(
         numbers = np.arange(low, min(low + block, n))
         chosen[numbers] = chains.resample(betas, numbers, particles)
         if progress:
-            progress("sampling", float(numbers[-1] + 1), float(n))
+            progress(_TASK, float(numbers[-1] + 1), float(n))
     keys = np.stack([np.arange(n), np.full(n, particles)], axis=1)
     return chains.visible(chains.anneal([last], chosen, keys).state)
 
@@ -163,7 +180,7 @@ class _Sampler:
             Streams(self.seed, self.purpose, keys),
             threads=self.threads,
             progress=progress,
-            task="sampling",
+            task=_TASK,
         )
         if run.interrupted:
             raise KeyboardInterrupt

@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, annealing_path
-from meltpoint.annealing.loop import Annealed, anneal, prepare_path
+from meltpoint.annealing.chains import Annealer, Chains, Threads
+from meltpoint.annealing.loop import Annealed, prepare_path
+from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import Precision
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
@@ -48,61 +50,68 @@ class Computation:
 
     seed: int = 0
     precision: Precision = "mixed"
-    threads: int | None = None
+    annealer: Annealer = field(default_factory=Threads)
     progress: Progress | None = None
 
-    def prepare(self, model: Model, base: Base) -> PreparedPath:
+    def along(self, model: Model, base: Base) -> "Along":
         """The path from a base to a model."""
-        return prepare_path(annealing_path(model, base), self.precision)
+        path = annealing_path(model, base)
+        return Along(path, cache(lambda: prepare_path(path, self.precision)))
 
-    def anneal(
-        self, prepared: PreparedPath, segments: Sequence[Segment], state: Bits, kind: int, number: int
-    ) -> Annealed:
-        """Chains through the segments, all of them finished; `kind` and `number` name their random numbers."""
+    def chains(
+        self, along: "Along", segments: Sequence[Segment], state: Bits, kind: int, number: int
+    ) -> Chains:
+        """Chains through the segments; `kind` and `number` name them and their random numbers."""
         keys = np.empty((len(state), 3), np.int64)
         keys[:] = kind, number, 0
         keys[:, 2] = np.arange(len(state))
-        run = anneal(
-            prepared,
-            segments,
-            state,
-            Streams(self.seed, Purpose.EVIDENCE, keys),
-            threads=self.threads,
-            progress=self.progress,
-            task=TASK,
-        )
-        if run.interrupted:
-            raise KeyboardInterrupt
-        return run
+        streams = Streams(self.seed, Purpose.EVIDENCE, keys)
+        name = f"{kind}-{number}"
+        return Chains(name, along.path, self.precision, segments, state, streams, along.prepare)
+
+    def anneal(self, asked: Sequence[Chains]) -> list[Annealed]:
+        """What became of chains, all of them finished."""
+        return self.annealer(asked, self.progress, TASK)
 
 
-def run_start(
+@dataclass(frozen=True, eq=False)
+class Along:
+    """A path, and how it is prepared where its chains are run."""
+
+    path: AnnealingPath
+    prepare: Callable[[], PreparedPath]
+
+
+def run_starts(
     model: Model,
-    base: Base,
-    betas: Floats,
+    bases: Sequence[tuple[Base, Floats, int]],
     chains: int,
-    number: int,
     how: Computation,
     moves: int = _MOVES,
-) -> tuple[Floats, Bits]:
-    """Log weights (chain,) and end states (chain, unit) of chains from a base, after some moves at beta 1.
+) -> list[tuple[Floats, Bits]]:
+    """Log weights (chain,) and end states (chain, unit) of chains from each base, after some moves at beta 1.
 
-    The moves leave the states properly weighted. `number` tells starts apart: no two may share random numbers.
+    The moves leave the states properly weighted. Bases come with their betas and a number, which tells starts apart: no
+    two may share random numbers.
     """
-    prepared = how.prepare(model, base)
-    path = prepared.path
-    segments = [Segment(betas), Segment(np.ones(moves + 1))]
-    run = how.anneal(prepared, segments, anywhere(path, chains), _FORWARD, number)
-    return run.log_weights + path.log_z_base + path.target.log_constant, run.state
+    asked = []
+    for base, betas, number in bases:
+        path = annealing_path(model, base)
+        # Not kept: laid out for every base at once, a large model would not fit into memory.
+        along = Along(path, partial(prepare_path, path, how.precision))
+        segments = [Segment(betas), Segment(np.ones(moves + 1))]
+        asked.append(how.chains(along, segments, anywhere(path, chains), _FORWARD, number))
+    return [
+        (run.log_weights + own.path.log_z_base + own.path.target.log_constant, run.state)
+        for own, run in zip(asked, how.anneal(asked), strict=True)
+    ]
 
 
-def reverse_log_weights(
-    prepared: PreparedPath, betas: Floats, states: Bits, number: int, how: Computation
-) -> Floats:
+def reverse_log_weights(along: Along, betas: Floats, states: Bits, number: int, how: Computation) -> Floats:
     """log w_rev (state,) of states (state, unit) melted back along a path, one chain each."""
     melt = Segment(betas[::-1].copy(), reversed_sweeps=True)
-    run = how.anneal(prepared, [melt], states, _MELT, number)
-    return prepared.path.log_z_base + prepared.path.target.log_constant - run.log_weights
+    (run,) = how.anneal([how.chains(along, [melt], states, _MELT, number)])
+    return along.path.log_z_base + along.path.target.log_constant - run.log_weights
 
 
 def choose_by_weight(log_weights: Floats, count: int, rng: np.random.Generator) -> NDArray[np.integer]:
@@ -138,19 +147,21 @@ def ask_starts(
     if len(forward) < 2:
         return Starts()
     how = how or Computation()
-    asked = _Asked(how, how.prepare(model, base), betas)
+    asked = _Asked(how, how.along(model, base), betas)
     rng = generator(how.seed, Purpose.EVIDENCE, _CHOICE)
     found: list[Start] = []
     steps = 0
     batches: list[Bits] = []
     weights: list[Floats] = []
-    for k, (other, own_betas) in enumerate(others):
-        log_weights, states = run_start(model, other, own_betas, chains, k, how)
+    numbered = [(other, own_betas, k) for k, (other, own_betas) in enumerate(others)]
+    for (_, own_betas, _), (log_weights, states) in zip(
+        numbered, run_starts(model, numbered, chains, how), strict=True
+    ):
         weights.append(log_weights)
         batches.append(states[choose_by_weight(log_weights, melted, rng)])
         steps += chains * (len(own_betas) - 1 + _MOVES)
     found_modes = asked.modes(model, _MOST_MODES, rng)
-    looked_at = anywhere(asked.prepared.path, 0)
+    looked_at = anywhere(asked.along.path, 0)
     if found_modes is not None:
         looked_at = found_modes.looks
         steps += found_modes.chain_steps
@@ -199,8 +210,8 @@ def _ask_modes(
     far, rest = ranked[:_FAR_MODES], ranked[_FAR_MODES:]
     betas = np.linspace(0.0, 1.0, int(np.clip((len(asked.betas) - 1) // 4, *_MODE_STEPS)) + 1)
     groups: list[tuple[Floats, Bits]] = []
-    for k in far:
-        log_weights, states = run_start(model, modes.bases[k], betas, _MODE_CHAINS, 100 + k, asked.how)
+    of_far = run_starts(model, [(modes.bases[k], betas, 100 + k) for k in far], _MODE_CHAINS, asked.how)
+    for k, (log_weights, states) in zip(far, of_far, strict=True):
         own = np.where(modes.nearest(states) == k, log_weights, -np.inf)
         if np.isfinite(own).any():
             groups.append((own, states[choose_by_weight(own, _MODE_MELTED, rng)]))
@@ -219,7 +230,7 @@ class _Asked:
     """The chosen path, and how states are melted along it."""
 
     how: Computation
-    prepared: PreparedPath
+    along: Along
     betas: Floats
 
     def reverse(self, batches: Sequence[Bits], number: int) -> list[Floats]:
@@ -227,7 +238,7 @@ class _Asked:
         states = np.concatenate(batches)
         if len(states) == 0:
             return [np.zeros(0) for _ in batches]
-        reverse = reverse_log_weights(self.prepared, self.betas, states, number, self.how)
+        reverse = reverse_log_weights(self.along, self.betas, states, number, self.how)
         return np.split(reverse, np.cumsum([len(batch) for batch in batches])[:-1])
 
     def modes(self, model: Model, count: int, rng: np.random.Generator) -> _Modes | None:
@@ -254,4 +265,6 @@ class _Asked:
 
     def _move(self, states: Bits, kind: int) -> Bits:
         """States (chain, unit) after some moves in the model."""
-        return self.how.anneal(self.prepared, [Segment(np.ones(_MODE_MOVES + 1))], states, kind, 0).state
+        moves = [Segment(np.ones(_MODE_MOVES + 1))]
+        (run,) = self.how.anneal([self.how.chains(self.along, moves, states, kind, 0)])
+        return run.state

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -23,8 +23,8 @@ from meltpoint.estimators.pilot import (
     PILOT_STEPS,
     FrictionSchedule,
     ScheduleName,
-    friction_schedule,
     pilot_steps_within,
+    run_pilot,
 )
 from meltpoint.evaluation.adaptive import Context, close_gap
 from meltpoint.evaluation.once import run_once
@@ -34,6 +34,7 @@ from meltpoint.evaluation.prerequisites import (
     exact_log_z_of,
     find_origins,
     keep_base,
+    keep_pilot_steps,
     make_base,
     names_to_arrays,
     samples_of,
@@ -58,13 +59,15 @@ from meltpoint.report.compose import controlled_log_f, versions
 from meltpoint.report.duration import Clock
 from meltpoint.report.report import Report
 from meltpoint.report.stages import StageSummary
-from meltpoint.runs.contents import NAMES
+from meltpoint.runs.contents import NAMES, SAMPLES, base_name, pilot_folder
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import Specification
 from meltpoint.runs.store import NullStore, RunFolder, Store, open_run
+from meltpoint.stages.chains import KeptChains
 from meltpoint.stages.evidence import other_bases
 from meltpoint.stages.execute import Execution
 from meltpoint.stages.log_f import log_f_of
+from meltpoint.workers.sending import Sender
 
 _log = logging.getLogger("meltpoint")
 
@@ -222,31 +225,40 @@ def evaluate_with_inputs(
     if own_base is not None:
         annealing_path(model, own_base)  # a base that does not fit is found now, not after log f
 
-    def make_other(name: str) -> Base:
-        return make_base(name, model, known, settings.seed, threads, progress)
-
-    def make(name: str) -> Base:
-        return own_base or make_other(name)
-
-    candidates = candidate_bases(settings, train)
-    rates: list[float] = []  # of pilots, in chain-steps per second
-
-    def pilot(origin: Base) -> FrictionSchedule:
-        steps = PILOT_STEPS
-        if settings.budget is not None:
-            share = max(_PILOT_SECONDS, _PILOT_SHARE * (settings.budget - clock.elapsed))
-            steps = pilot_steps_within(share / len(candidates), model, origin, threads, progress)
-        begun = time.perf_counter()
-        found = friction_schedule(
-            model, known, base=origin, steps=steps, seed=settings.seed, threads=threads, progress=progress
-        )
-        rates.append(found.pilot.chain_steps / (time.perf_counter() - begun))
-        return found
-
     _log.info("evaluating %r on %d test examples, seed %d", model, len(bits), settings.seed)
     fingerprints = _fingerprints(model, bits, known, own_base, betas)
-    with _open_store(options.get("run"), model, bits, fingerprints, settings, part) as store:
-        execution = Execution(threads, progress, options.get("executor"), store)
+    candidates = candidate_bases(settings, train)
+    rates: list[float] = []  # of pilots, in chain-steps per second
+    executor = options.get("executor")
+    with (
+        _open_store(options.get("run"), model, bits, fingerprints, settings, part) as store,
+        nullcontext() if executor is None else Sender(executor) as sender,
+    ):
+        execution = Execution(threads, progress, executor, store, sender=sender)
+
+        def make_other(name: str) -> Base:
+            chains = KeptChains(model, base_name(name), execution)
+            return make_base(name, model, known, settings.seed, chains, progress)
+
+        def make(name: str) -> Base:
+            return own_base or make_other(name)
+
+        def pilot_steps(origin: Base, budget: float) -> int:
+            share = max(_PILOT_SECONDS, _PILOT_SHARE * (budget - clock.elapsed))
+            trial = KeptChains(model, "trial", replace(execution, store=NullStore()))
+            return pilot_steps_within(share / len(candidates), model, origin, trial, progress)
+
+        def pilot(origin: Base) -> FrictionSchedule:
+            steps, budget = PILOT_STEPS, settings.budget
+            if budget is not None:
+                steps = keep_pilot_steps(origin.name, lambda: pilot_steps(origin, budget), store)
+            chains = KeptChains(model, pilot_folder(origin.name), execution)
+            begun = time.perf_counter()
+            found = run_pilot(model, known, origin, steps, settings.seed, chains, progress)
+            if not chains.recalled:
+                rates.append(found.pilot.chain_steps / (time.perf_counter() - begun))
+            return found
+
         log_f = log_f_of(model, bits, settings.seed, execution)
         clock.lap("log f")
         exact_log_z = exact_log_z_of(model, options.get("exact"), threads, store, progress)
@@ -306,7 +318,11 @@ def _with_description(
         # Ctrl-C costs the pictures, not the report.
         with suppress(KeyboardInterrupt):
             samples = samples_of(
-                context.model, context.settings.seed, execution.threads, execution.store, execution.progress
+                context.model,
+                context.settings.seed,
+                KeptChains(context.model, SAMPLES, execution),
+                execution.store,
+                execution.progress,
             )
             shown = replace(shown, samples=samples)
     seconds = time.perf_counter() - begun

@@ -10,18 +10,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
+from meltpoint.annealing.base import Base, data_rates, rates_of_chains, uniform
+from meltpoint.annealing.chains import Annealer
+from meltpoint.annealing.schedule import as_betas
+from meltpoint.defaults import SAMPLE_MOVES
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.conventions import ConventionCheck, check_conventions, conventions_from_dict
 from meltpoint.estimators.exact import exact_log_z
-from meltpoint.estimators.pilot import FrictionSchedule, Pilot
-from meltpoint.estimators.sampling import sample
+from meltpoint.estimators.pilot import PILOT_STEPS, FrictionSchedule, Pilot
+from meltpoint.estimators.sampling import sample_states
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits
 from meltpoint.report.report import Report
 from meltpoint.report.shown import ShownStates, choose_shown, sample_count
 from meltpoint.runs.chunks import ChunkLayout
-from meltpoint.runs.contents import CONVENTIONS, EXACT, NAMES, SAMPLES, base_name, schedule_name
+from meltpoint.runs.contents import (
+    CONVENTIONS,
+    EXACT,
+    NAMES,
+    SAMPLES,
+    base_name,
+    pilot_steps_name,
+    schedule_name,
+)
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store, get_or_compute
 
@@ -86,13 +97,18 @@ def conventions_from_arrays(arrays: Arrays) -> ConventionCheck | None:
 
 
 def make_base(
-    name: str, model: Model, train: NDArray[Any] | None, seed: int, threads: int, progress: Progress | None
+    name: str,
+    model: Model,
+    train: NDArray[Any] | None,
+    seed: int,
+    annealer: Annealer,
+    progress: Progress | None,
 ) -> Base:
-    """The base distribution of this name."""
+    """The base distribution of this name; the annealer runs the chains that the model's own rates come from."""
     if name == "uniform":
         return uniform()
     if name == "model":
-        return model_rates(model, seed=seed, threads=threads, progress=progress)
+        return rates_of_chains(model, seed, annealer, progress)
     assert train is not None, "base_name has refused this"
     return data_rates(train, model)
 
@@ -167,6 +183,13 @@ def keep_base(name: str, make: Callable[[str], Base], store: Store) -> Base:
     return Base(name, biases)
 
 
+def keep_pilot_steps(name: str, choose: Callable[[], int], store: Store) -> int:
+    """Steps of the pilot from the base of this name, as the clock has chosen them once in a run."""
+    layout: ChunkLayout = {"steps": ((), "iu")}
+    kept = get_or_compute(store, pilot_steps_name(name), lambda: {"steps": np.array(choose())}, layout)
+    return min(PILOT_STEPS, max(1, int(kept["steps"])))
+
+
 def shown_of(report: Report, model: Model, states: Bits) -> ShownStates | None:
     """States (example, visible unit) to look at, of those that RAISE was run for; None of very large ones."""
     differences = report.per_example_differences
@@ -174,7 +197,7 @@ def shown_of(report: Report, model: Model, states: Bits) -> ShownStates | None:
 
 
 def samples_of(
-    model: Model, seed: int, threads: int, store: Store, progress: Progress | None
+    model: Model, seed: int, annealer: Annealer, store: Store, progress: Progress | None
 ) -> NDArray[Any]:
     """States (sample, visible unit) of samples of the model to look at; none of very large ones.
 
@@ -185,8 +208,8 @@ def samples_of(
         return np.zeros((0, 0), np.uint8)
 
     def compute() -> Arrays:
-        values = sample(model, count, steps=_SAMPLE_STEPS, seed=seed, threads=threads, progress=progress)
-        return {"samples": model.encode(values, "samples")}
+        betas = as_betas(_SAMPLE_STEPS)
+        return {"samples": sample_states(model, count, betas, SAMPLE_MOVES, seed, annealer, progress)}
 
     layout: ChunkLayout = {"samples": ((count, model.n_visible), unit.dtype.kind)}
     return get_or_compute(store, SAMPLES, compute, layout)["samples"]

@@ -61,6 +61,7 @@ def report_of(
         interrupted,
         starts.evidence(log_z.log_weights) if starts else None,
         stage.earlier,
+        stage.model.raise_starts_from,
     )
     states = stage.examples[weights.examples]
     return replace(report, friction=origin.friction, shown=shown_of(report, stage.model, states))

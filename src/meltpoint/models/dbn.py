@@ -182,6 +182,11 @@ class DBN(Model):
         """Recognition takes the place of heating."""
         return 1
 
+    @property
+    def raise_starts_from(self) -> str | None:
+        """The recognition distribution of the directed layers."""
+        return "the recognition distribution" if self.directed else None
+
     def generate(self, state: Bits, generator: np.random.Generator) -> Bits:
         """Visible states (chain, visible unit) drawn through the directed layers from the top RBM's lower side."""
         for layer in reversed(self._bit_layers):

@@ -199,6 +199,14 @@ class Model(ABC):
         """How many times RAISE goes through all betas: hidden units of the state are heated before all are melted."""
         return 1 if self.mrf.n_state == self.n_visible else 2
 
+    @property
+    def raise_starts_from(self) -> str | None:
+        """What RAISE draws a new start from for each chain, in words; None where all chains of an example start alike.
+
+        What few draws lose no number of steps gives back.
+        """
+        return None
+
     def raise_start(
         self, path: PathToModel, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
     ) -> RaiseStart:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base, annealing_path
+from meltpoint.annealing.chains import Threads
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.defaults import LogZSettings
@@ -76,7 +77,7 @@ class LogZRun:
         names = [*(["data"] if self.train is not None else []), "model", "uniform"]
         s = self.settings
         self.bases = {
-            name: make_base(name, self.model, self.train, s.seed, self.threads, self.progress)
+            name: make_base(name, self.model, self.train, s.seed, Threads(self.threads), self.progress)
             for name in names
         }
         if own is not None:
@@ -186,7 +187,7 @@ class LogZRun:
 
     def _melt(self, forward: Floats, betas: Floats, size: LogZSize, seed: int) -> tuple[Sides, str]:
         """Both sides, and what the upper one rests on."""
-        how = Computation(seed, self.settings.precision, self.threads, self.progress)  # pyright: ignore[reportArgumentType]
+        how = Computation(seed, self.settings.precision, Threads(self.threads), self.progress)  # pyright: ignore[reportArgumentType]
         base = self.bases[self.base]
         linear = as_betas(size.steps)
         # Chains of the chosen base have end states of their own, apart from the forward chains.
@@ -203,7 +204,7 @@ class LogZRun:
         n = max(2, size.chains // _START_SHARE)
         units = self.eliminated.sample(n, generator(seed, Purpose.SAMPLE, _EXACT_KEY))
         states = self.model.undirected.state_of(units)
-        reverse = reverse_log_weights(how.prepare(self.model, base), betas, states, 2, how)
+        reverse = reverse_log_weights(how.along(self.model, base), betas, states, 2, how)
         width = self.eliminated.order.width
         return Sides(
             forward, starts, reverse

@@ -17,7 +17,7 @@ from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_pro
 from meltpoint.estimators.pilot import Pilot
 from meltpoint.models.log_f import LogF
 from meltpoint.report.report import PerExample, Report, most_log_prob
-from meltpoint.report.verdict import Doubts, WeightDiagnostics, judge, judge_doubts
+from meltpoint.report.verdict import Doubts, StartLoss, WeightDiagnostics, judge, judge_doubts
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
 from meltpoint.statistics.estimate import Estimate, combined_error
 from meltpoint.statistics.log_space import log_mean_exp
@@ -40,12 +40,14 @@ def compose(
     interrupted: bool = False,
     evidence: Evidence | None = None,
     earlier: Sequence[tuple[int, int]] = (),
+    starts_from: str | None = None,
 ) -> Report:
     """The report of what the estimators found; `positions` (example,) are RAISE's in the test set.
 
     `alpha` is the probability that each of `between` and the certificates may miss, if it is not all of 1 -
     confidence because stages share it. Without `evidence` no other start was asked. `earlier` are the numbers of
     examples and of AIS chains at which weights were looked at before more were added: certificates allow for that.
+    `starts_from` is what RAISE's starts are drawn from, if they are.
     """
     alpha = 1 - settings.confidence if alpha is None else alpha
     log_f = controlled_log_f(log_f, melted, positions)
@@ -75,7 +77,8 @@ def compose(
         log_f_rise=log_f.mean.rise,
         log_f_unknown=log_f.unknown,
     )
-    verdict = judge(gap, diagnostics, settings.tolerance, settings.base)
+    start_loss = StartLoss(start_loss_of(melted, log_f, positions), starts_from) if starts_from else None
+    verdict = judge(gap, diagnostics, settings.tolerance, settings.base, start_loss)
     log_z_certificate = certified_log_z(forward, evidence or Evidence(), alpha, looks)
     # N must not depend on the weights, so chains and examples that were added later do not take part.
     examples, chains = earlier[0] if earlier else (len(positions), len(forward))
@@ -121,6 +124,20 @@ def controlled_log_f(log_f: LogF, melted: Melted, positions: NDArray[np.integer]
     an annealed importance weight of the hidden units given v, unbiased for f(v).
     """
     return log_f.controlled_by(positions, melted.log_weights + melted.log_reverse_weights)
+
+
+def start_loss_of(melted: Melted, log_f: LogF, positions: NDArray[np.integer]) -> float:
+    """Mean nats that RAISE loses at its starts: as many starts as there are chains estimate f(v) so much too low.
+
+    A chain's weight times its reverse weight is its start's importance weight, unbiased for f(v). With
+    starts of weights u_c the estimate of log p_N(v) is, up to the same log f(v) - log Z,
+
+        log mean_c (u_c / f) t_c = log mean_c (u_c / f) + log of the mean of t_c, weighted by u_c,
+
+    where t_c is what melting keeps. The first term is lost at the starts, and no number of steps changes it.
+    """
+    starts = log_mean_exp(melted.log_weights + melted.log_reverse_weights)
+    return float(np.mean(log_f.values[positions] - starts))
 
 
 def between_of(

@@ -69,8 +69,27 @@ class WeightDiagnostics:
     apart: float = math.nan
 
 
-def judge(gap: Estimate, diagnostics: WeightDiagnostics, tolerance: float, base: str = "data") -> Verdict:
+@dataclass(frozen=True)
+class StartLoss:
+    """The nats of a gap that RAISE loses because few starts were drawn for each example; the rest is lost by melting.
+
+    More chains make it smaller, more steps do not. `source` says what the starts are drawn from.
+    """
+
+    nats: float
+    source: str
+
+
+def judge(
+    gap: Estimate,
+    diagnostics: WeightDiagnostics,
+    tolerance: float,
+    base: str = "data",
+    start_loss: StartLoss | None = None,
+) -> Verdict:
     """Judge a bracket from its gap, the diagnostics its weights give, and the tolerated gap.
+
+    `start_loss` is there where RAISE's starts are drawn; it decides what would make the gap smaller.
 
     What is certain comes first, whatever the noise: a gap or an inversion far beyond the tolerance. Then what
     makes the rest unknowable: weights carried by few chains, tails without a mean, chains that contradict each
@@ -88,7 +107,7 @@ def judge(gap: Estimate, diagnostics: WeightDiagnostics, tolerance: float, base:
     known = math.isfinite(gap.stderr)
     error = gap.stderr if known else 0.0
     if gap.value > tolerance + _SIGMAS * error:
-        return _wide(gap, base)
+        return _wide(gap, tolerance, base, start_loss)
     if gap.value < -tolerance - _SIGMAS * error:
         return _inverted(gap)
     if not known:
@@ -107,7 +126,7 @@ def judge(gap: Estimate, diagnostics: WeightDiagnostics, tolerance: float, base:
             "ais_chains.",
         )
     if gap.value > tolerance:
-        return _wide(gap, base)
+        return _wide(gap, tolerance, base, start_loss)
     if gap.value < -max(_SURE_SIGMAS * error, _SMALLEST_INVERSION * tolerance):
         return _inverted(gap)
     apart = "less than 0.01" if abs(gap.value) < 0.01 else f"{abs(gap.value):.2f}"
@@ -241,12 +260,22 @@ def _distrust(reason: Reason, sentence: str) -> Verdict:
     return Verdict(reason, False, sentence)
 
 
-def _wide(gap: Estimate, base: str) -> Verdict:
+def _wide(gap: Estimate, tolerance: float, base: str, start_loss: StartLoss | None) -> Verdict:
+    found = (
+        f"Gap too large: the two estimates are {decimals(gap.value, 2)} nats apart, and the truth may lie "
+        "anywhere between them."
+    )
     other = "" if base == "data" else ", or anneal from data base rates (train)"
+    lost = start_loss.nats if start_loss else 0.0
+    melting = gap.value - lost
+    # Not "lost <= …": a loss that is NaN must not change the usual remedy.
+    if start_loss is None or not lost > min(tolerance, melting):
+        return _distrust("gap", f"{found} Raise steps{other}.")
+    besides = f", and steps for the other {decimals(melting, 2)}{other}" if melting > tolerance else ""
     return _distrust(
         "gap",
-        f"Gap too large: the two estimates are {decimals(gap.value, 2)} nats apart, and the truth may lie "
-        f"anywhere between them. Raise steps{other}.",
+        f"{found} RAISE loses {decimals(lost, 2)} of them at its starts, of which it draws one for each chain from "
+        f"{start_loss.source}: more steps do not mend that. Raise chains{besides}.",
     )
 
 

@@ -13,6 +13,7 @@ from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.contents import evidence_name
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store
+from meltpoint.stages.chains import KeptChains
 from meltpoint.stages.execute import Execution
 from meltpoint.stages.stage import Stage, StageWeights
 
@@ -45,8 +46,8 @@ def gather_evidence(
     """What other starts found for a stage whose AIS weights are known; from the store, if it has it.
 
     Which modes are asked depends on the chains that the stage began with, so that the answer is the same whenever it is
-    asked for, and holds for the stage as it grows. Other bases have as many steps, equally spaced. Chains are run by
-    threads of this process, also where workers run the stage: they are few.
+    asked for, and holds for the stage as it grows. Other bases have as many steps, equally spaced. Modes are sought in
+    this process, also where workers run the chains: that takes half a second.
     """
     kept = recall_evidence(stage, execution.store)
     if kept is not None:
@@ -56,7 +57,8 @@ def gather_evidence(
     assert log_z is not None, "the stage is complete"
     forward = log_z.log_weights[: stage.begun_with[1]]
     linear = as_betas(stage.size.steps)
-    how = Computation(stage.seed, stage.precision, execution.threads, execution.progress)
+    chains = KeptChains(stage.model, evidence_name(stage.part, stage.index), execution)
+    how = Computation(stage.seed, stage.precision, chains, execution.progress)
     others = [(base, linear) for base in bases()]
     found = ask_starts(stage.model, stage.base, stage.betas, forward, others, how)
     arrays = _to_arrays(found, time.perf_counter() - begun)

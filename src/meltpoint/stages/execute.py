@@ -26,16 +26,15 @@ from meltpoint.annealing.loop import compile_kernels, prepare_path
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.ais import run_ais
 from meltpoint.estimators.raise_ import run_raise
-from meltpoint.files.temporary import temporary_folder
 from meltpoint.runs.contents import growth_name, stage_name
 from meltpoint.runs.fingerprint import Arrays, fingerprint
 from meltpoint.runs.store import NullStore, Store
 from meltpoint.stages.decisions import growth_to_arrays
 from meltpoint.stages.stage import Stage, StageWeights, Task, stage_from_arrays, stage_to_arrays, tasks_of
-from meltpoint.workers.dask import is_dask, send, without_profiler
 from meltpoint.workers.executor import explain_dead_workers
-from meltpoint.workers.payload import Payload, payload_of, read_payload
+from meltpoint.workers.payload import Payload, read_payload
 from meltpoint.workers.processes import stop_if_asked
+from meltpoint.workers.sending import Sender
 
 ANNEALING = "AIS and RAISE"
 """What progress calls a stage, unless it is told otherwise."""
@@ -47,7 +46,8 @@ _LOOK_SECONDS = 0.1  # between looks at the progress
 class Execution:
     """How a stage is computed: nothing here changes a number.
 
-    By `threads` threads of this process, or by the workers of `executor`. `store` keeps what is finished.
+    By `threads` threads of this process, or by the workers of `executor`, which get what all chains of a model share
+    through `sender`. `store` keeps what is finished.
     """
 
     threads: int
@@ -55,6 +55,7 @@ class Execution:
     executor: Executor | None = None
     store: Store = field(default_factory=NullStore)
     task: str = ANNEALING
+    sender: Sender | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,14 +185,10 @@ def _workers(stage: Stage, execution: Execution, n_tasks: int) -> Iterator[_Work
             compile_kernels(prepared.path, execution.progress, execution.threads)
         with _threads(prepared, n_tasks, execution.threads) as workers:
             yield workers
-    elif is_dask(executor):
-        payload = payload_of(stage_to_arrays(stage))
-        sent = send(executor, payload, f"stage-{payload.fingerprint}")
-        yield _Workers(lambda task: executor.submit(_compute_on_dask, sent, task))
     else:
-        with temporary_folder() as folder:
-            payload = payload_of(stage_to_arrays(stage), folder / "stage.npz")
-            yield _Workers(lambda task: executor.submit(_compute_in_worker, payload, task))
+        with Sender(executor) as sender:
+            sent = sender.send(stage_to_arrays(stage), "stage")
+            yield _Workers(lambda task: sender.submit(_compute_in_worker, sent, task))
 
 
 @contextmanager
@@ -238,11 +235,6 @@ def _load(payload: Payload) -> PreparedStage:
 
 def _compute_in_worker(payload: Payload, task: Task) -> Result:
     return load_payload(payload).compute(task, progress=stop_if_asked)
-
-
-def _compute_on_dask(payload: Payload, task: Task) -> Result:
-    with without_profiler():
-        return load_payload(payload).compute(task)
 
 
 AnyTask = TypeVar("AnyTask", bound=Hashable)

@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import Progress
-from meltpoint.files.parameters import from_arrays, to_arrays
-from meltpoint.files.temporary import temporary_folder
 from meltpoint.kernels.announcing import preparing_kernels
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits
@@ -23,12 +21,12 @@ from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.contents import LOG_F, log_f_part_name
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.stages.execute import Execution, completed_tasks
-from meltpoint.workers.dask import is_dask, send, without_profiler
-from meltpoint.workers.payload import Payload, payload_of, read_payload
+from meltpoint.stages.stage import model_from_arrays, model_to_arrays
+from meltpoint.workers.payload import Payload, read_payload
+from meltpoint.workers.sending import Sender
 
 _PART = 1024  # examples: a minute of a core at most, and whole blocks of those that are computed at once
 _TASK = "unnormalised probabilities"
-_MODEL = "model_"
 
 
 @dataclass(frozen=True)
@@ -162,21 +160,14 @@ def _workers(model: Model, states: Bits, seed: int, execution: Execution) -> Ite
         with _this_process(_Job(model, states, seed), execution.threads) as workers:
             yield workers
         return
-    kind, parameters = to_arrays(model)
     arrays = {
-        "kind": np.array(kind),
+        **model_to_arrays(model),
         "seed": np.array(str(seed)),  # it may have more than 64 bits
         "states": states,
-        **{f"{_MODEL}{name}": array for name, array in parameters.items()},
     }
-    if is_dask(executor):
-        payload = payload_of(arrays)
-        sent = send(executor, payload, f"log-f-{payload.fingerprint}")
-        yield _Workers(lambda task: executor.submit(_compute_on_dask, sent, task))
-    else:
-        with temporary_folder() as folder:
-            payload = payload_of(arrays, folder / "log_f.npz")
-            yield _Workers(lambda task: executor.submit(_compute_in_worker, payload, task))
+    with Sender(executor) as sender:
+        sent = sender.send(arrays, "log_f")
+        yield _Workers(lambda task: sender.submit(_compute_in_worker, sent, task))
 
 
 _loading = Lock()
@@ -185,16 +176,10 @@ _loading = Lock()
 @lru_cache(maxsize=1)
 def _load(payload: Payload) -> _Job:
     arrays = read_payload(payload)
-    parameters = [array for name, array in arrays.items() if name.startswith(_MODEL)]
-    return _Job(from_arrays(str(arrays["kind"]), parameters), arrays["states"], int(str(arrays["seed"])))
+    return _Job(model_from_arrays(arrays), arrays["states"], int(str(arrays["seed"])))
 
 
 def _compute_in_worker(payload: Payload, task: LogFTask) -> Arrays:
     with _loading:  # one for all threads of a worker
         job = _load(payload)
     return job.compute(task)
-
-
-def _compute_on_dask(payload: Payload, task: LogFTask) -> Arrays:
-    with without_profiler():
-        return _compute_in_worker(payload, task)

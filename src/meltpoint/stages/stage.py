@@ -190,11 +190,11 @@ def _all_ranges(ends: Sequence[int], largest: int) -> list[tuple[int, int]]:
     return [
         (begin + low, begin + high)
         for begin, end in pairwise(ends)
-        for low, high in _ranges(end - begin, largest)
+        for low, high in ranges(end - begin, largest)
     ]
 
 
-def _ranges(n: int, largest: int) -> list[tuple[int, int]]:
+def ranges(n: int, largest: int) -> list[tuple[int, int]]:
     """Cut n things into an even number of ranges of almost the same size: two cores end together."""
     count = min(n, 2 * -(-n // (2 * largest)))
     if count == 0:
@@ -323,20 +323,33 @@ def stage_to_arrays(stage: Stage) -> dict[str, NDArray[Any]]:
     }
 
 
-def stage_from_arrays(arrays: Arrays) -> Stage:
-    """The stage that `stage_to_arrays` described."""
+def model_to_arrays(model: Model) -> dict[str, NDArray[Any]]:
+    """Arrays by name, from which `model_from_arrays` makes the same model on a worker of this version."""
+    kind, parameters = to_arrays(model)
+    named = {f"{_MODEL}{name}": array for name, array in parameters.items()}
+    return {"method": np.array(METHOD), "kind": np.array(kind), **named}
+
+
+def model_from_arrays(arrays: Arrays) -> Model:
+    """The model among the arrays of `model_to_arrays` or `stage_to_arrays`."""
     if int(arrays["method"]) != METHOD:
         raise InputError(
             found=f"version {int(arrays['method'])} of the method",
             expected=f"version {METHOD}, that of the meltpoint on {platform.node() or 'this machine'}",
             remedy="install the same meltpoint on all machines",
         )
-    kind, base, seed, precision = (str(arrays[name]) for name in _TEXTS)
-    check_counts(int(arrays["chains"]), int(arrays["ais_chains"]), len(arrays["examples"]))
     parameters = [array for name, array in arrays.items() if name.startswith(_MODEL)]
+    return from_arrays(str(arrays["kind"]), parameters)
+
+
+def stage_from_arrays(arrays: Arrays) -> Stage:
+    """The stage that `stage_to_arrays` described."""
+    model = model_from_arrays(arrays)
+    _, base, seed, precision = (str(arrays[name]) for name in _TEXTS)
+    check_counts(int(arrays["chains"]), int(arrays["ais_chains"]), len(arrays["examples"]))
     biases = [array for name, array in arrays.items() if name.startswith(_BASE)]
     return Stage(
-        model=from_arrays(kind, parameters),
+        model=model,
         examples=arrays["examples"],
         positions=arrays["positions"],
         base=Base(base, tuple(biases)),

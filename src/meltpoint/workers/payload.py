@@ -22,12 +22,15 @@ class Payload:
     fingerprint: str
     content: "dict[str, NDArray[Any]] | Path" = field(compare=False, repr=False)
 
+    def in_file(self, path: Path) -> "Payload":
+        """The same in a file that the workers read."""
+        write_sealed(path, read_payload(self))
+        return Payload(self.fingerprint, path)
 
-def payload_of(arrays: dict[str, NDArray[Any]], path: Path | None = None) -> Payload:
-    """Arrays to be carried along, or written to a file that the workers read."""
-    if path is not None:
-        write_sealed(path, arrays)
-    return Payload(fingerprint(arrays), arrays if path is None else path)
+
+def payload_of(arrays: dict[str, NDArray[Any]]) -> Payload:
+    """Arrays to be carried along."""
+    return Payload(fingerprint(arrays), arrays)
 
 
 def read_payload(payload: Payload) -> dict[str, NDArray[Any]]:

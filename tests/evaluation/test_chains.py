@@ -1,0 +1,203 @@
+"""Base rates, pilots and other starts as tasks: whoever runs their chains, and however often it is stopped."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import meltpoint as mp
+from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain
+from meltpoint.annealing.base import annealing_path, rates_of_chains, uniform
+from meltpoint.annealing.chains import Chains, Threads
+from meltpoint.annealing.loop import prepare_path
+from meltpoint.errors import RunWarning
+from meltpoint.estimators.pilot import run_pilot
+from meltpoint.evaluation import evaluate as front
+from meltpoint.kernels.streams import Streams
+from meltpoint.models.blocks import Segment
+from meltpoint.randomness import Purpose
+from meltpoint.runs.chunks import check_layout
+from meltpoint.stages import chains as kept_chains
+from meltpoint.stages.chains import KeptChains
+from meltpoint.stages.execute import Execution
+
+COUPLINGS = np.triu(np.random.default_rng(1).normal(size=(24, 24)), 1)
+GRAPH = mp.Ising(COUPLINGS + COUPLINGS.T, np.zeros(24), hidden=range(20, 24))
+POTTS = mp.RBM(
+    np.random.default_rng(2).normal(size=(5, 3, 4)), np.zeros((5, 3)), np.zeros(4), visible="potts"
+)
+SPINS = 2 * TRAIN[:, :20] - 1
+SETTINGS = {"steps": 30, "chains": 2, "ais_chains": 20, "examples": 10}
+
+
+class Memory:
+    """A store in memory that checks what it gives."""
+
+    def __init__(self):
+        self.chunks = {}
+
+    def read(self, name, layout=None):
+        if name in self.chunks and layout is not None:
+            check_layout(self.chunks[name], layout, name)
+        return self.chunks.get(name)
+
+    def write(self, name, arrays):
+        self.chunks[name] = arrays
+
+
+def stop_at(share, task):
+    def progress(name, done, total):
+        if name == task and done >= share * total:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+@pytest.fixture
+def run_chains(monkeypatch):
+    """Numbers of chains that are annealed from now on, call by call."""
+    counted = []
+    anneal = kept_chains.anneal_counted
+
+    def counting(chains, *arguments):
+        counted.append(len(chains.state))
+        return anneal(chains, *arguments)
+
+    monkeypatch.setattr(kept_chains, "anneal_counted", counting)
+    return counted
+
+
+def pilot(model, train, execution, progress=None):
+    return run_pilot(model, train, uniform(), 100, 7, KeptChains(model, "pilot", execution), progress)
+
+
+@pytest.mark.parametrize(
+    ("model", "train"),
+    [(MODEL, TRAIN), (DEEP, TRAIN), (STACK, TRAIN), (STACK, None), (GRAPH, SPINS), (POTTS, None)],
+    ids=lambda value: "" if isinstance(value, np.ndarray) else repr(value),
+)
+def test_pilots_and_rates_are_the_same_whoever_runs_them(model, train):
+    whole = mp.friction_schedule(model, train, steps=100, seed=7, threads=1)
+    rates = mp.model_rates(model, seed=7, threads=1)
+    for n in (None, 1, 3):
+        with ThreadPoolExecutor(n or 1) as executor:
+            execution = Execution(2, executor=executor if n else None)
+            found = pilot(model, train, execution)
+            again = rates_of_chains(model, 7, KeptChains(model, "base-model", execution), None)
+        np.testing.assert_array_equal(found.friction, whole.friction)
+        np.testing.assert_array_equal(found.edges, whole.edges)
+        assert found.pilot == whole.pilot
+        np.testing.assert_array_equal(again.biases, rates.biases)
+
+
+@pytest.mark.parametrize("executor", [False, True], ids=["threads", "executor"])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.8, 0.99])
+@pytest.mark.parametrize("train", [TRAIN, None], ids=["examples", "no examples"])
+def test_a_pilot_that_is_stopped_anywhere_goes_on_from_there(share, train, executor, run_chains):
+    whole = pilot(DEEP, train, Execution(1))
+    assert sum(run_chains) == 4 * 64
+    store, together = Memory(), ThreadPoolExecutor(1)
+    stopped = Execution(1, store=store, executor=together if executor else None)
+    with together, pytest.raises(KeyboardInterrupt):
+        pilot(DEEP, train, stopped, stop_at(share, "pilot"))
+    kept = len(store.chunks)
+    assert kept >= {0.0: 0, 0.3: 1, 0.5: 2, 0.8: 4, 0.99: 6}[share] - (train is not None and not executor)
+    run_chains.clear()
+    found = pilot(DEEP, train, Execution(1, store=store))
+    np.testing.assert_array_equal(found.friction, whole.friction)
+    assert found.pilot == whole.pilot
+    assert sum(run_chains) == 4 * 64 - 32 * kept
+    assert len(store.chunks) == 8
+
+
+def chains(betas=50, state=0, seed=1, bias=0.0):
+    path = annealing_path(MODEL, uniform())
+    own = replace(path, base=tuple(inputs + bias for inputs in path.base))
+    return Chains(
+        "name",
+        own,
+        "mixed",
+        [Segment(np.linspace(0, 1, betas + 1))],
+        np.full((6, 24), state, np.uint8),
+        Streams(seed, Purpose.PILOT, np.arange(6)),
+        lambda: prepare_path(own),
+    )
+
+
+def test_chains_that_were_others_are_not_taken_for_these():
+    """Neither with another schedule nor from another base or start nor with another seed."""
+    store = Memory()
+    keeping = KeptChains(MODEL, "folder", Execution(1, store=store))
+    for asked in (chains(), chains(51), chains(seed=2), chains(bias=0.5), chains(state=1), chains()):
+        (found,), (fresh,) = keeping([asked], None, "task"), Threads(1)([asked], None, "task")
+        np.testing.assert_array_equal(found.log_weights, fresh.log_weights)
+        np.testing.assert_array_equal(found.state, fresh.state)
+    assert sorted(store.chunks) == ["folder/name-0000000", "folder/name-0000003"]
+
+
+def test_ctrl_c_keeps_ranges_whose_chains_are_all_finished(monkeypatch):
+    anneal, store = kept_chains.anneal_counted, Memory()
+
+    def interrupted(*arguments):
+        whole = anneal(*arguments)
+        return replace(whole, finished=np.arange(6) < 5, interrupted=True)
+
+    monkeypatch.setattr(kept_chains, "anneal_counted", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        KeptChains(MODEL, "folder", Execution(1, store=store))([chains()], None, "task")
+    assert list(store.chunks) == ["folder/name-0000000"]
+
+
+def test_what_takes_a_few_steps_is_neither_sent_nor_kept():
+    store = Memory()
+    KeptChains(MODEL, "folder", Execution(1, store=store))([chains(10)], None, "task")
+    assert store.chunks == {}
+
+
+@pytest.mark.parametrize("model", [MODEL, STACK], ids=repr)
+@pytest.mark.parametrize("task", ["base rates", "pilot", "other starts", "sampling"])
+def test_a_run_that_is_stopped_inside_goes_on_to_the_bit(model, task, tmp_path, run_chains):
+    whole = plain(mp.evaluate(model, TEST, base="model", **SETTINGS))
+    alone = sum(run_chains)
+    with ThreadPoolExecutor(2) as executor:
+        options = {"run": tmp_path / "run", "progress": stop_at(0.5, task), "executor": executor}
+        try:
+            report = mp.evaluate(model, TEST, base="model", **options, **SETTINGS)
+            assert report.interrupted or task == "sampling"
+        except KeyboardInterrupt:
+            assert task in ("base rates", "pilot")
+    run_chains.clear()
+    assert plain(mp.evaluate(model, TEST, base="model", run=tmp_path / "run", **SETTINGS)) == whole
+    assert sum(run_chains) < alone
+    assert run_chains or task == "sampling"
+    run_chains.clear()
+    assert plain(mp.evaluate(model, TEST, base="model", run=tmp_path / "run", **SETTINGS)) == whole
+    assert run_chains == []
+
+
+def test_a_damaged_range_of_a_pilot_is_run_again(tmp_path, run_chains):
+    whole = plain(evaluate())
+    evaluate(run=tmp_path)
+    for name in ("schedule-data", "pilot-data/0-down-0000032"):
+        (tmp_path / f"{name}.npz").write_bytes(b"PK")
+    run_chains.clear()
+    with pytest.warns(RunWarning, match=r"(schedule-data|0-down-0000032)\.npz, .*is computed again"):
+        assert plain(evaluate(run=tmp_path)) == whole
+    assert run_chains == [32]
+
+
+def test_the_steps_that_the_clock_has_chosen_for_a_pilot_stay(tmp_path, monkeypatch):
+    """A budget's pilot that is stopped goes on with the steps that it had, however fast the machine is then."""
+    arguments = {"train": TRAIN, "base": "data", "gap": 0.5, "budget": 20.0, "run": tmp_path}
+    asked = []
+
+    def steps(*_):
+        asked.append(1)
+        return 100 + len(asked)
+
+    monkeypatch.setattr(front, "pilot_steps_within", steps)
+    with pytest.raises(KeyboardInterrupt):
+        mp.evaluate(MODEL, TEST, progress=stop_at(0.5, "pilot"), **arguments)
+    assert mp.evaluate(MODEL, TEST, **arguments).pilot.steps == 101
+    assert len(asked) == 1
