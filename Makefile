@@ -22,10 +22,10 @@ demo: $(READY)  ## train a small RBM on handwritten digits and bracket its likel
 	$(BIN)/meltpoint demo
 
 test: $(READY)  ## run every test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 quick: $(READY)  ## run the tests that take seconds
-	$(BIN)/python -m pytest -n auto -m 'not slow'
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
 
 lint: $(READY)  ## ruff, basedpyright, import-linter
 	$(BIN)/ruff check .

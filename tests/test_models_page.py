@@ -41,6 +41,7 @@ def test_the_family(names):
     assert "base data" in str(report)
 
 
+@pytest.mark.slow
 def test_the_factor_graph_is_kept(names):
     made, folder = names
     back = mp.load(folder / "weather.npz")

@@ -98,6 +98,7 @@ def cached_files(call):
     return sorted(path.name for path in Path(call.kernel._cache.cache_path).glob("*.nb[ic]"))
 
 
+@pytest.mark.slow
 def test_two_processes_write_the_files_that_one_writes(make_calls, started):
     alone = make_calls("alone")
     compile_calls(alone)

@@ -38,6 +38,7 @@ def test_evidence_clamps_variables(run, folder, style) -> None:
     assert kept["clamped"] == 1
 
 
+@pytest.mark.slow
 def test_a_gap_in_stages(run, folder) -> None:
     result = run("log-z", "model.npz", "--gap", 0.1, "--budget", "30s", "--no-exact", "--plot", "figure.png")
     assert result.exit_code == 0

@@ -40,6 +40,7 @@ def test_draws_follow_the_probabilities(t) -> None:
         assert (np.abs((drawn == state).mean(axis=0) - p) <= 1 / n + 1e-12).all()
 
 
+@pytest.mark.slow
 def test_draws_of_a_state_off_by_one_are_rejected(monkeypatch) -> None:
     whole = Potts.draw
     monkeypatch.setattr(

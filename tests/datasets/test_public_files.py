@@ -182,10 +182,12 @@ def test_mnist_has_the_known_mean(real):
     assert abs(real["mnist"].train.mean() - 0.13066) < 5 * 0.5 / np.sqrt(real["mnist"].train.size) + 1e-5
 
 
+@pytest.mark.slow
 def test_the_default_draw_of_mnist_is_this_one_for_ever(real):
     assert hashlib.sha256(real["mnist"].test.tobytes()).hexdigest()[:16] == "da179ad52f76e31f"
 
 
+@pytest.mark.slow
 def test_mnist_directly_in_the_folder_is_found_too(shared, monkeypatch, real):
     monkeypatch.setenv("MELTPOINT_DATA", str(shared / "data" / "mnist"))
     np.testing.assert_array_equal(datasets.load("mnist").test, real["mnist"].test)

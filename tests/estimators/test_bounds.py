@@ -124,6 +124,7 @@ def from_above(case: Case) -> Table:
     return np.array([prepared.path.log_z_base - float(log_mean_exp(run.log_weights))])
 
 
+@pytest.mark.slow
 def test_log_z() -> None:
     assert wrong_log_z(by_ais) <= ALLOWED
 

@@ -122,6 +122,7 @@ def test_progress_ends_complete(monkeypatch) -> None:
     assert all(total == 16 for task, _, total in seen if task == "enumeration")
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_at_once() -> None:
     def interrupt(task: str, _done: float, _total: float) -> None:
         if task == "enumeration":
@@ -176,6 +177,7 @@ def test_threads_are_checked(threads) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_cores")
 @pytest.mark.parametrize(("n_hidden", "seconds"), [(20, 2.0), (25, 60.0)])
 def test_as_fast_as_promised(n_hidden, seconds) -> None:
     if check_threads(None) < 2:

@@ -1,5 +1,6 @@
 """RAISE with N particles, enumerated over every chain: unbiased for p_N, the law of the generative process."""
 
+import itertools
 from unittest import mock
 
 import numpy as np
@@ -15,14 +16,17 @@ from oracle.particles import forward_chains, p_n
 
 BETAS = np.array([0.0, 0.35, 1.0])
 RBM = models.rbm(0, 2, 2)
+DEEP = models.dbm(1, [1, 1, 1, 1], scale=1.5)
 CASES = [
     RBM,
     models.rbm(1, 2, 1, scale=3.0),
     models.dbm(0, [1, 1, 1]),
-    models.dbm(1, [1, 1, 1, 1], scale=1.5),
+    DEEP,
     models.dbn(0, [2, 1, 1]),
     models.dbn(1, [2, 2, 1]),
 ]
+# Three particles of it take a second, all others together two.
+AT_THREE = [pytest.param(model, marks=[pytest.mark.slow] if model is DEEP else []) for model in CASES]
 
 
 def truth(model, base, betas, particles):
@@ -56,9 +60,15 @@ def test_forward_weights_are_those_of_the_library(model) -> None:
     )
 
 
-@pytest.mark.parametrize("particles", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["uniform", "every layer"])
-@pytest.mark.parametrize("model", CASES, ids=repr)
+@pytest.mark.parametrize(
+    ("model", "particles"),
+    [
+        *itertools.product(CASES, (1, 2)),
+        *(pytest.param(model, 3, marks=[pytest.mark.slow] if model is DEEP else []) for model in CASES),
+    ],
+    ids=repr,
+)
 def test_estimates_are_unbiased_for_the_law_of_the_process(model, kind, particles) -> None:
     base = models.base(kind, model)
     found = expected_estimates(model, base, BETAS, particles)
@@ -66,7 +76,7 @@ def test_estimates_are_unbiased_for_the_law_of_the_process(model, kind, particle
     assert found.sum() == pytest.approx(1, rel=EXACT)
 
 
-@pytest.mark.parametrize("model", CASES, ids=repr)
+@pytest.mark.parametrize("model", AT_THREE, ids=repr)
 def test_one_particle_less_in_the_numerator(model) -> None:
     base = models.base("every layer", model)
     found = expected_estimates(model, base, BETAS, 3, change=lambda p, n: p * (n - 1) / n)

@@ -155,6 +155,7 @@ def decided(monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("decided")
 def test_a_run_with_growth_is_continued_to_the_bit_wherever_it_was_stopped(tmp_path):
     whole = mp.evaluate(MODEL, TEST, run=tmp_path / "whole", **PLANNED)
@@ -307,7 +308,7 @@ def test_a_prediction_is_what_a_larger_stage_has():
     assert small.half_width(size, 0.005) == pytest.approx(large.half_width(size, 0.005), rel=0.15)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=min(15, settings().max_examples // 4), deadline=None)
 @given(st.integers(0, 50), st.floats(0.2, 1.0), st.floats(0.02, 0.2), st.floats(0.3, 0.95))
 def test_a_smaller_target_grows_no_less_and_never_beyond_what_is_affordable(seed, spread, target, share):
     seen = observed(seed, spread=spread)

@@ -271,6 +271,7 @@ def test_parts_that_turn_to_the_same_base_are_joined(tmp_path):
 TO_A_GAP = {"exact": False, "gap": 0.5, "budget": "1h"}
 
 
+@pytest.mark.slow
 def test_a_run_to_a_gap_turns_to_the_base_that_found_most(tmp_path, monkeypatch):
     model, test, train = far_mode(0.9)
     monkeypatch.setattr(front, "candidate_bases", lambda *_: ("data",))  # whatever the pilot likes

@@ -113,6 +113,7 @@ def test_in_raise_before_the_first_example_ais_is_kept():
     assert str(stop.value).startswith("AIS was done, RAISE had finished no example: optimistic ")
 
 
+@pytest.mark.slow
 def test_in_raise_the_finished_examples_are_reported(whole):
     report = evaluate(stop=at(0.7))
     done = len(report.per_example.log_prob)

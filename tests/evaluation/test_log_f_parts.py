@@ -116,6 +116,7 @@ def test_progress_grows_to_the_whole():
     assert told[-1][1:] == (600.0, 600.0)
 
 
+@pytest.mark.slow
 def test_workers_compute_the_same():
     whole = log_f_of(DBN, STATES, 5, Execution(1))
     with processes(2) as executor:

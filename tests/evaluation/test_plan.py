@@ -61,6 +61,7 @@ def test_a_stage_is_affordable_and_of_what_there_is(measured, target, available,
         assert min(size.steps, size.ais_chains) >= 1
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(measurements, st.floats(0.05, 2))
 def test_with_time_enough_the_target_is_met_or_measured_for_with_more_steps(measured, target):

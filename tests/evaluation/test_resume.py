@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -23,6 +24,19 @@ from meltpoint.stages import execute
 @pytest.fixture(scope="module")
 def whole():
     return {model: plain(evaluate(model)) for model in (MODEL, DEEP, STACK)}
+
+
+@pytest.fixture(scope="module")
+def _run_once(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    evaluate(run=folder)
+    return folder
+
+
+@pytest.fixture
+def finished(_run_once, tmp_path):
+    """The folder of a finished run, a copy of its own for each test."""
+    return shutil.copytree(_run_once, tmp_path / "finished")
 
 
 @pytest.fixture
@@ -101,24 +115,19 @@ def test_after_every_single_write_it_can_be_continued(whole, tmp_path, monkeypat
     ids=["cut off", "empty", "overwritten", "mixed up"],
 )
 @pytest.mark.parametrize("name", ["ais-0000050", "raise-0000008"])
-def test_a_damaged_piece_is_computed_again_with_a_warning(whole, tmp_path, computed, name, damage):
-    evaluate(run=tmp_path)
-    assert name in computed
-    computed.clear()
-    damage(tmp_path / "part-0/stage-0" / f"{name}.npz")
+def test_a_damaged_piece_is_computed_again_with_a_warning(whole, finished, computed, name, damage):
+    damage(finished / "part-0/stage-0" / f"{name}.npz")
     with pytest.warns(RunWarning, match=f"{name}.npz, .*counts as missing, and is computed again"):
-        assert plain(evaluate(run=tmp_path)) == whole[MODEL]
+        assert plain(evaluate(run=finished)) == whole[MODEL]
     assert computed == [name]
-    assert plain(evaluate(run=tmp_path)) == whole[MODEL]
+    assert plain(evaluate(run=finished)) == whole[MODEL]
 
 
 @pytest.mark.parametrize("name", ["base-data", "schedule-data", "log_f", "part-0/stage-0/stage"])
-def test_so_is_what_all_tasks_share(whole, tmp_path, computed, name):
-    evaluate(run=tmp_path)
-    computed.clear()
-    (tmp_path / f"{name}.npz").write_bytes(b"PK")
+def test_so_is_what_all_tasks_share(whole, finished, computed, name):
+    (finished / f"{name}.npz").write_bytes(b"PK")
     with pytest.warns(RunWarning, match=f"{name}.npz"):
-        assert plain(evaluate(run=tmp_path)) == whole[MODEL]
+        assert plain(evaluate(run=finished)) == whole[MODEL]
     assert computed == []
 
 
@@ -138,26 +147,23 @@ def reseal(folder, chunk, change):
 
 @pytest.mark.parametrize("change", _WRONG.values(), ids=list(_WRONG))
 @pytest.mark.parametrize(("chunk", "name"), [("samples", "samples"), ("schedule-data", "edges")])
-def test_sealed_chunks_of_another_layout_are_computed_again(whole, tmp_path, chunk, name, change):
-    evaluate(run=tmp_path)
-    reseal(tmp_path, chunk, lambda arrays: change(arrays, name))
+def test_sealed_chunks_of_another_layout_are_computed_again(whole, finished, chunk, name, change):
+    reseal(finished, chunk, lambda arrays: change(arrays, name))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RunWarning)
-        assert plain(evaluate(run=tmp_path)) == whole[MODEL]
+        assert plain(evaluate(run=finished)) == whole[MODEL]
 
 
 @pytest.mark.parametrize("change", [_WRONG["a number"], _WRONG["longer"], _WRONG["text"]])
-def test_a_sealed_base_of_another_layout_is_refused(tmp_path, change):
-    evaluate(run=tmp_path)
-    reseal(tmp_path, "base-data", lambda arrays: change(arrays, "layer_0"))
+def test_a_sealed_base_of_another_layout_is_refused(finished, change):
+    reseal(finished, "base-data", lambda arrays: change(arrays, "layer_0"))
     with pytest.raises(mp.InputError, match="base"):
-        evaluate(run=tmp_path)
+        evaluate(run=finished)
 
 
-def test_a_sealed_check_of_conventions_with_many_brackets_counts_as_none(tmp_path):
-    evaluate(run=tmp_path)
-    reseal(tmp_path, "conventions", lambda _: {"json": np.frombuffer(b"[" * 100_000, np.uint8)})
-    assert evaluate(run=tmp_path).conventions is None
+def test_a_sealed_check_of_conventions_with_many_brackets_counts_as_none(finished):
+    reseal(finished, "conventions", lambda _: {"json": np.frombuffer(b"[" * 100_000, np.uint8)})
+    assert evaluate(run=finished).conventions is None
 
 
 @pytest.mark.slow
@@ -193,22 +199,20 @@ def test_a_piece_of_another_run_is_not_taken(whole, tmp_path, computed):
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_other_models_data_seeds_and_settings_are_refused(tmp_path, changes, message):
+def test_other_models_data_seeds_and_settings_are_refused(finished, changes, message):
     arguments = {"model": MODEL, "test": TEST, "train": TRAIN, "examples": 50, "chains": 5}
-    arguments |= {"steps": 30, "ais_chains": 300, "run": tmp_path}
-    mp.evaluate(**arguments)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    arguments |= {"steps": 30, "ais_chains": 300, "run": finished}
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
     with pytest.raises(mp.InputError, match=message):
         mp.evaluate(**(arguments | changes))
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
 
 
-def test_a_base_that_came_out_otherwise_is_not_mixed_with_the_first(tmp_path, monkeypatch):
-    evaluate(run=tmp_path)
-    (tmp_path / "base-data.npz").unlink()
+def test_a_base_that_came_out_otherwise_is_not_mixed_with_the_first(finished, monkeypatch):
+    (finished / "base-data.npz").unlink()
     monkeypatch.setattr(front, "make_base", lambda *_: mp.Base("data", (np.zeros(24),)))
     with pytest.raises(mp.InputError, match="another schedule, base or other chains in part-0/stage-0"):
-        evaluate(run=tmp_path)
+        evaluate(run=finished)
 
 
 @pytest.mark.slow
@@ -226,6 +230,7 @@ def test_wrong_input_leaves_no_folder(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_full_disk_costs_nothing_but_the_folder(whole, tmp_path, monkeypatch, computed):
     import errno
 

@@ -9,6 +9,7 @@ import tarfile
 import time
 import tracemalloc
 import zipfile
+from functools import cache
 
 import numpy as np
 import pytest
@@ -49,6 +50,12 @@ def torch_zip(state):
     return zipped(archive__data_dot_pkl=state, archive__data__0=bytes(16))
 
 
+@cache
+def bomb():
+    """A hundred megabytes in a tenth of one."""
+    return gzip.compress(bytes(100_000_000))
+
+
 HUGE = {
     "uai variables": (b"MARKOV 2000000000 2", {}),
     "uai factors": (b"MARKOV 1 2 2000000000 1 0", {}),
@@ -79,8 +86,8 @@ HUGE = {
     "skops deep": (zipped(schema_dot_json=b'{"a":' * 100_000 + b"1" + b"}" * 100_000), {}),
     "skops large": (zipped(schema_dot_json=b" " * 30_000_000), {}),
     "torch large": (torch_zip(b"\x80\x02" + b"N" * 10_000_000 + b"."), {}),
-    "gzip": (gzip.compress(bytes(100_000_000)), {}),
-    "gzip of gzip": (gzip.compress(gzip.compress(bytes(100_000_000))), {}),
+    "gzip": (bomb, {}),
+    "gzip of gzip": (lambda: gzip.compress(bomb()), {}),
     "names": (zipped(**{"\x1b]0;owned\x07" + "n" * 3000 + "_dot_npy": b"\x93NUMPY"}), {}),
 }
 
@@ -88,11 +95,11 @@ HUGE = {
 @pytest.mark.parametrize("name", HUGE)
 def test_what_promises_the_world_takes_little(tmp_path, name):
     content, options = HUGE[name]
-    refused(tmp_path / "huge.bin", content, **options)
+    refused(tmp_path / "huge.bin", content() if callable(content) else content, **options)
 
 
 def test_a_gzip_bomb_is_called_one(tmp_path):
-    refused(tmp_path / "a.gz", HUGE["gzip"][0], "a small gzip file that becomes more than 16,777,216 bytes")
+    refused(tmp_path / "a.gz", bomb(), "a small gzip file that becomes more than 16,777,216 bytes")
 
 
 def test_a_tar_archive_whose_header_promises_more_than_it_has(tmp_path):

@@ -46,6 +46,7 @@ def test_annealed_weights_of_a_dbn_are_unbiased(model, monkeypatch):
     assert (sigmas(annealed(model, monkeypatch), f_visible(model)) < SIGMAS).all()
 
 
+@pytest.mark.slow
 def test_moves_that_are_accepted_wrongly_are_noticed(monkeypatch):
     """A mutant without the probability of the reverse move."""
     monkeypatch.setattr(posterior, "_log_flips", lambda flipped, log_odds: np.zeros(len(flipped)))

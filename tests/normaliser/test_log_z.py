@@ -111,6 +111,7 @@ def test_a_gap_is_reached_and_stages_are_told() -> None:
     assert found.settings.gap == 0.05
 
 
+@pytest.mark.slow
 def test_a_target_that_is_missed_is_said() -> None:
     found = mp.log_z(random_rbm(6, 3.0, (30, 20)), gap=1e-5, budget=1.5, exact=False)
     assert found.verdict.reason == "target"

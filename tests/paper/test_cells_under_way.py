@@ -14,6 +14,7 @@ RAISE = Cell("mnistCD1-20", "raise", "uniform", steps=20, examples=40, chains=5)
 RAISE_N = Cell("mnistCD1-20", "raise-n", "data", steps=20, examples=40, chains=2, forward=130)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", [AIS, RAISE, RAISE_N], ids=lambda cell: cell.method)
 def test_an_interrupted_cell_continues_with_the_same_numbers(cell, inputs, tmp_path, monkeypatch):
     whole, half = Results(tmp_path / "whole"), Results(tmp_path / "half")

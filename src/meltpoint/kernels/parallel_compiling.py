@@ -41,6 +41,11 @@ class KernelCall(NamedTuple):
         return tuple(typeof(argument) for argument in self.arguments)
 
     @property
+    def is_loaded(self) -> bool:
+        """Whether this process has its machine code."""
+        return self.signature in self.kernel.overloads
+
+    @property
     def is_ready(self) -> bool:
         """Whether nothing is left to compile."""
         return is_compiled(self.kernel, self.signature)
@@ -56,6 +61,7 @@ def compile_calls(calls: Sequence[KernelCall], processes: int = 1) -> None:
     The second process takes all but the first, in order. This one takes the first and then, from the end, what is not
     there yet. Name those that take longest first.
     """
+    calls = [call for call in calls if not call.is_loaded]
     missing = [call for call in calls if not call.is_ready]
     if processes > 1 and len(missing) > 1 and all(is_cached(call.kernel) for call in missing):
         _compile_in_two(missing[0], missing[1:])
