@@ -28,6 +28,7 @@ add_parts, gather, gather_tables = (
     compiled(function.py_func) for function in (tile.add_parts, tile.gather, tile.gather_tables)
 )
 list_lines = compiled(lists.list_lines.py_func)
+tables_cost_less = compiled(lists.tables_cost_less.py_func)
 
 LARGEST = np.iinfo(np.int16).max
 N_CHAINS = 5
@@ -200,6 +201,38 @@ def test_chains_have_the_same_bits_whichever_lists_are_used(sizes, scale, steps,
     betas = np.linspace(0, 1, steps + 1)[:: -1 if melts else 1].copy()
     frozen = np.random.default_rng(seed).random(sum(sizes[::2])) < freeze
     runs = [run(make_packed(sizes, kind, seed, scale)[0], betas, frozen, seed) for kind in KINDS]
+    for other in runs[1:]:
+        for a, b in zip(runs[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_tables_are_for_states_of_which_many_units_are_on_and_flip():
+    packed, _ = make_packed((200, 130), CHEAPEST)
+    assert packed.odd.for_dense
+    dense, sparse = (np.arange(200) % n == 0 for n in (2, 9))
+    words = [
+        to_words(spread(np.tile(bits, (N_CHAINS, 1)).astype(np.uint8), [200])) for bits in (dense, sparse)
+    ]
+    none_on = np.zeros_like(packed.even.real)
+    assert tables_cost_less(words[0], words[1], 200, none_on, False)
+    assert not tables_cost_less(words[0], words[0], 200, none_on, True)  # nothing has flipped
+    assert not tables_cost_less(words[1], words[0], 200, none_on, False)
+
+
+def test_lists_go_on_where_tables_have_stopped():
+    # At beta 0 half the units are on, which tables are for. At beta 1 the few units are on that were on before.
+    rng = np.random.default_rng(4)
+    sizes = (150, 140)
+    model = DBM([rng.normal(0, 0.05, sizes)], [np.where(np.arange(size) % 9, -9.0, 9.0) for size in sizes])
+    prepared = FusedBackend().prepare(annealing_path(model, uniform()), "mixed")
+    assert prepared.rounded is not None
+    assert prepared.rounded_packed is not None
+    scale, betas, frozen = (
+        prepared.rounded_packed.even.scale,
+        np.array([1.0, 1, 1, 0, 1, 1, 0, 1, 1, 1]),
+        np.zeros(150, bool),
+    )
+    runs = [run(pack(prepared.rounded, np.int16, scale, lists=kind), betas, frozen, 1) for kind in KINDS]
     for other in runs[1:]:
         for a, b in zip(runs[0], other, strict=True):
             np.testing.assert_array_equal(a, b)

@@ -10,10 +10,12 @@ import numpy as np
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS
 from meltpoint.kernels.bits import WORD, count_flipped, list_on
 from meltpoint.kernels.compiling import compiled_into_callers
-from meltpoint.kernels.strips import BLOCK, FEW, STRIP_BYTES
+from meltpoint.kernels.strips import BLOCK, FEW, QUAD, STRIP_BYTES
 
 _FLIPS_OVERHEAD = 4  # rows: two lists have two remainders
 _LEAST_LINES = 64  # of a section: fewer gain less from the first-level cache than a further pass costs
+_ROWS_OF_A_TABLE = 1.6  # a line of a table costs as much: tables do not stay in the first-level cache
+_LOOKED_AT = 8  # one of so many chains
 ROOM = 2 * BLOCK
 """Lines that fill up the lists of a section."""
 
@@ -99,10 +101,37 @@ def list_lines(
     for layer in range(sizes.size):
         n_sections = sections[layer + 1] - sections[layer]
         whole[layer] = n_listed[layer] < _LEAST_LINES * n_sections * words.shape[0]
-    if listed.size > 0:
-        for chain in range(words.shape[0]):
-            for k in range(words.shape[1]):
-                listed[chain, k] = words[chain, k]
+    remember_listed(words, listed)
+
+
+@compiled_into_callers
+def tables_cost_less(
+    words: np.ndarray, listed: np.ndarray, size: int, none_on: np.ndarray, corrects: bool
+) -> bool:
+    """Whether tables of the units (chain, block) of a layer of this size cost less than its rows, for most chains.
+
+    `listed`, `none_on` and `corrects` are as in `list_lines`. Some of the chains are looked at: sums are the same
+    either way.
+    """
+    n_words = words.shape[1]
+    rows, lines = 0, 0
+    for chain in range(0, words.shape[0], _LOOKED_AT):
+        at = chain * n_words
+        n_on = count_flipped(words, at, none_on, 0, n_words)
+        shorter = min(n_on, size - n_on)
+        if corrects:
+            shorter = min(shorter, count_flipped(words, at, listed, at, n_words) + _FLIPS_OVERHEAD)
+        rows += shorter
+        lines += n_words * WORD // QUAD
+    return rows > _ROWS_OF_A_TABLE * lines
+
+
+@compiled_into_callers
+def remember_listed(words: np.ndarray, listed: np.ndarray) -> None:
+    """Keep the units (chain, block) whose rows are added up, to correct the sums by what flips."""
+    for chain in range(listed.shape[0]):
+        for k in range(words.shape[1]):
+            listed[chain, k] = words[chain, k]
 
 
 @compiled_into_callers

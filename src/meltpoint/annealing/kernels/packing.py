@@ -3,9 +3,9 @@
 Every layer is padded to whole blocks of LANES units, so that a block's uniforms are one step of the chain's
 generators and its units one word. Padding units have no weights and no biases and are never on.
 
-For int16 weights of few source units there are also tables: for every four neighbouring units (a quad) the sums of
-their rows for all 16 states, so that a quarter as many rows are added whatever the state. The sums are integers,
-so rows and tables give the same bits.
+For int16 weights of one source layer there are also tables, if they are small: for every four neighbouring units (a
+quad) the sums of their rows for all 16 states, so that a quarter as many rows are added whatever the state. The sums
+are integers, so rows and tables give the same bits.
 """
 
 from collections.abc import Sequence
@@ -50,6 +50,7 @@ class Side(NamedTuple):
     wide: bool  # whether strips are WIDE cache lines wide
     tabled: bool  # whether there are tables for all sources
     table_width: int  # columns of a row of a table
+    for_dense: bool  # whether tables are for states of which many units are on, and rows for others
     kept: bool  # whether sums may be kept from step to step and corrected: integers do not drift
     parts: bool  # whether a field has a place for every strip, to be added up: sums of several layers that are kept
     sections: NDArray[
@@ -141,7 +142,8 @@ def _side(
     kept = dtype == np.int16 and not few
     width = strip_width(dtype) * (WIDE if wide else PAIR if kept else 1)
     sum_type = np.dtype(np.int32) if kept else dtype
-    narrow = kept and len(sources) == 1 and sum(sizes) <= LANES
+    narrow = sum(sizes) <= LANES
+    table_width = LANES if kept else width
     parts = kept and len({layer for _, layer, _ in sources}) < len(sources)
     rows, tables, strips, totals = [], [np.zeros(0, dtype)], [], [np.zeros(width)]
     row_offset = table_offset = 0
@@ -149,7 +151,7 @@ def _side(
         height = padded(weights.shape[0])
         tabled = (
             dtype == np.int16
-            and (few or narrow)
+            and (few or len(sources) == 1)
             and height * padded(weights.shape[1]) * STATES // QUAD * 2 <= _TABLE_BYTES
         )
         for column in range(0, padded(weights.shape[1]), width):
@@ -174,8 +176,9 @@ def _side(
             totals.append(np.zeros(width))
             totals[-1][:own_width] = strip.sum(axis=0, dtype=np.int64 if dtype == np.int16 else np.float64)
             if tabled:
-                tables.append(_tables(strip[:-1]).ravel())
-                table_offset += tables[-1].size
+                for line in range(0, own_width, table_width):
+                    tables.append(_tables(strip[:-1, line : line + table_width]).ravel())
+                    table_offset += tables[-1].size
     return Side(
         spread(base_bias, sizes),
         spread(bias - base_bias, sizes),
@@ -190,7 +193,8 @@ def _side(
         len(strips) * width if parts else int(starts[-1]) + width,
         wide,
         all(strip[3] >= 0 for strip in strips),
-        LANES if narrow else width,
+        table_width,
+        kept and not narrow,
         kept,
         parts,
         *_sections(starts, dtype),
@@ -210,9 +214,12 @@ def _sections(starts: NDArray[np.int64], dtype: np.dtype) -> tuple[NDArray[np.in
 
 def _tables(rows: NDArray[Any]) -> NDArray[Any]:
     """Sums (quad, state, column) of the rows (unit, column) that are on in each state of each quad."""
-    states = (np.arange(STATES)[:, np.newaxis] >> np.arange(QUAD)) & 1
-    quads = rows.reshape(-1, QUAD, rows.shape[1])
-    return np.einsum("sk,qkc->qsc", states.astype(rows.dtype), quads)
+    quads = rows.reshape(-1, QUAD, 1, rows.shape[1])
+    sums = np.zeros((len(quads), STATES, rows.shape[1]), rows.dtype)
+    for unit in range(QUAD):
+        known = 2**unit  # states of the units before this one
+        sums[:, known : 2 * known] = sums[:, :known] + quads[:, unit]
+    return sums
 
 
 def _aligned(array: NDArray[Any]) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from meltpoint.annealing.kernels.blocks import (
     weigh_odd,
 )
 from meltpoint.annealing.kernels.groups import draw_groups
-from meltpoint.annealing.kernels.lists import ROOM, list_lines
+from meltpoint.annealing.kernels.lists import ROOM, list_lines, remember_listed, tables_cost_less
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, QUADS, Side
 from meltpoint.kernels.bits import SLACK, WORD
 from meltpoint.kernels.compiling import compiled, compiled_into_callers
@@ -83,6 +83,8 @@ def run_tile(
     even_whole, odd_whole = np.empty(even.sizes.size, np.bool_), np.empty(odd.sizes.size, np.bool_)
     even_tabled = odd.tabled and (even.lists == CHEAPEST or even.lists == QUADS)
     odd_tabled = even.tabled and (odd.lists == CHEAPEST or odd.lists == QUADS)
+    even_chooses = even_tabled and odd.for_dense and even.lists == CHEAPEST
+    odd_chooses = odd_tabled and even.for_dense and odd.lists == CHEAPEST
     even_bias = np.empty(n_even, real.dtype)
     odd_bias = np.empty(n_odd, real.dtype)
     even_slope, odd_slope = even.slope.astype(real.dtype), odd.slope.astype(real.dtype)
@@ -104,11 +106,14 @@ def run_tile(
         delta = beta - previous  # before the first move it is 0, and the weights gain exactly nothing
         last = i + 1 == betas.size
         # Functions are given the arrays they need: a whole Side costs as much as a step of several chains.
+        if tables is not None and even_chooses:
+            even_tabled = tables_cost_less(state, even_listed, even.sizes[0], none_on, i > 0)
         if tables is not None and even_tabled:
             gather_tables(
                 odd.quads, odd.strips, odd.table_width, odd.stride, odd.wide, odd.kept,
                 even.starts, even.sizes, state, odd_parts,
             )  # fmt: skip
+            remember_listed(state, even_listed)
         if not even_tabled:
             list_lines(
                 state, even_listed, even.starts, even.sizes, even.sections, even.edges, even.real, none_on,
@@ -158,11 +163,14 @@ def run_tile(
             log_weights[chain] += gain
         if last:
             break
+        if tables is not None and odd_chooses:
+            odd_tabled = tables_cost_less(odd_state, odd_listed, odd.sizes[0], none_on, i > 0)
         if tables is not None and odd_tabled:
             gather_tables(
                 even.quads, even.strips, even.table_width, even.stride, even.wide, even.kept,
                 odd.starts, odd.sizes, odd_state, even_parts,
             )  # fmt: skip
+            remember_listed(odd_state, odd_listed)
         if not odd_tabled:
             list_lines(
                 odd_state, odd_listed, odd.starts, odd.sizes, odd.sections, odd.edges, odd.real, none_on,
@@ -293,18 +301,21 @@ def gather_tables(
 ) -> None:
     """The same from tables of the source units (chain, block), two words at a time."""
     for strip in range(strips.shape[0]):
-        _, layer, column, table, first_to_feed, _, _, _ = strips[strip]
+        _, layer, column, table, first_to_feed, _, _, n_lines = strips[strip]
         block, n_words = starts[layer] // WORD, (starts[layer + 1] - starts[layer]) // WORD
         n_quads = n_words * (WORD // QUAD) if kept else (sizes[layer] + QUAD - 1) // QUAD
-        for chain in range(words.shape[0]):
-            at = chain * stride + column
+        n_tables = n_lines if kept else 1  # of sums that are kept each cache line has its own
+        for item in range(n_tables * words.shape[0]):
+            line, chain = item // words.shape[0], item % words.shape[0]
+            at = chain * stride + column + line * width
+            own_table = table + line * n_quads * 2**QUAD * width
             for k in range(0, n_words, 2):
                 states = np.uint64(words[chain, block + k])
                 if k + 1 < n_words:
                     states |= np.uint64(words[chain, block + k + 1]) << np.uint64(WORD)
                 first = k * (WORD // QUAD)
                 count = min(n_quads - first, 2 * WORD // QUAD)
-                begin = table + first * 2**QUAD * width
+                begin = own_table + first * 2**QUAD * width
                 fresh = first_to_feed == 1 and k == 0
                 if wide:
                     add_wide_tables(quads, begin, states, count, fresh, field, at)
