@@ -146,8 +146,9 @@ def _disturbed(campaign: Campaign, cluster: Cluster, action: str, trial: Path) -
 
 def attack_soak(campaign: Campaign) -> Iterator[None]:
     """Evaluate on one cluster until the time is over: what it uses must not grow, nor what its user does."""
+    seconds = campaign.seconds
     with _cluster(campaign) as cluster, campaign.folder() as folder:
-        begun, seconds = time.monotonic(), campaign.seconds
+        begun = time.monotonic()
         ended = Process(lambda: _soak(cluster, seconds), folder).wait(10 * seconds + 60)
         if campaign.check(ended.complaint(0), "soak of a cluster"):
             found = json.loads(ended.out)

@@ -173,11 +173,12 @@ def _try(campaign: Campaign, scenario: Scenario, operation: str, nth: int, expec
     """Let one call fail; gives whether the command has made it: which calls threads make may differ."""
     with campaign.folder(*scenario.folders) as folder:
         if operation == "size limit":
-            disk = Disk(folder, limit=nth)
+            disk, how = Disk(folder, limit=nth), "bytes"
         else:
             code, forever = campaign.random.choice(_CODES), campaign.random.random() < 0.3
             disk = Disk(folder, Fault(operation, nth, code, forever))
-        what = f"{scenario.name}, failing {operation}"
+            how = errno.errorcode[code] + (" from then on" if forever else "")
+        what = f"{scenario.name}, {operation} {nth}, {how}"
         ended = run(scenario.arguments, folder, disk)
         happened = operation == "size limit" or disk.counts[operation] >= nth
         if happened:

@@ -9,7 +9,7 @@ from attack.command import Process, run
 from attack.scenarios import FAST, WORKERS, Scenario
 
 _MOST_KILLS = 6
-ORDER = FAST * 4 + WORKERS  # worker processes take seconds to start
+ORDER = FAST * 2 + WORKERS  # worker processes take seconds to start
 
 
 def reference(campaign: Campaign, scenario: Scenario) -> tuple[Any, float] | None:
