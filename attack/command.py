@@ -33,6 +33,7 @@ LONGEST = 60.0
 """Seconds of processor time after which a call counts as hanging, and seconds in which it must have used some."""
 
 _LITTLE = 0.05  # seconds of processor time: what waiting takes
+_GRACE = 30.0  # seconds in which worker processes end after their parent
 _LOOK = 1.0  # seconds between looks at the processor time
 
 LARGEST = 512 << 20
@@ -275,8 +276,12 @@ def _processor_seconds(session: int) -> float:
 
 
 def _left_behind(session: int) -> bool:
-    """Whether processes of a session go on without their first; they are given two seconds, and then killed."""
-    for _ in range(100):
+    """Whether processes of a session go on without their first; they are given some seconds, and then killed.
+
+    A worker process that has just been started notices that its parent is gone when it has imported what it needs.
+    """
+    until = time.monotonic() + _GRACE
+    while time.monotonic() < until:
         try:
             os.killpg(session, 0)
         except ProcessLookupError:
