@@ -1,52 +1,59 @@
-"""`python -m attack`: all campaigns, or those that are named, and one table of what they have found."""
+"""`python -m attack`: all campaigns, or those that are named, side by side, and one table of what they have found."""
 
 import argparse
+import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from attack import cluster, faults, files, folders, kills, others
-from attack.campaign import Campaign
-from attack.command import warm_up
+from attack.campaign import Campaign, new_folder, place
+from attack.command import rehearse, warm_up
+from attack.lanes import Plan, run_lanes
+from attack.ledger import Ledger
+from attack.scenarios import FAST, MERGED, ONE_WORKER
+from attack.table import table
 
-CAMPAIGNS: dict[str, tuple[Callable[[Campaign], None], float]] = {
-    "kill": (kills.attack, 4),
-    "fault": (faults.attack, 4),
-    "fuzz": (files.attack, 2),
-    "hostile-folder": (folders.attack, 3),
-    "hostile-checkpoint": (folders.attack_checkpoints, 1),
-    "concurrency": (others.attack_concurrency, 0.5),
-    "soak": (others.attack_soak, 0.5),
-    "dask": (cluster.attack, 1.5),
-    "dask-soak": (cluster.attack_soak, 0.5),
+CAMPAIGNS = {
+    "kill": Plan(kills.attack, 4, ("kills", 1_000)),
+    "fault": Plan(faults.attack, 12, commands=frozenset(each.name for each in FAST + ONE_WORKER)),
+    "fuzz": Plan(files.attack, 2, ("files", 20_000)),
+    "hostile-folder": Plan(folders.attack, 6, ("folders", 1_500)),
+    "hostile-checkpoint": Plan(folders.attack_checkpoints, 2, ("checkpoints", 500)),
+    "concurrency": Plan(others.attack_concurrency, 1, ("races", 50)),
+    "dask": Plan(cluster.attack, 1, ("disturbances", 50), "dask"),
+    "dask-command": Plan(
+        cluster.attack_command, 1, ("kills", 100), "dask", frozenset({"evaluate --cluster"})
+    ),
+    "soak": Plan(others.attack_soak, lane="soak"),
+    "dask-soak": Plan(cluster.attack_soak, lane="dask-soak"),
 }
-"""Campaigns, and their shares of the time."""
+"""Campaigns. Their shares are about the processor time that their targets take."""
 
 
-def attack(names: list[str], seconds: float, seed: int, stop: bool = False) -> list[Campaign]:
-    """Run campaigns one after the other, each for its share of the seconds, or to its first failure."""
-    done = []
-    with tempfile.TemporaryDirectory(prefix="attack-files-") as folder:
-        warm_up(Path(folder))
-        for name in names:
-            begin, share = CAMPAIGNS[name]
-            own = seconds * share / sum(CAMPAIGNS[other][1] for other in names)
-            campaign = Campaign(name, seed, own, Path(folder), stop)
-            begin(campaign)
-            done.append(campaign)
-    return done
+def attack(names: list[str], seconds: float, seed: int, stop: bool = False, lanes: int = 2) -> bool:
+    """Run campaigns side by side for some seconds, or to their first failures; prints the table.
 
-
-def table(campaigns: list[Campaign]) -> str:
-    """Counts and failures, one line each."""
-    lines = [f"{'campaign':<20} {'failures':>8}   tries"]
-    for campaign in campaigns:
-        counts = ", ".join(f"{n:,} {what}" for what, n in sorted(campaign.counts.items()))
-        lines.append(f"{campaign.name:<20} {sum(campaign.failures.values()):>8}   {counts}")
-        lines += [f"    {n:>6} x {text}" for text, n in campaign.failures.most_common()]
-    return "\n".join(lines)
+    Gives whether anything has failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="attack-files-", dir=place()) as folder:
+        own = Path(folder)
+        made, kept = own / "files", own / "ledger"
+        made.mkdir()
+        kept.mkdir()
+        warm_up(made)
+        ledger = Ledger(kept)
+        rehearse(MERGED, made)
+        for scenario in FAST:
+            with new_folder(made, scenario.folders) as rehearsal:
+                rehearse([scenario.arguments], rehearsal)
+        until = time.monotonic() + seconds
+        campaigns = {name: Campaign(name, seed, until, made, ledger, stop) for name in names}
+        plans = {name: CAMPAIGNS[name] for name in names}
+        run_lanes(plans, campaigns, lanes)
+        print(table(plans, ledger))
+        return any(ledger.failures(name) for name in names)
 
 
 def main() -> int:
@@ -55,13 +62,15 @@ def main() -> int:
     parser.add_argument("campaigns", nargs="*", choices=[[], *CAMPAIGNS], help="all without any")
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--lanes", type=int, default=os.cpu_count() or 1, help="campaigns side by side")
     parser.add_argument("--stop", action="store_true", help="end a campaign at its first failure")
     chosen = parser.parse_args()
     begun = time.monotonic()
-    done = attack(chosen.campaigns or list(CAMPAIGNS), chosen.seconds, chosen.seed, chosen.stop)
-    print(table(done))
-    print(f"seed {chosen.seed}, {time.monotonic() - begun:.0f} s")
-    return int(any(campaign.failures for campaign in done))
+    found = attack(
+        chosen.campaigns or list(CAMPAIGNS), chosen.seconds, chosen.seed, chosen.stop, chosen.lanes
+    )
+    print(f"seed {chosen.seed}, {chosen.lanes} lanes, {time.monotonic() - begun:.0f} s")
+    return int(found)
 
 
 if __name__ == "__main__":

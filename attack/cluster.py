@@ -5,29 +5,26 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import meltpoint as mp
-from attack.campaign import Campaign, leftovers
-from attack.command import Ended, Process, run
-from attack.faults import OPERATIONS, Disk, Fault
-from attack.kills import reference
+from attack.campaign import Campaign
+from attack.command import Ended, Process
+from attack.faults import fail_next
+from attack.kills import compare, kill, reference
 from attack.others import check_growth, used_by
-from attack.scenarios import EVALUATIONS
+from attack.scenarios import EVALUATIONS, Scenario
 
-_ACTIONS = (
-    "nothing",
-    "kill a worker",
-    "kill a worker",
-    "kill the command",
-    "kill the command",
-    "fail",
-    "kill all",
-)
-_WARM = 5  # evaluations before the first look at what a cluster uses
+_ACTIONS = (*["kill a worker"] * 4, "kill all")
+_LATEST = 1.0  # seconds: a command that nothing happens to takes about as long
+_FAULTS_PER_KILL = 5
+_WARM = 20  # evaluations before the first look at what a cluster uses
+_PAUSE = 3.0  # seconds between evaluations of the soak, so that it takes a small part of the processors
 
 
 class Cluster:
@@ -89,74 +86,78 @@ class Cluster:
         )
 
 
-def attack(campaign: Campaign) -> None:
-    """Kill parts of a cluster, or its user: the same numbers, or exit code 3; and the next call ends well."""
-    scenario = EVALUATIONS[0]
-    expected = reference(campaign, scenario)
-    if expected is None:
-        return
+@contextmanager
+def _cluster(campaign: Campaign) -> Iterator[Cluster]:
     with campaign.folder() as folder:
         cluster = Cluster(folder)
         try:
-            while campaign.going_on:
-                with campaign.folder() as trial:
-                    action = campaign.random.choice(_ACTIONS)
-                    ended = _disturbed(campaign, cluster, action, trial)
-                    campaign.counts[action] += 1
-                    killed = action == "kill the command" and ended.code == -9
-                    what = f"a cluster, {action}"
-                    well = campaign.check(ended.complaint(*((-9,) if killed else (0, 1, 3))), what)
-                    if well and ended.code in (0, 1):
-                        same = scenario.result(trial, ended) == expected[0]
-                        campaign.check("" if same else "other numbers", what)
-                    ended = run(_arguments(cluster, 60), trial)
-                    what += ", next call"
-                    if campaign.check(ended.complaint(0, 1) or leftovers(trial), what):
-                        same = scenario.result(trial, ended) == expected[0]
-                        campaign.check("" if same else "other numbers", what)
+            yield cluster
         finally:
             cluster.kill()
 
 
-def _arguments(cluster: Cluster, patience: int) -> tuple[str, ...]:
-    return (*EVALUATIONS[0].arguments, "--cluster", cluster.address, "--patience", str(patience))
+def attack(campaign: Campaign) -> Iterator[None]:
+    """Kill parts of a cluster: the same numbers, or exit code 3; and the next call ends well."""
+    expected = reference(campaign, EVALUATIONS[0])
+    if expected is None:
+        return
+    with _cluster(campaign) as cluster:
+        for number in campaign.tries():
+            action = _ACTIONS[number % len(_ACTIONS)]
+            with campaign.folder() as trial:
+                what = f"a cluster, {action}"
+                ended = _disturbed(campaign, cluster, action, trial)
+                if campaign.check(ended.complaint(0, 1, 3), what) and ended.code in (0, 1):
+                    campaign.same(EVALUATIONS[0].result(trial, ended), expected[0], what)
+                compare(campaign, _scenario(cluster, 60), trial, expected[0], f"{what}, next call")
+            campaign.count("disturbances", action)
+            yield
+
+
+def attack_command(campaign: Campaign) -> Iterator[None]:
+    """Kill the command that uses a cluster, and let every call that it makes on files fail once."""
+    with _cluster(campaign) as cluster:
+        scenario, faults = _scenario(cluster, 60), True
+        for _ in campaign.tries():
+            kill(campaign, scenario)
+            yield
+            for _ in range(_FAULTS_PER_KILL if faults else 0):
+                faults = faults and fail_next(campaign, scenario)
+                yield
+
+
+def _scenario(cluster: Cluster, patience: int) -> Scenario:
+    options = ("--cluster", cluster.address, "--patience", str(patience))
+    return replace(EVALUATIONS[0], name="evaluate --cluster", arguments=(*EVALUATIONS[0].arguments, *options))
 
 
 def _disturbed(campaign: Campaign, cluster: Cluster, action: str, trial: Path) -> Ended:
-    """How the command ends while something is done to the cluster or to it."""
-    rng, disk = campaign.random, None
-    if action == "fail":
-        disk = Disk(trial, Fault(rng.choice(OPERATIONS), rng.randint(1, 40), 28, rng.random() < 0.3))
-    process = Process(_arguments(cluster, 20), trial, disk)
-    if action == "kill the command":
-        process.kill_after(rng.uniform(0, 4))
-    elif action == "kill a worker":
-        time.sleep(rng.uniform(0, 4))
-        cluster.kill_worker(rng.randrange(2))
-    elif action == "kill all":
-        time.sleep(rng.uniform(0, 4))
-        cluster.kill()
-        ended = process.wait()
-        cluster.start()
-        return ended
-    return process.wait()
+    """How the command ends while something is done to the cluster."""
+    process = Process(_scenario(cluster, 20).arguments, trial)
+    time.sleep(campaign.random.uniform(0, _LATEST))
+    if action == "kill a worker":
+        cluster.kill_worker(campaign.random.randrange(2))
+        return process.wait()
+    cluster.kill()
+    ended = process.wait()
+    cluster.start()
+    return ended
 
 
-def attack_soak(campaign: Campaign) -> None:
+def attack_soak(campaign: Campaign) -> Iterator[None]:
     """Evaluate on one cluster until the time is over: what it uses must not grow, nor what its user does."""
-    with campaign.folder() as folder:
-        cluster = Cluster(folder)
-        try:
-            process = Process(lambda: _soak(cluster, campaign.seconds), folder)
-            ended = process.wait(10 * campaign.seconds + 60)
-        finally:
-            cluster.kill()
+    seconds = campaign.seconds
+    with _cluster(campaign) as cluster, campaign.folder() as folder:
+        begun = time.monotonic()
+        ended = Process(lambda: _soak(cluster, seconds), folder).wait(10 * seconds + 60)
         if campaign.check(ended.complaint(0), "soak of a cluster"):
             found = json.loads(ended.out)
-            campaign.counts["evaluations"] += found["evaluations"]
+            campaign.count("evaluations", n=found["evaluations"])
             names = ("scheduler", "worker 1", "worker 2", "user")
             for name, first, last in zip(names, found["first"], found["last"], strict=True):
-                check_growth(campaign, f"soak of a cluster, {name}", first, last)
+                check_growth(campaign, name, first, last)
+        campaign.count("seconds", n=round(time.monotonic() - begun))
+    yield
 
 
 def _soak(cluster: Cluster, seconds: float) -> None:
@@ -169,9 +170,12 @@ def _soak(cluster: Cluster, seconds: float) -> None:
     with Client(cluster.address, timeout=60) as client:
         executor = client.get_executor()
         while time.monotonic() < until:
+            begun = time.monotonic()
             mp.evaluate(model, data, data, steps=30, chains=2, examples=10, seed=n, executor=executor)
             n += 1
             if n == _WARM:
                 first = [used_by(pid) for pid in pids]
+            pause = min(_PAUSE, 10 * (time.monotonic() - begun))
+            time.sleep(max(0.0, min(pause, until - time.monotonic())))
         last = [used_by(pid) for pid in pids]
     print(json.dumps({"evaluations": n, "first": first or last, "last": last}))

@@ -4,21 +4,26 @@ A fresh process takes a second and more to start; a forked one takes a few milli
 thousands. Nothing but the command line and public names is used, so that campaigns survive changes inside.
 """
 
+import functools
+import gc
 import importlib
 import os
 import pkgutil
 import re
 import resource
+import select
 import signal
 import sys
 import tempfile
 import time
+import types
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import typer.main
 from numpy.typing import NDArray
 
 import meltpoint as mp
@@ -28,6 +33,7 @@ LONGEST = 60.0
 """Seconds of processor time after which a call counts as hanging, and seconds in which it must have used some."""
 
 _LITTLE = 0.05  # seconds of processor time: what waiting takes
+_GRACE = 30.0  # seconds in which worker processes end after their parent
 _LOOK = 1.0  # seconds between looks at the processor time
 
 LARGEST = 512 << 20
@@ -83,19 +89,16 @@ class Process:
         self.pid = os.fork()
         if self.pid == 0:
             _child(call, folder, before, self._out.fileno(), self._err.fileno())
+        self._handle = os.pidfd_open(self.pid)  # readable when it has ended
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether it has ended by itself."""
-        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    def ends_within(self, seconds: float) -> bool:
+        """Whether it ends by itself within some seconds; returns when it does."""
+        return bool(select.select([self._handle], [], [], seconds)[0])
 
     def kill_after(self, seconds: float) -> bool:
         """Kill it after some seconds, unless it has ended by then; gives whether it was killed."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if self.has_ended:
-                return False
-            time.sleep(min(0.002, max(0.0, until - time.monotonic())))
+        if self.ends_within(seconds):
+            return False
         os.kill(self.pid, signal.SIGKILL)
         return True
 
@@ -106,23 +109,20 @@ class Process:
         """
         code: int | None = None
         memory, processor, used = 0, 0.0, 0.0
-        looked = progressed = self._begun
-        while True:
-            pid, status, usage = os.wait4(self.pid, os.WNOHANG)
-            now = time.monotonic()
-            if pid:
-                code, memory = os.waitstatus_to_exitcode(status), usage.ru_maxrss << 10
-                processor = usage.ru_utime + usage.ru_stime
+        progressed = self._begun
+        while not self.ends_within(_LOOK):
+            now, processor = time.monotonic(), _processor_seconds(self.pid)
+            if processor > used + _LITTLE:
+                used, progressed = processor, now
+            if processor > longest or now - progressed > LONGEST:
+                os.killpg(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
                 break
-            if now - looked > _LOOK:
-                looked, processor = now, _processor_seconds(self.pid)
-                if processor > used + _LITTLE:
-                    used, progressed = processor, now
-                if processor > longest or now - progressed > LONGEST:
-                    os.killpg(self.pid, signal.SIGKILL)
-                    os.waitpid(self.pid, 0)
-                    break
-            time.sleep(0.002)
+        else:
+            _, status, usage = os.wait4(self.pid, 0)
+            code, memory = os.waitstatus_to_exitcode(status), usage.ru_maxrss << 10
+            processor = usage.ru_utime + usage.ru_stime
+        os.close(self._handle)
         seconds = time.monotonic() - self._begun
         left = _left_behind(self.pid)
         return Ended(code, _text(self._out), _text(self._err), seconds, processor, memory, left)
@@ -136,12 +136,15 @@ def run(
 
 
 def warm_up(folder: Path) -> None:
-    """Import and compile everything that a forked process would otherwise have to; leaves small models and data."""
+    """Import everything that a forked process would otherwise have to; leaves small models and data."""
     for module in pkgutil.walk_packages(mp.__path__, "meltpoint."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    for name in ("pydantic", "rich.console", "rich.progress"):  # which commands import when they run
+    # Which commands import when they run.
+    for name in ("distributed", "matplotlib.backends.backend_agg", "rich.progress", "typer._adapters"):
         importlib.import_module(name)
+    # The options of all commands are put together anew in each call, which takes a fifth of it.
+    typer.main.get_command = functools.cache(typer.main.get_command)
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2, (60, 12), np.uint8)
     np.save(folder / "data.npy", bits)
@@ -155,8 +158,43 @@ def warm_up(folder: Path) -> None:
     }
     for name, model in models.items():
         mp.save(model, folder / f"{name}.npz")
-        mp.evaluate(model, bits, bits, steps=4, chains=2, ais_chains=2, examples=2, threads=1)
+    # Too large to be written with one call.
+    mp.save(mp.RBM(rng.normal(size=(400, 350)), np.zeros(400), np.zeros(350)), folder / "large.npz")
     _make_paper_small(folder, bits, models)
+    _save_every_batch()
+
+
+def rehearse(commands: Sequence[Sequence[str]], folder: Path) -> None:
+    """Run commands in this process, so that all they import and compile is there in those that are forked from it."""
+    from meltpoint.cli import main
+
+    before = os.getcwd(), sys.argv, [os.dup(stream) for stream in (1, 2)]
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.chdir(folder)
+    for stream in (1, 2):
+        os.dup2(null, stream)
+    try:
+        for arguments in commands:
+            sys.argv = ["meltpoint", *arguments]
+            with suppress(SystemExit):
+                main()
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.chdir(before[0])
+        sys.argv = before[1]
+        for stream, kept in zip((1, 2), before[2], strict=True):
+            os.dup2(kept, stream)
+            os.close(kept)
+        os.close(null)
+    until = time.monotonic() + LONGEST
+    while len(os.listdir("/proc/self/task")) > 1:  # a thread that was joined may be about to end
+        if time.monotonic() > until:
+            raise RuntimeError("a rehearsed command has left threads, which do not survive a fork")
+        time.sleep(0.001)
+    gc.collect()
+    gc.freeze()  # pages that the collector does not touch stay shared
 
 
 def _make_paper_small(folder: Path, bits: NDArray[np.uint8], models: Mapping[str, Model]) -> None:
@@ -165,15 +203,21 @@ def _make_paper_small(folder: Path, bits: NDArray[np.uint8], models: Mapping[str
     from meltpoint.paper import cells
     from meltpoint.paper import models as paper
 
-    for model in paper.DBMS:
-        mp.save(models["dbm"], folder / f"{model.name}.npz")
-    for model in paper.DBNS:
-        mp.save(models["dbn"], folder / f"{model.name}.npz")
+    mp.save(models["dbm"], folder / f"{paper.DBMS[0].name}.npz")
+    mp.save(models["dbn"], folder / f"{paper.DBNS[0].name}.npz")
+    cells.DEEP = (paper.DBMS[0], paper.DBNS[0])  # the other two make the same calls again
     data = Dataset("small", bits, bits, (3, 4), "threshold", 0, Images(bits, bits, 1, (3, 4)))
     paper.load_data = lambda *_, **__: data
     cells.PROFILES["quick"] = cells.Profile(
         "quick", 60, (2, 4), 8, examples=10, chains=2, ais_chains=50, test_examples=20
     )
+
+
+def _save_every_batch() -> None:
+    """Let a training write its checkpoint after every batch: the clock decides otherwise, and other calls each time."""
+    from meltpoint.training import checkpoint
+
+    checkpoint._LARGEST_SHARE = float("inf")  # pyright: ignore
 
 
 def _child(
@@ -195,6 +239,8 @@ def _child(
         os.environ["TMPDIR"] = str(temporary)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        # Worker processes import their parent's main module: that of the command, which imports next to nothing.
+        sys.modules["__main__"] = types.ModuleType("__main__")
         if before is not None:
             before()
         if callable(call):
@@ -230,8 +276,12 @@ def _processor_seconds(session: int) -> float:
 
 
 def _left_behind(session: int) -> bool:
-    """Whether processes of a session go on without their first; they are given two seconds, and then killed."""
-    for _ in range(100):
+    """Whether processes of a session go on without their first; they are given some seconds, and then killed.
+
+    A worker process that has just been started notices that its parent is gone when it has imported what it needs.
+    """
+    until = time.monotonic() + _GRACE
+    while time.monotonic() < until:
         try:
             os.killpg(session, 0)
         except ProcessLookupError:

@@ -8,9 +8,10 @@ import errno
 import io
 import mmap
 import os
+import random
 import resource
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 from attack.campaign import Campaign
 from attack.command import run
 from attack.kills import compare, reference
-from attack.scenarios import FAST, WORKERS, Scenario
+from attack.scenarios import FAST, ONE_WORKER, Scenario
 
 _CODES = (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES)
 _PATCHED = {
@@ -32,6 +33,7 @@ _PATCHED = {
 OPERATIONS = (*_PATCHED, "write")
 _SIZES = (1, 97, 300, 1000, 3000)
 """Bytes beyond which no file can grow."""
+_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -126,48 +128,63 @@ def _concerns(arguments: tuple[Any, ...], folder: str) -> bool:
     return path.startswith(folder) and not path.endswith((".py", ".pyc"))
 
 
-def attack(campaign: Campaign, scenarios: tuple[Scenario, ...] = FAST + WORKERS) -> None:
-    """Let operation after operation fail until the time is over, or each has failed."""
-    plans: dict[str, list[tuple[str, int]]] = {}
-    expected: dict[str, Any] = {}
-    tried = 0
-    while campaign.going_on and (tried == 0 or any(plans.values())):
-        for scenario in scenarios:
-            if scenario.name not in plans and campaign.going_on:
-                plans[scenario.name], expected[scenario.name] = _plan(campaign, scenario)
-            if not plans.get(scenario.name) or not campaign.going_on:
-                continue
-            operation, nth = plans[scenario.name].pop()
-            _try(campaign, scenario, operation, nth, expected[scenario.name])
-            tried += 1
-    campaign.counts["calls not reached"] = sum(map(len, plans.values())) if plans else 0
+def attack(campaign: Campaign, scenarios: tuple[Scenario, ...] = FAST + ONE_WORKER) -> Iterator[None]:
+    """Let every call fail once, those of one command after those of another, until all have."""
+    left = list(scenarios)
+    while left:
+        for scenario in list(left):
+            if fail_next(campaign, scenario):
+                yield
+            else:
+                left.remove(scenario)
 
 
-def _plan(campaign: Campaign, scenario: Scenario) -> tuple[list[tuple[str, int]], Any]:
-    """All that can fail, in an order at random, and what the command gives when nothing does."""
+def fail_next(campaign: Campaign, scenario: Scenario) -> bool:
+    """Let the next call fail that has not failed yet; gives whether there is one."""
     found = reference(campaign, scenario)
     if found is None:
-        return [], None
-    with campaign.folder() as folder:
+        return False
+    plan = campaign.ledger.once(f"{campaign.name} {scenario.name}", lambda: _plan(campaign, scenario))
+    number = campaign.ledger.take(f"{campaign.name} {scenario.name}")
+    if number >= len(plan):
+        return False
+    operation, nth = plan[number]
+    campaign.seed_with(scenario.name, number)
+    if not any(_try(campaign, scenario, operation, nth, found[0]) for _ in range(_ATTEMPTS)):
+        campaign.count("calls that were not made again", scenario.name)
+    return True
+
+
+def _plan(campaign: Campaign, scenario: Scenario) -> list[tuple[str, int]]:
+    """All that can fail, in an order at random."""
+    with campaign.folder(*scenario.folders) as folder:
         disk = Disk(folder)
         campaign.check(run(scenario.arguments, folder, disk).complaint(0, 1), f"{scenario.name}, counted")
     plan = [(operation, n + 1) for operation, count in disk.counts.items() for n in range(count)]
     plan += [("size limit", limit) for limit in _SIZES]
-    campaign.random.shuffle(plan)
-    return plan, found[0]
+    random.Random(f"{campaign.seed} {scenario.name}").shuffle(plan)
+    for operation in (*OPERATIONS, "size limit"):
+        campaign.count("of", operation, sum(operation == each for each, _ in plan))
+    campaign.count("of commands", scenario.name, len(plan))
+    return plan
 
 
-def _try(campaign: Campaign, scenario: Scenario, operation: str, nth: int, expected: Any) -> None:
-    with campaign.folder() as folder:
+def _try(campaign: Campaign, scenario: Scenario, operation: str, nth: int, expected: Any) -> bool:
+    """Let one call fail; gives whether the command has made it: which calls threads make may differ."""
+    with campaign.folder(*scenario.folders) as folder:
         if operation == "size limit":
-            disk = Disk(folder, limit=nth)
+            disk, how = Disk(folder, limit=nth), "bytes"
         else:
             code, forever = campaign.random.choice(_CODES), campaign.random.random() < 0.3
             disk = Disk(folder, Fault(operation, nth, code, forever))
-        what = f"{scenario.name}, failing {operation}"
+            how = errno.errorcode[code] + (" from then on" if forever else "")
+        what = f"{scenario.name}, {operation} {nth}, {how}"
         ended = run(scenario.arguments, folder, disk)
-        campaign.counts["faults"] += 1
+        happened = operation == "size limit" or disk.counts[operation] >= nth
+        if happened:
+            campaign.count("faults", operation)
+            campaign.count("faults in commands", scenario.name)
         if campaign.check(ended.complaint(0, 1, 2, 3), what) and ended.code in (0, 1):
-            same = scenario.result(folder, ended) == expected
-            campaign.check("" if same else "other numbers", what)
+            campaign.same(scenario.result(folder, ended), expected, what)
         compare(campaign, scenario, folder, expected, f"{what}, next call")
+    return happened

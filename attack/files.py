@@ -11,7 +11,7 @@ import tempfile
 import time
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -274,12 +274,11 @@ def _with_shape(entry: bytes, rng: random.Random) -> bytes:
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header.ljust(117) + b"\n" + data
 
 
-def attack(campaign: Campaign) -> None:
-    """Read mutated files until the time is over."""
+def attack(campaign: Campaign) -> Iterator[None]:
+    """Read batches of mutated files."""
     valid = seeds(campaign.files)
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-    number = 0
-    while campaign.going_on:
+    for number in campaign.tries():
         with campaign.folder() as folder:
             before = sorted(path.name for path in folder.iterdir())
             ended = run(lambda: _read_batch(campaign.seed, number, valid), folder)  # noqa: B023
@@ -291,9 +290,9 @@ def attack(campaign: Campaign) -> None:
                 campaign.check(f"{ended.memory >> 20} MB", what)
             left = {path.name for path in folder.iterdir()} - {*before, "mutated.bin", "tmp"}
             campaign.check(f"wrote {left}" if left else "", what)
-        campaign.counts["files"] += _BATCH
-        campaign.counts["reads"] += _BATCH * len(READERS)
-        number += 1
+        campaign.count("files", n=_BATCH)
+        campaign.count("reads", n=_BATCH * len(READERS))
+        yield
 
 
 def _read_batch(seed: int, number: int, valid: dict[str, bytes]) -> None:

@@ -7,8 +7,8 @@ import random
 import resource
 import shutil
 import socket
-import time
 import zipfile
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from attack.campaign import Campaign
-from attack.command import LARGEST, Ended, Process, run
-from attack.scenarios import EVALUATIONS, PAPER, SEVERAL, TRAININGS
+from attack.command import LARGEST, Ended, run
+from attack.scenarios import EVALUATIONS, PAPER, SEVERAL, TRAININGS, Scenario
 from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import FILE as _SPECIFICATION
@@ -53,8 +53,8 @@ _TARGETS = (
 _TRACE_CHECKPOINT = ("trace", "trained.checkpoint.npz", "data.npy", "--steps", "10", "--ais-chains", "5")
 
 
-def attack(campaign: Campaign) -> None:
-    """Damage folders of runs and of results, and show, merge and continue them, until the time is over."""
+def attack(campaign: Campaign) -> Iterator[None]:
+    """Damage folders of runs and of results, and show, merge and continue them."""
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     with campaign.folder() as origin:
         for number, (scenario, name, _) in enumerate(_TARGETS):
@@ -62,10 +62,11 @@ def attack(campaign: Campaign) -> None:
                 if not campaign.check(run(scenario.arguments, folder).complaint(0, 1), "undisturbed"):
                     return
                 shutil.copytree(folder / name, origin / str(number))
-        while campaign.going_on:
+        for _ in campaign.tries():
             number = campaign.random.randrange(len(_TARGETS))
             _attack_one(campaign, origin / str(number), number, baseline)
-            campaign.counts["folders"] += 1
+            campaign.count("folders", _TARGETS[number][0].name)
+            yield
 
 
 def _attack_one(campaign: Campaign, source: Path, number: int, baseline: int) -> None:
@@ -79,41 +80,49 @@ def _attack_one(campaign: Campaign, source: Path, number: int, baseline: int) ->
         what = _damage(folder / name, outside, empty, campaign.random)
         for arguments in (*readers, scenario.arguments):
             ended = run(arguments, folder)
-            campaign.counts["calls"] += 1
+            campaign.count("calls")
             campaign.check(_complaint(ended, baseline), f"{' '.join(arguments[:2])}, {what}")
         changed = [path.name for path in outside.iterdir()] != ["precious"] or any(empty.iterdir())
         changed = changed or (outside / "precious").read_bytes() != _PRECIOUS
         campaign.check("a file outside was touched" if changed else "", f"{scenario.name}, {what}")
 
 
-def attack_checkpoints(campaign: Campaign) -> None:
-    """Change the arrays of a training's checkpoint, and continue it, until the time is over.
+def attack_checkpoints(campaign: Campaign) -> Iterator[None]:
+    """Change the arrays of a training's checkpoint, and continue it.
 
     Seals are not checked in this process, as if the enemy had made the right one: the content must be checked too.
     """
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-    made: dict[str, bytes] = {}
+    made: list[tuple[Scenario, bytes]] = []
     for scenario in TRAININGS:
         with campaign.folder() as folder:
             checkpoint = folder / "trained.checkpoint.npz"
-            process = Process(scenario.arguments, folder)
-            while not checkpoint.exists() and not process.has_ended:
-                time.sleep(0.001)
-            process.kill_after(0.0)
-            process.wait()
+            run(scenario.arguments, folder, _end_with_a_checkpoint)
             if campaign.check("" if checkpoint.exists() else "no checkpoint was left", scenario.name):
-                made[scenario.name] = checkpoint.read_bytes()
-    while campaign.going_on and made:
-        for scenario in TRAININGS:
-            if scenario.name not in made or not campaign.going_on:
-                continue
-            with campaign.folder() as folder:
-                content, what = _changed_arrays(made[scenario.name], campaign.random)
-                (folder / "trained.checkpoint.npz").write_bytes(content)
-                for arguments in (_TRACE_CHECKPOINT, scenario.arguments):
-                    ended = run(arguments, folder, _without_seals)
-                    campaign.check(_complaint(ended, baseline), f"{scenario.name}, {arguments[0]}, {what}")
-            campaign.counts["checkpoints"] += 1
+                made.append((scenario, checkpoint.read_bytes()))
+    for number in campaign.tries() if made else ():
+        scenario, content = made[number % len(made)]
+        with campaign.folder() as folder:
+            changed, what = _changed_arrays(content, campaign.random)
+            (folder / "trained.checkpoint.npz").write_bytes(changed)
+            for arguments in (_TRACE_CHECKPOINT, scenario.arguments):
+                ended = run(arguments, folder, _without_seals)
+                campaign.check(_complaint(ended, baseline), f"{scenario.name}, {arguments[0]}, {what}")
+        campaign.count("checkpoints", scenario.name)
+        yield
+
+
+def _end_with_a_checkpoint() -> None:
+    """End this process, as a kill would, when it has put a second checkpoint into its place."""
+    replace, seen = os.replace, []
+
+    def replace_and_end(source: Any, target: Any) -> None:
+        replace(source, target)
+        seen.extend([target] if str(target).endswith(".checkpoint.npz") else [])
+        if len(seen) == 2:
+            os._exit(1)
+
+    os.replace = replace_and_end
 
 
 def _complaint(ended: Ended, baseline: int) -> str:

@@ -12,16 +12,22 @@ from typing import Any
 
 from attack.command import Ended
 
-_SMALL = ("--steps", "300", "--examples", "30", "--chains", "4", "--ais-chains", "200", "--seed", "1")
+# Two chunks of AIS and two of RAISE: more of them make the same calls again.
+_SMALL = ("--steps", "100", "--examples", "20", "--chains", "4", "--ais-chains", "100", "--seed", "1")
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A command, and what is compared of a finished one."""
+    """A command, and what is compared of a finished one, in JSON's types.
+
+    `folders` are those of the campaign's files that it needs, `codes_again` how it may end when called again.
+    """
 
     name: str
     arguments: tuple[str, ...]
     result: Callable[[Path, Ended], Any]
+    folders: tuple[str, ...] = ()
+    codes_again: tuple[int, ...] = (0, 1)
 
 
 def _report(_folder: Path, ended: Ended) -> Any:
@@ -46,7 +52,7 @@ def _model(folder: Path, _ended: Ended) -> Any:
 
 def _traced(folder: Path, ended: Ended) -> Any:
     found = _without_times(json.loads((folder / "trained.trace" / "trace.json").read_text()))
-    return _model(folder, ended), found, sorted(path.name for path in (folder / "trained.trace").iterdir())
+    return [_model(folder, ended), found, sorted(path.name for path in (folder / "trained.trace").iterdir())]
 
 
 def _cells(folder: Path, _ended: Ended) -> Any:
@@ -61,19 +67,8 @@ def _evaluate(model: str, *options: str) -> tuple[str, ...]:
     return ("evaluate", f"{model}.npz", "data.npy", *fixed)
 
 
-def _train(kind: str, hidden: str, epochs: str) -> tuple[str, ...]:
-    return (
-        "train",
-        kind,
-        "--data",
-        "data.npy",
-        "--hidden",
-        hidden,
-        "--epochs",
-        epochs,
-        "--out",
-        "trained.npz",
-    )
+def _train(kind: str, hidden: str, *options: str) -> tuple[str, ...]:
+    return ("train", kind, "--data", "data.npy", "--hidden", hidden, "--out", "trained.npz", *options)
 
 
 EVALUATIONS = (
@@ -83,13 +78,19 @@ EVALUATIONS = (
     Scenario("evaluate ising", _evaluate("ising", *_SMALL, "--threads", "2"), _report),
 )
 WORKERS = (Scenario("evaluate --workers", _evaluate("rbm", *_SMALL, "--workers", "2"), _report),)
+ONE_WORKER = (
+    Scenario(
+        "evaluate --workers", _evaluate("rbm", *_SMALL, "--ais-chains", "50", "--workers", "1"), _report
+    ),
+)
+"""As `WORKERS`: a second worker makes none of these calls, and takes a second to start."""
 GAPS = (
     Scenario("evaluate --gap", _evaluate("rbm", "--gap", "0.3", "--budget", "20m", "--seed", "1"), _report),
 )
 TRAININGS = (
-    Scenario("train rbm", _train("rbm", "6", "30"), _model),
-    Scenario("train dbn", _train("dbn", "6,4", "20"), _model),
-    Scenario("train dbm", _train("dbm", "6,4", "20"), _model),
+    Scenario("train rbm", _train("rbm", "6", "--epochs", "2", "--batch", "30"), _model),
+    Scenario("train dbn", _train("dbn", "6,4", "--epochs", "1", "--batch", "30"), _model),
+    Scenario("train dbm", _train("dbm", "6,4", "--epochs", "1", "--batch", "30"), _model),
 )
 SEVERAL = (
     Scenario(
@@ -120,7 +121,7 @@ SEVERAL = (
             "--run",
             "kept",
             "--json",
-            *_SMALL[:-4],
+            *_SMALL[:-2],
         ),
         _report,
     ),
@@ -132,5 +133,19 @@ PAPER = (
         _cells,
     ),
 )
-TRACED = (Scenario("train --trace", (*_train("rbm", "6", "10"), "--trace", "--batch", "10"), _traced),)
-FAST = EVALUATIONS + GAPS + TRAININGS + SEVERAL + PAPER + TRACED
+TRACED = (
+    Scenario("train --trace", _train("rbm", "6", "--epochs", "2", "--batch", "30", "--trace"), _traced),
+)
+OTHERS = (
+    Scenario("log-z", ("log-z", "rbm.npz", "--steps", "50", "--chains", "20", "--json"), _report),
+    Scenario("convert", ("convert", "large.npz", "trained.npz"), _model),
+    Scenario(
+        "runs merge", ("runs", "merge", "one", "two", "--out", "both", "--json"), _report, ("one", "two")
+    ),
+)
+FAST = EVALUATIONS + GAPS + TRAININGS + SEVERAL + PAPER + TRACED + OTHERS
+
+MERGED = tuple(
+    (*_evaluate("rbm", *_SMALL, "--part", part), "--run", name) for part, name in (("0", "one"), ("1", "two"))
+)
+"""Commands that make the folders of `runs merge`."""

@@ -8,6 +8,7 @@ import pytest
 
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, SETTINGS, STACK, TRAIN, evaluate, plain
+from meltpoint.errors import RunWarning
 from meltpoint.evaluation.stored import merge_runs, read_run
 from meltpoint.runs.chunks import read_sealed, write_sealed
 
@@ -122,6 +123,45 @@ def test_an_unfinished_run_is_refused(runs, copies):
     shutil.rmtree(copies / "1/part-1")
     with pytest.raises(mp.InputError, match="an unfinished run"):
         merge_runs([runs / "0", copies / "1"])
+
+
+@pytest.fixture
+def enumerated(tmp_path):
+    """Two parts of a run with an exact log Z."""
+    for part in range(2):
+        evaluate(run=tmp_path / str(part), part=part, exact=True)
+    return tmp_path
+
+
+def test_a_run_with_a_damaged_chunk_is_not_finished(enumerated):
+    """A joint report without the exact value would not tell that one is known."""
+    (enumerated / "1" / "exact.npz").write_bytes(b"damaged")
+    with pytest.warns(RunWarning, match=r"exact.npz"):
+        assert not read_run(enumerated / "1").complete
+    for first, second in ("01", "10"):
+        with (
+            pytest.warns(RunWarning, match=r"exact.npz"),
+            pytest.raises(mp.InputError, match=r"an unfinished run in .*continue it first"),
+        ):
+            merge_runs([enumerated / first, enumerated / second])
+
+
+def test_a_chunk_that_cannot_be_read_any_more_is_not_left_out(enumerated, monkeypatch):
+    """The first look at the runs was well, and the second, which copies their chunks, is not."""
+    looks = []
+
+    def fails_later(path, *context, **options):
+        looks.append(path.name)
+        if path.name == "exact.npz" and looks.count(path.name) > 2:
+            raise mp.InputError(found=str(path), expected="a disk", remedy="none")
+        return read_sealed(path, *context, **options)
+
+    monkeypatch.setattr("meltpoint.runs.store.read_sealed", fails_later)
+    with (
+        pytest.warns(RunWarning, match=r"exact.npz"),
+        pytest.raises(mp.InputError, match=r"an unfinished run in .*continue it first"),
+    ):
+        merge_runs([enumerated / "0", enumerated / "1"], enumerated / "both")
 
 
 def test_a_base_measured_elsewhere_is_refused(runs, copies):

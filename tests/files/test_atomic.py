@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -238,3 +239,50 @@ def test_a_killed_process_s_folder_for_workers_is_removed_and_a_living_one_s_is_
         assert other.is_dir()
         assert not left.exists()
     assert sorted(names(tmp_path)) == ["meltpoint-kernels", "meltpoint-workers-link"]
+
+
+def folders_of_workers(path):
+    return sorted(each.name for each in path.glob("meltpoint-workers-*"))
+
+
+def test_a_folder_whose_mark_cannot_be_written_is_not_left(tmp_path, monkeypatch):
+    """Nothing would ever remove it: without a mark it could be one that another process is just making."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    opened = Path.open
+
+    def fails(path, *arguments, **options):
+        if path.name == "in-use":
+            raise OSError(errno.EROFS, "Read-only file system")
+        return opened(path, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", fails)
+        with pytest.raises(OSError, match="Read-only"), temporary_folder():
+            pass
+    assert folders_of_workers(tmp_path) == []
+
+
+def test_folders_without_a_mark_are_removed(tmp_path, monkeypatch):
+    """Of a process that was killed before it made the mark, or after it had removed it."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("empty", "half-removed"):
+        (tmp_path / f"meltpoint-workers-{name}").mkdir()
+    (tmp_path / "meltpoint-workers-half-removed" / "model.npz").touch()
+    with temporary_folder() as first, temporary_folder() as second:
+        assert folders_of_workers(tmp_path) == sorted((first.name, second.name))
+    assert folders_of_workers(tmp_path) == []
+
+
+def test_a_folder_that_was_taken_for_abandoned_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made, make = [], tempfile.mkdtemp
+
+    def make_and_lose(**options):
+        made.append(make(**options))
+        if len(made) == 1:
+            Path(made[0]).rmdir()
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", make_and_lose)
+    with temporary_folder() as folder:
+        assert str(folder) == made[1]

@@ -70,7 +70,7 @@ class StoredRun:
     """A run on the disk: its folder, what it computes, and the stages of all its parts.
 
     `origins` are those of the stages by the names of their bases, `turned` the parts that are evaluated from a second
-    base too.
+    base too, `damaged` the names of chunks that are there and cannot be read.
     """
 
     folder: Path
@@ -84,6 +84,7 @@ class StoredRun:
     names: Mapping[str, str] = field(default_factory=dict)
     samples: NDArray[Any] | None = None
     turned: frozenset[int] = frozenset()
+    damaged: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return f"StoredRun({self.folder}, {'finished' if self.complete else 'unfinished'})"
@@ -98,6 +99,8 @@ class StoredRun:
     @property
     def complete(self) -> bool:
         """Whether its report was written, and nothing is missing of what was begun."""
+        if self.damaged:
+            return False
         parts = set(self.specification.parts)
         if self.settings.budget is not None:
             begun = {stored.stage.part for stored in self.stages}
@@ -210,6 +213,7 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
         recall_names(store),
         recall_samples(store),
         frozenset(part for part in specification.parts if turned_to(store, part)),
+        frozenset(store.refused),  # after all that is read above
     )
 
 
@@ -301,17 +305,21 @@ def _answered(store: RunFolder, specification: Specification) -> bool:
 
 def _check_finished(run: StoredRun) -> None:
     if not run.complete:
-        raise InputError(
-            found=f"an unfinished run in {run.folder}",
-            expected="finished ones",
-            remedy="continue it first: repeat the call that began it",
-        )
+        raise _unfinished(run)
     if run.settings.budget is not None:
         raise InputError(
             found=f"a run of several stages in {run.folder}",
             expected="runs with a number of steps, chosen beforehand",
             remedy="give steps, chains and examples in place of a gap",
         )
+
+
+def _unfinished(run: StoredRun) -> InputError:
+    return InputError(
+        found=f"an unfinished run in {run.folder}",
+        expected="finished ones",
+        remedy="continue it first: repeat the call that began it",
+    )
 
 
 def _check_same_stage(one: StoredRun, other: StoredRun) -> None:
@@ -343,4 +351,6 @@ def _write(joint: StoredRun, runs: Sequence[StoredRun], report: Report, out: Pat
                 arrays = source.read(name)
                 if arrays is not None and target.read(name) is None:
                     target.write(name, arrays)
+            if source.refused:  # it could be read a moment ago
+                raise _unfinished(run)
         target.finish(report.to_dict())

@@ -1,5 +1,6 @@
 """NumPy's own formats, .npy and .npz: read without pickle, written with the same bytes every time."""
 
+import io
 import warnings
 import zipfile
 from collections.abc import Collection, Mapping
@@ -27,6 +28,10 @@ NUMBERS = "biuf"
 # The oldest time a zip file can hold: a file must not depend on the moment it was written.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
+
+_AT_ONCE = 1 << 20
+"""Bytes of arrays up to which a file is made in memory: zipfile writes each array in several pieces, and a chunk of a
+run has a handful of small ones."""
 
 
 def read_npy(path: Path) -> NDArray[Any]:
@@ -58,6 +63,15 @@ def read_npz(
 
 def write_npz(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays as a compressed .npz whose bytes depend on nothing but the arrays and their order."""
+    if sum(array.nbytes for array in arrays.values()) > _AT_ONCE:
+        _write_archive(file, arrays)
+        return
+    content = io.BytesIO()
+    _write_archive(content, arrays)
+    file.write(content.getbuffer())
+
+
+def _write_archive(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             info = zipfile.ZipInfo(f"{name}.npy", date_time=_NO_TIME)

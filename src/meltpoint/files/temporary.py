@@ -60,13 +60,30 @@ def temporary_folder() -> Iterator[Path]:
     with suppress(OSError):
         for path in shared.glob(f"{_FOLDER_PREFIX}*"):
             _remove_folder_if_abandoned(path)
-    folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX))
-    with (folder / _MARK).open("xb") as mark:
-        try_lock(mark.fileno())
+    folder, mark = _create_marked_folder()
+    with mark:
         try:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _create_marked_folder() -> tuple[Path, BinaryIO]:
+    """A new temporary folder, and the locked file in it that says that it is in use."""
+    for _ in range(_ATTEMPTS):
+        folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX))
+        try:
+            mark = (folder / _MARK).open("xb")
+        except FileNotFoundError:  # another process has taken the folder for abandoned
+            continue
+        except OSError:
+            with suppress(OSError):
+                folder.rmdir()
+            raise
+        if try_lock(mark.fileno()) and is_at(folder / _MARK, mark.fileno()):
+            return folder, mark
+        mark.close()
+    raise OSError("no temporary folder can be created")
 
 
 def try_lock(descriptor: int) -> bool:
@@ -106,8 +123,18 @@ def _remove_folder_if_abandoned(folder: Path) -> None:
     status = folder.lstat()
     # The folder of all users' temporary files: only what is our own, and no link to elsewhere.
     own = os.name != "posix" or status.st_uid == os.getuid()
-    if own and stat.S_ISDIR(status.st_mode) and _remove_if_abandoned(folder / _MARK):
+    if not own or not stat.S_ISDIR(status.st_mode):
+        return
+    if _remove_if_abandoned(folder / _MARK):
         shutil.rmtree(folder, ignore_errors=True)
+        return
+    # An empty folder is about to get its mark, which is tried again then, or its process has ended before.
+    with suppress(OSError):
+        folder.rmdir()
+    # The mark is the first file in a folder: if it is missing beside others somebody has begun to remove them.
+    with suppress(OSError):
+        if any(folder.iterdir()) and not os.path.lexists(folder / _MARK):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def is_at(path: Path, descriptor: int) -> bool:

@@ -77,11 +77,12 @@ class RunFolder:
     """The chunks of one run. A chunk that cannot be written is kept in memory, and writing it is tried again.
 
     `read` warns of a chunk that is damaged, or not what the reader expects, and counts it as missing, so that it is
-    computed again.
+    computed again; `refused` are the names of those.
     """
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
         self.folder = folder
+        self.refused: set[str] = set()
         self._fingerprint = fingerprint
         self._waiting: dict[str, Arrays] = {}
 
@@ -98,7 +99,9 @@ class RunFolder:
             refuse_links(path, self.folder)
             return read_sealed(path, self._fingerprint, name, layout=layout)
         except InputError as problem:
-            _warn(f"{problem.found}: this chunk of the run counts as missing, and is computed again")
+            self.refused.add(name)
+            text = "counts as missing, and is computed again when the run goes on"
+            _warn(f"{problem.found}: this chunk of the run {text}")
             return None
 
     def write(self, name: str, arrays: Arrays) -> None:
