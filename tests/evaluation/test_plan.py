@@ -233,6 +233,16 @@ def test_what_is_measured_are_the_gaps_of_one_particle():
     assert (found.steps, found.heated, found.particles, found.fixed_error) == (1000, True, 7, 0.25)
 
 
+def test_a_heavy_tail_shows_in_the_effective_chains_of_many():
+    """One chain of 600 has half of the sum: no variance of those above the median tells that."""
+    melted = Melted(*np.zeros((2, 5, 1)))
+    for n in (100, 600):
+        log_z = log_z_of(np.append(np.random.default_rng(0).normal(0, 0.5, n - 1), math.log(n)))
+        plain, heavy = upper_variance(log_z.log_weights), math.log(n / log_z.ess)
+        assert heavy > 2 * plain
+        assert measure(melted, np.zeros(5), log_z, 1000).log_variance == (heavy if n == 600 else plain)
+
+
 def test_the_power_of_the_steps_is_learnt():
     def of(steps, loss):
         values = np.full((9, 1), loss)

@@ -144,6 +144,9 @@ def measure(
     log_ratios = melted.log_reverse_weights - log_z.value
     deficits = log_f[:, np.newaxis] - melted.log_reverse_weights - melted.log_weights
     log_variance = upper_variance(log_z.log_weights)
+    n = len(log_z.log_weights)
+    if n >= LEAST_AIS_CHAINS:  # so many show a tail that is heavier than lognormal by how few are effective
+        log_variance = max(log_variance, math.log(n / log_z.ess))
     return Measured(steps, log_ratios, deficits, log_variance, heated, particles, fixed_error)
 
 
