@@ -1,8 +1,11 @@
-"""What `gap=` takes: time, chain-steps, stages and the half width that was reached, for models of the zoo over seeds.
+"""What `gap=` takes: time, chain-steps, stages and the half width that was reached, over seeds.
 
     python benchmarks/gaps.py --model mnistCD25-500 --gap 0.1 --seeds 0 1 2
+    python benchmarks/gaps.py --asked --paper mnistvh_CD25.mat
 
-Processor time is given beside wall time: half of it estimates what two idle cores take.
+A model is one of the zoo or a file. `--asked` runs what a time was set for: plus or minus 0.1 and 0.02 on the paper's
+RBM (the file `--paper`, or the zoo's mnistCD25-500) and 0.5 on the zoo's MNIST DBM. Processor time is given beside wall
+time: half of it estimates what two idle cores take.
 """
 
 import argparse
@@ -17,7 +20,7 @@ ZOO = Path(__file__).resolve().parents[1] / "zoo"
 
 
 def main() -> None:
-    """A line for every seed, and the means."""
+    """One case, or all that were asked for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -26,7 +29,17 @@ def main() -> None:
     parser.add_argument("--gap", default="0.1")
     parser.add_argument("--budget", default="8m")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--asked", action="store_true", help="the three cases that a time was set for")
+    parser.add_argument("--paper", default="mnistCD25-500", help="the paper's RBM, with --asked")
     asked = parser.parse_args()
+    cases = [(asked.paper, "0.1"), ("mnistDBM-500-1000", "0.5"), (asked.paper, "0.02")]
+    for model, gap in cases if asked.asked else [(asked.model, asked.gap)]:
+        asked.model, asked.gap = model, gap
+        _measure_all(asked)
+
+
+def _measure_all(asked: argparse.Namespace) -> None:
+    """A line for every seed of one case, and the means."""
     print(f"{asked.model}, --gap {asked.gap} --budget {asked.budget}")
     print("seed  wall s  processor s / 2  half width  million chain-steps  stages (steps x AIS chains)")
     rows = [_measure(asked, seed) for seed in asked.seeds]
@@ -36,7 +49,8 @@ def main() -> None:
 
 def _measure(asked: argparse.Namespace, seed: int) -> tuple[float, float, float, float]:
     """Wall seconds, half the processor's, half width, and millions of chain-steps of one call in a new process."""
-    command = [sys.executable, "-m", "meltpoint", "evaluate", str(ZOO / f"{asked.model}.npz"), asked.data]
+    model = asked.model if Path(asked.model).suffix else str(ZOO / f"{asked.model}.npz")
+    command = [sys.executable, "-m", "meltpoint", "evaluate", model, asked.data]
     command += [
         "--train",
         asked.data,

@@ -11,12 +11,12 @@ from meltpoint.estimators.ais import log_z_of
 from meltpoint.estimators.particles import Melted
 from meltpoint.evaluation.plan import (
     _EVEN_VARIANCE,
-    _VARIANCE_POWER,
     LEAST_AIS_CHAINS,
     Measured,
     first_size,
     measure,
     next_size,
+    upper_variance,
 )
 from meltpoint.stages.stage import Size
 
@@ -90,7 +90,7 @@ def test_nothing_that_is_affordable_and_quicker_meets_the_target():
         other = Size(
             int(10 ** rng.uniform(1.7, 5)), int(rng.integers(50, 2000)), 1, int(10 ** rng.uniform(1.9, 4))
         )
-        even = measured.log_variance * measured.fallen(other.steps, _VARIANCE_POWER) <= _EVEN_VARIANCE
+        even = measured.log_variance_at(other.steps) <= _EVEN_VARIANCE
         if even and other.ais_chains >= LEAST_AIS_CHAINS and other.work(1) < 0.67 * size.work(1):
             assert half_width(measured, other) > 0.8 * target
 
@@ -157,6 +157,61 @@ def test_too_few_effective_chains_are_no_stage():
     assert half_width(measured, Size(2000, 50, 1, 16_384)) < math.inf
 
 
+def test_the_error_of_log_z_is_that_of_lognormal_weights():
+    nothing = np.zeros((50, 1))
+    measured = Measured(2000, nothing, nothing, 1.5)
+    assert measured.log_variance_at(2000) == 1.5
+    assert measured.log_variance_at(8000) == pytest.approx(1.5 * 4**-0.7)
+    assert measured.log_variance_at(1000) == pytest.approx(3.0)  # fewer steps: as 1 / steps
+    for steps in (2000, 8000):
+        error = math.sqrt(math.expm1(measured.log_variance_at(steps)) / 600)
+        # RAISE lies at AIS's answer, and both have the error of log Z but for the share of its own weight.
+        assert half_width(measured, Size(steps, 50, 1, 600)) == pytest.approx(SIGMAS * error, rel=2e-3)
+
+
+def test_the_variance_is_that_of_the_weights_that_matter():
+    rng = np.random.default_rng(3)
+    symmetric = np.concatenate([rng.normal(0, 2, 5000), [0.0]])
+    symmetric = np.concatenate([symmetric, -symmetric])
+    assert upper_variance(symmetric) == pytest.approx(np.mean(symmetric**2), rel=1e-12)
+    assert upper_variance(symmetric + 451.0) == pytest.approx(upper_variance(symmetric), rel=1e-9)
+    # Chains that got stuck have no weight, however far they are behind.
+    stuck = np.where(symmetric < 0, 10 * symmetric, symmetric)
+    assert upper_variance(stuck) == pytest.approx(upper_variance(symmetric), rel=1e-12)
+    # Where one of 256 chains is effective, the variance is still told to a third.
+    few = rng.normal(0, math.sqrt(8.0), 256)
+    assert log_z_of(few).ess < 256 * math.exp(-4)
+    assert upper_variance(few) == pytest.approx(8.0, rel=1 / 3)
+
+
+@pytest.mark.parametrize("loss", [0.05, 1.0, 5.0])
+def test_where_chains_say_what_log_f_is_there_are_no_fewer_of_them(loss):
+    """From one chain for an example, or two, the bias of log f's annealed estimate cannot be told."""
+    for target in (0.1, 0.5):
+        for affordable in (1e6, 1e12):
+            heated = measurement(loss=loss, chains=4, heated=True)
+            size = next_size(heated, target, SIGMAS, 1e9, 10_000, 2, affordable)
+            assert size is None or size.chains == 4
+    plain = measurement(loss=0.05, chains=4)
+    assert next_size(plain, 0.5, SIGMAS, 1e9, 10_000, 1, 1e12).chains < 4
+
+
+def test_a_hundred_chains_of_raise_at_least():
+    assert [first_size(10_000, 1, 1e12, chains).examples for chains in (1, 2, 3, 4, 9)] == [
+        50,
+        50,
+        33,
+        25,
+        25,
+    ]
+    assert first_size(7, 1, 1e12, 2).examples == 7
+
+
+def test_the_first_stage_has_steps_that_tell_something_whatever_the_budget():
+    assert first_size(10_000, 1, -1e9).steps == first_size(10_000, 1, 0.0).steps == 300
+    assert first_size(10_000, 1, 1e12) == Size(2000, 50, 2, 256)
+
+
 def test_what_no_size_makes_smaller_stays():
     plain, rough = (measurement(fixed_error=error) for error in (0.0, 0.5))
     size = Size(10**6, 10_000, 1, 16_384)
@@ -173,11 +228,20 @@ def test_what_is_measured_are_the_gaps_of_one_particle():
     found = measure(Melted(log_weights, log_reverse), log_f, log_z, 1000, True, 7, 0.25)
     np.testing.assert_allclose(found.log_ratios, log_ratios, atol=1e-9)
     np.testing.assert_allclose(found.deficits, deficits, atol=1e-9)
-    by_size = np.log(100 / log_z.ess)
-    assert found.log_variance == pytest.approx(max(np.var(log_z.log_weights, ddof=1), by_size))
+    assert found.log_variance == upper_variance(log_z.log_weights)
     # The mean of log p by AIS less that of RAISE with one particle.
     assert found.loss == pytest.approx(np.mean(log_f[:, np.newaxis] - log_z.value - log_weights))
     assert (found.steps, found.heated, found.particles, found.fixed_error) == (1000, True, 7, 0.25)
+
+
+def test_a_heavy_tail_shows_in_the_effective_chains_of_many():
+    """One chain of 600 has half of the sum: no variance of those above the median tells that."""
+    melted = Melted(*np.zeros((2, 5, 1)))
+    for n in (100, 600):
+        log_z = log_z_of(np.append(np.random.default_rng(0).normal(0, 0.5, n - 1), math.log(n)))
+        plain, heavy = upper_variance(log_z.log_weights), math.log(n / log_z.ess)
+        assert heavy > 2 * plain
+        assert measure(melted, np.zeros(5), log_z, 1000).log_variance == (heavy if n == 600 else plain)
 
 
 def test_the_power_of_the_steps_is_learnt():

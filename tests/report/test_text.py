@@ -121,6 +121,18 @@ def test_the_stages_and_what_was_asked_for():
     assert row(report, "asked") == "within 10 min 0 s"
 
 
+def test_a_budget_that_was_too_small_is_said():
+    stage = StageSummary(300, 50, 2, 128, 68_400, -87.5, -86.25, 1.5, 0.8125, 20.0)
+    report = made(stages=(stage,), seconds={"total": 20.0})
+    small, enough = (replace(report, settings=replace(report.settings, budget=b)) for b in (8.0, 20.0))
+    assert row(small, "asked") == (
+        "within 8.0 s; that is too little: one small stage and what comes before it took 20 s"
+    )
+    assert row(enough, "asked") == "within 20 s"
+    assert row(replace(small, stages=(stage, stage)), "asked") == "within 8.0 s"
+    assert row(replace(small, interrupted=True), "asked") == "within 8.0 s"
+
+
 @pytest.mark.parametrize(("half_width", "ess"), [(11705.32, 1.0), (0.1, 4.9), (np.inf, 50.0), (0.1, np.nan)])
 def test_a_stage_that_few_chains_carry_has_no_accuracy(half_width, ess):
     stage = StageSummary(2000, 50, 2, 128, 456_000, -87.5, -86.25, 1.5, half_width, ess)

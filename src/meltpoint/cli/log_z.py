@@ -105,7 +105,7 @@ def _show(stage: "LogZStage") -> None:
         (
             f"{stage.steps:>9,} steps",
             f"{stage.lower:.2f} to {stage.upper:.2f}",
-            f"within ± {stage.half_width:.2f}",
+            stage.within,
             f"effective {stage.ess:,.0f} of {stage.chains:,} chains from base {stage.base}",
         )
     )

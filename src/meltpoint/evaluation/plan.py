@@ -39,16 +39,15 @@ _FARTHEST = 40.0  # times the steps of a stage: so far its power law is trusted
 _BETWEEN = 10.0  # times the steps of a stage: where to measure again if that is not far enough
 _SHARE_BETWEEN = 0.5  # of what is affordable: it is for the next stage that one measures
 _MOST_STEPS = 10_000_000
-_LEAST_EXAMPLES = 50
-_FIRST_AIS_CHAINS = 128  # of the stage that measures
+_LEAST_MELTED = 100  # chains of RAISE, but no fewer than 25 examples and no more than 50
+_FIRST_AIS_CHAINS = 256  # of the stage that measures
 _MOST_AIS_CHAINS = 128_000
 _LEAST_ESS = 20.0
 _LEAST_STEPS = 50
+_LEAST_FIRST_STEPS = 300  # fewer tell neither how long a stage takes nor what it would find
 _GENTLEST_POWER = 0.3
 _VARIANCE_POWER = 0.7  # of the steps, with which the variance of AIS's log weights falls: its tail falls last
-_EVEN_VARIANCE = (
-    0.3  # of AIS's log weights: the same work with fewer steps and more chains has a heavier tail
-)
+_EVEN_VARIANCE = 2.0  # of AIS's log weights: beyond it limits miss too often (docs/decisions/schedules.md)
 _MOST_GROWTH = 4.0  # times the chains of a stage: so far their spread is trusted
 _GOLDEN = (5**0.5 - 1) / 2
 _GROWTH = 1.05  # from one number of chains to the next that is considered
@@ -113,12 +112,15 @@ class Measured:
         power = self.power if power is None else power
         return (self.steps / steps) ** (power if steps > self.steps else 1.0)
 
+    def log_variance_at(self, steps: int) -> float:
+        """Variance of AIS's log weights with so many steps."""
+        return self.log_variance * self.fallen(steps, _VARIANCE_POWER)
+
     def half_widths(
         self, steps: int, chains: int, ais_chains: int, examples: NDArray[np.integer], sigmas: float
     ) -> Floats:
         """Predicted half widths (number of examples,) of the interval; infinite where AIS has too few chains."""
-        fallen = self.fallen(steps, _VARIANCE_POWER)
-        ais = math.expm1(min(self.log_variance * fallen, 50.0)) / ais_chains  # variance of log Z
+        ais = math.expm1(min(self.log_variance_at(steps), 50.0)) / ais_chains  # variance of log Z
         if ais_chains / (1 + ais * ais_chains) < _LEAST_ESS:
             return np.full(len(examples), np.inf)
         gap, spread, share = self.predict(steps, chains, ais_chains)
@@ -141,18 +143,33 @@ def measure(
     """What RAISE's log weights (example, chain), log f (example,) of the same examples, and AIS's weights say."""
     log_ratios = melted.log_reverse_weights - log_z.value
     deficits = log_f[:, np.newaxis] - melted.log_reverse_weights - melted.log_weights
-    # Of lognormal weights both are the variance; a heavy tail shows in the second.
-    log_variance = max(float(np.var(log_z.log_weights, ddof=1)), math.log(len(log_z.log_weights) / log_z.ess))
+    log_variance = upper_variance(log_z.log_weights)
+    n = len(log_z.log_weights)
+    if n >= LEAST_AIS_CHAINS:  # so many show a tail that is heavier than lognormal by how few are effective
+        log_variance = max(log_variance, math.log(n / log_z.ess))
     return Measured(steps, log_ratios, deficits, log_variance, heated, particles, fixed_error)
+
+
+def upper_variance(log_weights: Floats) -> float:
+    """Variance of log weights (chain,) by those above their median: log Z rests on these.
+
+    It is the variance where they are lognormal. The number of effective chains tells less: where it is small it depends
+    on chance, and of n chains it can never show a variance much above log n.
+    """
+    above = np.maximum(0.0, log_weights - np.median(log_weights))
+    return 2 * float(np.mean(np.square(above)))
 
 
 def first_size(
     test_examples: int, segments: int, affordable: float, chains: int = 2, overhead: float = 0.0
 ) -> Size:
-    """A stage to measure with: small, and a third at most of the chain-steps that are affordable."""
-    size = Size(2000, min(_LEAST_EXAMPLES, test_examples), chains, _FIRST_AIS_CHAINS)
+    """A stage to measure with: small, and a third at most of the chain-steps that are affordable.
+
+    It has 300 steps even if nothing is affordable: what fewer would find is of no use, and takes hardly less time.
+    """
+    size = Size(2000, _least_examples(chains, test_examples), chains, _FIRST_AIS_CHAINS)
     share = min(1.0, affordable / 3 / (size.work(segments) + overhead * size.steps))
-    return replace(size, steps=max(_LEAST_STEPS, round(share * size.steps)))
+    return replace(size, steps=max(_LEAST_FIRST_STEPS, round(share * size.steps)))
 
 
 def next_size(
@@ -168,23 +185,25 @@ def next_size(
     """The quickest stage whose interval should be plus or minus the target, or the best that is affordable.
 
     `known` is half the width so far; None if no affordable stage would improve on it by enough to be worth it.
-    `overhead` is what asking other starts costs, as a number of chains.
+    `overhead` is what asking other starts costs, as a number of chains. Where RAISE's chains say what log f is
+    (`heated`) there are as many for an example as were measured: from fewer its bias cannot be told.
     """
+    most_chains = measured.log_ratios.shape[1]
     all_steps = np.unique(np.geomspace(max(_LEAST_STEPS, measured.steps // 2), _MOST_STEPS, 120).astype(int))
-    examples = _doubled(min(_LEAST_EXAMPLES, test_examples), test_examples)
     all_ais_chains = [
         _FIRST_AIS_CHAINS,
         *np.geomspace(LEAST_AIS_CHAINS, _MOST_AIS_CHAINS, 29).astype(int).tolist(),
     ]
     quickest: tuple[float, Size] | None = None
     best: tuple[float, Size] | None = None
-    for chains in range(1, measured.log_ratios.shape[1] + 1):
+    for chains in range(most_chains if measured.heated else 1, most_chains + 1):
+        examples = _doubled(_least_examples(chains, test_examples), test_examples)
         for ais_chains in all_ais_chains:
             for steps in all_steps.tolist():
                 sizes = [Size(steps, n, chains, ais_chains) for n in examples.tolist()]
                 if quickest and sizes[0].work(segments) + overhead * steps > quickest[0]:
                     break  # more steps cost more
-                even = measured.log_variance * measured.fallen(steps, _VARIANCE_POWER) <= _EVEN_VARIANCE
+                even = measured.log_variance_at(steps) <= _EVEN_VARIANCE
                 limits = measured.half_widths(steps, chains, ais_chains, examples, sigmas)
                 for size, limit in zip(sizes, limits.tolist(), strict=True):
                     work = size.work(segments) + overhead * steps
@@ -194,8 +213,8 @@ def next_size(
                     if work <= affordable and (best is None or limit < best[0]):
                         best = limit, size
     if quickest and quickest[1].steps > _FARTHEST * measured.steps:
-        chains = measured.log_ratios.shape[1]
-        between = Size(round(_BETWEEN * measured.steps), int(examples[0]), chains, _FIRST_AIS_CHAINS)
+        least = _least_examples(most_chains, test_examples)
+        between = Size(round(_BETWEEN * measured.steps), least, most_chains, _FIRST_AIS_CHAINS)
         if between.work(segments) <= _SHARE_BETWEEN * affordable:
             return between
     if quickest and quickest[0] <= affordable:
@@ -245,14 +264,15 @@ class Observed:
     def _log_w(self) -> float:
         return float(log_mean_exp(self.forward))
 
-    def _shift(self, ratios: Floats, steps: int, power: float | None = None) -> Floats:
-        return ratios if steps == self.size.steps else _shrink(ratios, self.measured.fallen(steps, power))
+    def _shift(self, ratios: Floats, steps: int) -> Floats:
+        return ratios if steps == self.size.steps else _shrink(ratios, self.measured.fallen(steps))
 
     def _at(self, steps: int) -> tuple[Floats, Starts | None]:
         """Forward log weights (chain,) and other starts with so many steps."""
         if steps == self.size.steps:
             return self.forward, self.starts
-        relative = self._shift(self.forward - self.forward.mean(), steps, _VARIANCE_POWER)
+        fallen = self.measured.fallen(steps, _VARIANCE_POWER)
+        relative = _shrink(self.forward - self.forward.mean(), fallen)
         forward = relative - float(log_mean_exp(relative)) + self._log_w
         if self.starts is None:
             return forward, None
@@ -312,6 +332,10 @@ def _resampled(values: Floats, n: int) -> Floats:
     """n of these values, each in its proportion, in an order that has nothing to do with them."""
     chosen = np.sort(values)[((np.arange(n) + 0.5) * len(values) / n).astype(int)]
     return chosen[np.argsort(np.arange(n) * _GOLDEN % 1.0)]
+
+
+def _least_examples(chains: int, test_examples: int) -> int:
+    return min(test_examples, max(25, min(50, _LEAST_MELTED // chains)))
 
 
 def _shrink(values: Floats, factor: float) -> Floats:

@@ -39,7 +39,8 @@ _NARROWER = 0.9
 _CALIBRATIONS = 2
 _MOST_WIDENING = 3.0
 _HELPED = 1.2  # times as many effective chains
-_EVEN = 0.4  # share of effective chains from which on more of them are as good as more steps
+_EVEN = 0.2  # share of effective chains from which on more of them are as good as more steps
+_LITTLE = 2.0  # times its AIS chains, whatever that share: more steps cost all of a stage again
 
 
 class Budget:
@@ -230,7 +231,8 @@ class Planner:
             return None
         width, size = found
         cost = size.work(self.passes) - observed.size.work(self.passes)
-        even = _effective(look) > _EVEN or not self._steps_help()
+        little = size.ais_chains <= _LITTLE * look.stage.begun_with[1]
+        even = _effective(look) > _EVEN or little or not self._steps_help()
         return _Option(Decision(size, self.base, look.stage.index), width, cost, even)
 
     def _steps_help(self) -> bool:
@@ -256,7 +258,8 @@ class Planner:
                 size.steps, size.chains, size.ais_chains, np.array([size.examples]), sigmas
             ).item()
             ratio = observed.half_width(size, alpha) / quick
-            return min(_MOST_WIDENING, max(1 / _MOST_WIDENING, ratio)) if math.isfinite(ratio) else 1.0
+            # Not narrower: repeated weights lack the large ones that further chains will have.
+            return min(_MOST_WIDENING, max(1.0, ratio)) if math.isfinite(ratio) else 1.0
 
         wider, size = widening(observed.size), None
         for _ in range(_CALIBRATIONS):

@@ -11,7 +11,7 @@ from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.log_z_sides import Sides
 from meltpoint.records import fields_html
 from meltpoint.report.log_z_verdict import judge_log_z
-from meltpoint.report.stages import alpha_of
+from meltpoint.report.stages import alpha_of, within_text
 from meltpoint.report.verdict import Verdict
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate, finite_or_none, plain_fields
@@ -35,6 +35,11 @@ class LogZStage:
     upper_stderr: float
     half_width: float
     ess: float
+
+    @property
+    def within(self) -> str:
+        """How well log Z is known, in words."""
+        return within_text(self.half_width, self.ess)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""

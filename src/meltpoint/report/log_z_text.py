@@ -119,8 +119,8 @@ def _others(bracket: LogZBracket) -> str:
 
 
 def _stage(stage: LogZStage) -> str:
-    width = f"within ± {stage.half_width:.2f}" if math.isfinite(stage.half_width) else "no upper end"
-    return f"{count(stage.steps, 'step')} of {stage.chains:,} chains from base {stage.base}: {width}"
+    within = stage.within if math.isfinite(stage.half_width) else "no upper end"
+    return f"{count(stage.steps, 'step')} of {stage.chains:,} chains from base {stage.base}: {within}"
 
 
 def _value(value: float, digits: int) -> str:

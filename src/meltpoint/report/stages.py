@@ -37,10 +37,8 @@ class StageSummary:
 
     @property
     def within(self) -> str:
-        """How well the value is known, in words: where fewer than five chains carry log Z its error is not known."""
-        if not (self.ess >= ENOUGH_ESS and math.isfinite(self.half_width)):
-            return "accuracy not known"
-        return f"within ± {self.half_width:.2f}"
+        """How well the value is known, in words."""
+        return within_text(self.half_width, self.ess)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain numbers."""
@@ -65,6 +63,17 @@ class OtherBase:
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
         return plain_fields(self)
+
+
+def within_text(half_width: float, ess: float) -> str:
+    """How well a value is known, in words: where fewer than five chains carry log Z its error is not known.
+
+    >>> within_text(0.25, ess=70.0), within_text(11705.32, ess=1.0)
+    ('within ± 0.25', 'accuracy not known')
+    """
+    if not (ess >= ENOUGH_ESS and math.isfinite(half_width)):
+        return "accuracy not known"
+    return f"within ± {half_width:.2f}"
 
 
 def alpha_of(stage: int, alpha: float) -> float:

@@ -63,7 +63,7 @@ def _details(report: Report) -> dict[str, str]:
         details["other base"] = other_base_text(report.other_base)
     if report.stages:
         asked = "" if s.gap is None else f", to ± {s.gap:g} nats"
-        details["asked"] = f"within {duration(s.budget or 0.0)}{asked}"
+        details["asked"] = f"within {duration(s.budget or 0.0)}{asked}{_overspent(report)}"
         details["stages"] = "; ".join(_stage(stage) for stage in report.stages)
     if report.log_f_error > 0:
         details["log f"] = f"estimated too, ± {report.log_f_error:.3f}: AIS rests on two estimates"
@@ -170,6 +170,14 @@ def _stage(stage: StageSummary) -> str:
         f"{count(stage.steps, 'step')} of {stage.examples:,} × {stage.chains:,} and {stage.ais_chains:,} chains: "
         f"gap {stage.optimistic - stage.conservative:.2f}, {stage.within}"
     )
+
+
+def _overspent(report: Report) -> str:
+    """A word if the budget was too small for anything but the least stage."""
+    budget, spent = report.settings.budget or math.inf, report.seconds["total"]
+    if report.interrupted or len(report.stages) > 1 or spent <= budget:
+        return ""
+    return f"; that is too little: one small stage and what comes before it took {duration(spent)}"
 
 
 def other_base_text(other: OtherBase) -> str:
