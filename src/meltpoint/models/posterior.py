@@ -22,7 +22,8 @@ from meltpoint.statistics.special import expit
 from meltpoint.units.bernoulli import sum_softplus
 from meltpoint.units.unit import Bits, Floats
 
-_CHAINS, _STEPS = 8, 200  # chains of an example, and the steps of each
+CHAINS, STEPS = 8, 200
+"""Chains of an example, and the steps of each."""
 
 _PENALTIES = 1.0, 4.0  # on flipping: few flips are accepted more often
 _LARGEST_INPUT = 6.0  # of the base's units: chains must be able to begin anywhere
@@ -41,30 +42,37 @@ class Layers:
 
 
 def annealed_log_weights(
-    layers: Layers, visible: Bits, inputs: Sequence[Floats], rng: np.random.Generator
+    layers: Layers,
+    visible: Bits,
+    inputs: Sequence[Floats],
+    rng: np.random.Generator,
+    *,
+    chains: int = CHAINS,
+    steps: int = STEPS,
 ) -> Floats:
     """Log weights (example, chain), each unbiased for f(v), of visible states (example, unit).
 
     `inputs` (example, unit) are those of the independent units that chains start from, for each hidden layer.
     """
-    rows = max(1, _UNITS_AT_ONCE // (_CHAINS * sum(part.shape[1] for part in inputs)))
+    rows = max(1, _UNITS_AT_ONCE // (chains * sum(part.shape[1] for part in inputs)))
     found = [
         _anneal(
             _Posterior(
-                layers, visible[low : low + rows], [part[low : low + rows] for part in inputs], _CHAINS
+                layers, visible[low : low + rows], [part[low : low + rows] for part in inputs], chains
             ),
+            steps,
             rng,
         )
         for low in range(0, len(visible), rows)
     ]
-    return np.concatenate(found).reshape(len(visible), _CHAINS)
+    return np.concatenate(found).reshape(len(visible), chains)
 
 
-def _anneal(posterior: "_Posterior", rng: np.random.Generator) -> Floats:
+def _anneal(posterior: "_Posterior", steps: int, rng: np.random.Generator) -> Floats:
     """Log weights (chain,)."""
     now = posterior.at((rng.random(posterior.inputs.shape) < expit(posterior.inputs)).astype(np.float32))
     log_weights = np.zeros(len(now.state))
-    for beta, following in pairwise(np.linspace(0.0, 1.0, _STEPS + 1)):
+    for beta, following in pairwise(np.linspace(0.0, 1.0, steps + 1)):
         log_weights += (following - beta) * (now.log_f - now.log_base)
         if following == 1.0:
             break

@@ -99,7 +99,7 @@ def run(
         if results.has(cell, loaded):
             continue
         start, whole = sum(costs[:k]), sum(costs)
-        part = _portion(progress, start, costs[k], whole)
+        part = portion(progress, start, costs[k], whole)
         clock = Clock()
         # The same for all cells of a model. That of a deep model takes minutes: it is kept on disk too.
         key = Cell(cell.model, "log-f", seed=cell.seed, test_examples=cell.test_examples)
@@ -107,7 +107,7 @@ def run(
             store = results.log_f_store(key, loaded) if MODELS[cell.model] in DEEP else NullStore()
             states = loaded.model.encode(cell_test_set(key, loaded))
             # Of other cells it is not what takes their time.
-            told = part if cell.method == "log-f" else _portion(progress, start, 0.0, whole)
+            told = part if cell.method == "log-f" else portion(progress, start, 0.0, whole)
             execution = Execution(check_threads(threads), told, store=store)
             known[key] = log_f_of(loaded.model, states, key.seed, execution)
         clock.lap("log f")
@@ -331,7 +331,7 @@ def describe_configurations(rbm: RBM, progress: Progress | None = None) -> dict[
     }
 
 
-def _portion(progress: Progress | None, start: float, share: float, whole: float) -> Progress | None:
+def portion(progress: Progress | None, start: float, share: float, whole: float) -> Progress | None:
     """Progress of a part as progress of all cells: `share` of the `whole`, from `start` on."""
     if progress is None:
         return None
