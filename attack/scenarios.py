@@ -80,7 +80,7 @@ EVALUATIONS = (
 WORKERS = (Scenario("evaluate --workers", _evaluate("rbm", *_SMALL, "--workers", "2"), _report),)
 ONE_WORKER = (
     Scenario(
-        "evaluate --workers", _evaluate("rbm", *_SMALL, "--ais-chains", "50", "--workers", "1"), _report
+        "evaluate --workers 1", _evaluate("rbm", *_SMALL, "--ais-chains", "50", "--workers", "1"), _report
     ),
 )
 """As `WORKERS`: a second worker makes none of these calls, and takes a second to start."""

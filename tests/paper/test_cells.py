@@ -29,11 +29,10 @@ def test_without_the_papers_parameters_a_row_is_missing():
 
 def test_the_tables_are_run_with_what_the_paper_page_promises():
     for cell in TABLE_CELLS:
-        own_settings = cell.steps == 100_000  # the paper's: 5,000 chains of AIS, 50 of RAISE for each example
         if cell.method == "ais":
-            assert (cell.chains, cell.examples) == (5_000 if own_settings else 1_000, None)
+            assert (cell.chains, cell.examples) == (1_000, None)
         if cell.method == "raise":
-            assert (cell.chains, cell.examples) == (50 if own_settings else 10, 100)
+            assert (cell.chains, cell.examples) == (10, 100)
         if cell.method in ("ais", "raise", "raise-n"):
             assert cell.steps in (10_000, 100_000)
         assert (cell.seed, cell.test_examples) == (0, None)
@@ -45,10 +44,19 @@ def test_n_particles_take_the_steps_and_the_chains_of_raise():
     assert particles.keys() == raised.keys()
     for key, cell in particles.items():
         assert (cell.examples, cell.chains, cell.forward) == (100, 1, 900)
-        fewer = 5 if cell.steps == 100_000 else 1
-        assert (
-            fewer * (cell.examples * cell.chains + cell.forward) == raised[key].examples * raised[key].chains
-        )
+        assert cell.examples * cell.chains + cell.forward == raised[key].examples * raised[key].chains
+
+
+def test_the_profile_of_the_paper_has_its_chains_where_it_has_its_steps():
+    plan = Plan(PROFILES["paper"], parameters=True)
+    own = [cell for cell in plan.table("table1") if cell.steps == 100_000]
+    assert {(cell.method, cell.examples, cell.chains) for cell in own} == {
+        ("ais", None, 5_000),
+        ("raise", 100, 50),
+        ("raise-n", 100, 1),
+    }
+    others = {cell for cell in plan.table("table1") if cell.steps != 100_000}
+    assert others == {cell for cell in FULL.table("table1") if cell.steps != 100_000}
 
 
 @pytest.mark.parametrize("name", CURVES)

@@ -59,7 +59,7 @@ def test_nothing_is_computed_twice(place):
     before = {path: path.stat().st_mtime_ns for path in cells.iterdir()}
     again = run("table1")
     assert again.exit_code == 0
-    assert "58 cells, 58 of them are there" in again.stderr
+    assert "59 cells, 59 of them are there" in again.stderr
     assert {path: path.stat().st_mtime_ns for path in cells.iterdir()} == before
 
 
@@ -193,7 +193,7 @@ def test_few_missing_cells_are_named(place):
     run("page")
     cell.write_bytes(kept)
     text = (folder / "docs" / "paper.md").read_text(encoding="utf-8")
-    assert "**1 of 100 cells are not computed yet**" in text
+    assert "**1 of 101 cells are not computed yet**" in text
     assert "\n- `mnistCD1-20.configurations.seed0`\n" in text
 
 

@@ -100,3 +100,18 @@ def test_a_disk_that_fails_makes_no_table_with_holes(results, monkeypatch):
     monkeypatch.setattr("meltpoint.paper.results.open_regular", fail)
     with pytest.raises(OSError, match="Input/output"):
         results.read(CELL)
+
+
+def test_a_linked_folder_of_tables_is_refused_before_anything_is_computed(tmp_path):
+    from typer.testing import CliRunner
+
+    from meltpoint.cli.app import app
+
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "quick").symlink_to("../outside")
+    options = ["--profile", "quick", "--models", tmp_path, "--out", tmp_path / "results"]
+    ended = CliRunner().invoke(app, ["paper", "table2", *map(str, options)])
+    assert ended.exit_code == 2
+    assert "a link out of" in ended.stderr
+    assert not list((tmp_path / "outside").iterdir())

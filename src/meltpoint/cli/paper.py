@@ -26,7 +26,7 @@ def paper(
             metavar="[NAME]", help="log-likelihood-rbms, cd1-500, cd1-20-dbr, omni-pcd-1000 or dbn."
         ),
     ] = None,
-    profile: Annotated[str, typer.Option(help="quick (minutes) or full (hours).")] = "full",
+    profile: Annotated[str, typer.Option(help="quick (minutes), full or paper (hours).")] = "full",
     steps: Annotated[
         int | None, typer.Option(help="Linear steps of the tables.", show_default="the profile's")
     ] = None,
@@ -56,7 +56,7 @@ def paper(
         from meltpoint.paper.cells import Plan, profile_of
         from meltpoint.paper.models import PARAMETERS, Inputs
         from meltpoint.paper.results import Results
-        from meltpoint.runs.store import reading_run
+        from meltpoint.runs.store import reading_run, refuse_links
 
         inputs, results = Inputs(models, parameters), Results(out)
         # The page needs no models: what was computed elsewhere belongs on it too.
@@ -67,6 +67,7 @@ def paper(
             _list(groups, inputs, results)
             return
         if what != "page":
+            refuse_links(out / plan.profile.name / "any table", out)  # not after hours of computing
             _compute(groups, inputs, results, threads)
         with reading_run(out):
             written = _write(plan, what, name, results, docs)

@@ -175,7 +175,7 @@ def _own_parameters(plan: Plan, results: Results) -> tuple[bool, str]:
             f"{base}: RAISE {low} (paper {raised:.2f}), AIS {high} (paper {ais:.2f}){_few(found)}"
         )
         for name, ours, paper in (("RAISE", low, raised), ("AIS", high, ais)):
-            # The paper gives no errors: with the same settings they should be like ours.
+            # The paper gives no errors. It has as many chains as ours or more, so that they should not be larger.
             error = math.sqrt(2) * math.hypot(ours.stderr, spread)
             few = name == "AIS" and found.degenerate
             if abs(ours.value - paper) > max(SIGMAS * error, _MARKOV if few else 0.0):

@@ -86,6 +86,8 @@ class KeptChains:
 
     def __call__(self, asked: Sequence[Chains], progress: Progress | None, task: str) -> list[Annealed]:
         """What became of the chains, all of them finished; those that are kept are not run again."""
+        if not asked:
+            return []  # progress of nothing has no end
         if any(chains.steps < _WORTH_KEEPING for chains in asked):
             return Threads(self.execution.threads)(asked, progress, task)
         named = {chains.name: chains for chains in asked}
