@@ -34,7 +34,15 @@ class Plan:
 
     def is_reached(self, name: str, ledger: Ledger) -> bool:
         """Whether enough was tried: then the others get the time, as long as they have not had enough."""
-        return self.target is not None and ledger.total(name, self.target[0]) >= self.target[1]
+        if self.target is None or ledger.total(name, self.target[0]) < self.target[1]:
+            return False
+        counts = ledger.counts(name)
+        tried = [counts.get(what, {}) for what in ("faults in commands", "calls that were not made again")]
+        calls = counts.get("of commands", {})
+        return all(
+            command in calls and sum(each.get(command, 0) for each in tried) >= calls[command]
+            for command in self.commands
+        )
 
 
 def run_lanes(plans: Mapping[str, Plan], campaigns: Mapping[str, Campaign], n_common: int) -> None:
@@ -102,7 +110,11 @@ def _next(
     plans: Mapping[str, Plan],
     campaigns: Mapping[str, Campaign],
 ) -> str | None:
-    """Which campaign is to make a try: one that has not reached its target, if there is any."""
+    """Which campaign is to make a try: one that has not reached its target, if there is any.
+
+    A lane of its own ends there: those of the common lanes may not have had enough.
+    """
     able = [name for name in running if campaigns[name].going_on]
     wanted = [name for name in able if not plans[name].is_reached(name, campaigns[name].ledger)]
-    return min(wanted or able, key=lambda name: spent[name] / plans[name].share, default=None)
+    more = [name for name in able if plans[name].lane is None]
+    return min(wanted or more, key=lambda name: spent[name] / plans[name].share, default=None)

@@ -54,6 +54,24 @@ def test_a_target_that_is_reached_gives_its_time_to_the_others(campaign):
     assert set(names[ended:]) == {"endless"}  # what is left of the time is used too
 
 
+def test_a_lane_of_its_own_ends_where_its_targets_are_reached(campaign):
+    made = []
+    run_lane({"own": Plan(tries_of(made), 1, ("tries", 3), "a lane")}, {"own": campaign("own")})
+    assert len(made) == 3
+
+
+def test_a_target_of_calls_is_reached_when_each_has_failed(campaign):
+    own = campaign("own")
+    plan = Plan(tries_of([]), 1, ("kills", 1), commands=frozenset({"evaluate"}))
+    own.count("kills")
+    assert not plan.is_reached("own", own.ledger)  # its calls are not counted yet
+    own.count("of commands", "evaluate", 2)
+    own.count("faults in commands", "evaluate")
+    assert not plan.is_reached("own", own.ledger)
+    own.count("calls that were not made again", "evaluate")
+    assert plan.is_reached("own", own.ledger)
+
+
 def test_shares_divide_the_time(campaign):
     made = []
 
