@@ -32,10 +32,12 @@ CAMPAIGNS = {
 """Campaigns. Their shares are about the processor time that their targets take."""
 
 
-def attack(names: list[str], seconds: float, seed: int, stop: bool = False, lanes: int = 2) -> bool:
+def attack(
+    names: list[str], seconds: float, seed: int, stop: bool = False, lanes: int = 2, failed_before: int = 0
+) -> bool:
     """Run campaigns side by side for some seconds, or to their first failures; prints the table.
 
-    Gives whether anything has failed.
+    `failed_before` calls of each command are left out of `fault`. Gives whether anything has failed.
     """
     with tempfile.TemporaryDirectory(prefix="attack-files-", dir=place()) as folder:
         own = Path(folder)
@@ -49,7 +51,9 @@ def attack(names: list[str], seconds: float, seed: int, stop: bool = False, lane
             with new_folder(made, scenario.folders) as rehearsal:
                 rehearse([scenario.arguments], rehearsal)
         until = time.monotonic() + seconds
-        campaigns = {name: Campaign(name, seed, until, made, ledger, stop) for name in names}
+        campaigns = {
+            name: Campaign(name, seed, until, made, ledger, stop, failed_before) for name in names
+        }
         plans = {name: CAMPAIGNS[name] for name in names}
         run_lanes(plans, campaigns, lanes)
         print(table(plans, ledger))
@@ -64,10 +68,22 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--lanes", type=int, default=os.cpu_count() or 1, help="campaigns side by side")
     parser.add_argument("--stop", action="store_true", help="end a campaign at its first failure")
+    parser.add_argument(
+        "--failed-before",
+        type=int,
+        default=0,
+        metavar="N",
+        help="leave out the first N calls of each command, which an earlier run of this seed let fail",
+    )
     chosen = parser.parse_args()
     begun = time.monotonic()
     found = attack(
-        chosen.campaigns or list(CAMPAIGNS), chosen.seconds, chosen.seed, chosen.stop, chosen.lanes
+        chosen.campaigns or list(CAMPAIGNS),
+        chosen.seconds,
+        chosen.seed,
+        chosen.stop,
+        chosen.lanes,
+        chosen.failed_before,
     )
     print(f"seed {chosen.seed}, {chosen.lanes} lanes, {time.monotonic() - begun:.0f} s")
     return int(found)

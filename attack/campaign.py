@@ -31,7 +31,8 @@ class Campaign:
 
     `random` is seeded anew for every try: the seed and the number of a try say what it does, in whichever process.
     `files` are the models and data to use, `until` the moment at which the time is over (of time.monotonic). With
-    `stop` it ends at the first failure.
+    `stop` it ends at the first failure. `failed_before` calls of each command have failed in an earlier run of the
+    same seed, and are left out.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Campaign:
     files: Path
     ledger: Ledger
     stop: bool = False
+    failed_before: int = 0
 
     def __post_init__(self) -> None:
         self.seed_with(0)

@@ -156,13 +156,14 @@ def fail_next(campaign: Campaign, scenario: Scenario) -> bool:
 
 
 def _plan(campaign: Campaign, scenario: Scenario) -> list[tuple[str, int]]:
-    """All that can fail, in an order at random."""
+    """All that can fail and has not, in an order at random."""
     with campaign.folder(*scenario.folders) as folder:
         disk = Disk(folder)
         campaign.check(run(scenario.arguments, folder, disk).complaint(0, 1), f"{scenario.name}, counted")
     plan = [(operation, n + 1) for operation, count in disk.counts.items() for n in range(count)]
     plan += [("size limit", limit) for limit in _SIZES]
     random.Random(f"{campaign.seed} {scenario.name}").shuffle(plan)
+    del plan[: campaign.failed_before]
     for operation in (*OPERATIONS, "size limit"):
         campaign.count("of", operation, sum(operation == each for each, _ in plan))
     campaign.count("of commands", scenario.name, len(plan))
