@@ -51,9 +51,7 @@ def attack(
             with new_folder(made, scenario.folders) as rehearsal:
                 rehearse([scenario.arguments], rehearsal)
         until = time.monotonic() + seconds
-        campaigns = {
-            name: Campaign(name, seed, until, made, ledger, stop, failed_before) for name in names
-        }
+        campaigns = {name: Campaign(name, seed, until, made, ledger, stop, failed_before) for name in names}
         plans = {name: CAMPAIGNS[name] for name in names}
         run_lanes(plans, campaigns, lanes)
         print(table(plans, ledger))
