@@ -10,9 +10,13 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # `attack` is beside `tests`, and not installed
 
 from attack.campaign import Campaign
+from attack.command import Ended
 from attack.lanes import Plan, run_lane, run_lanes
 from attack.ledger import Ledger
+from attack.scenarios import Scenario
 from attack.table import table
+
+from attack import faults
 
 # The processes that run tests side by side have threads; what is forked here does not use them.
 FORKS = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -169,3 +173,21 @@ def test_the_table_says_what_was_not_reached(campaign):
     one.count("faults", "open", 3)
     one.count("of commands", "paper", 0)
     assert "All targets were reached." in table(plans, one.ledger)
+
+
+def test_calls_that_failed_in_an_earlier_run_are_left_out(campaign, monkeypatch):
+    """Together both runs let every call fail, in the order of the seed."""
+
+    def count_calls(_arguments, _folder, disk):
+        disk._counts[faults.OPERATIONS.index("open")] = 5
+        return Ended(0, "", "", 0.0, 0.0, 0, left_processes=False)
+
+    monkeypatch.setattr(faults, "run", count_calls)
+    scenario = Scenario("evaluate", (), lambda *_: None)
+    whole, rest = campaign("fault"), campaign("rest")
+    rest.failed_before = 3
+    planned = faults._plan(whole, scenario)
+    assert ("open", 5) in planned
+    assert faults._plan(rest, scenario) == planned[3:]
+    assert whole.ledger.total("fault", "of commands") == len(planned)
+    assert rest.ledger.total("rest", "of commands") == len(planned) - 3
