@@ -31,6 +31,8 @@ CAMPAIGNS = {
 }
 """Campaigns. Their shares are about the processor time that their targets take."""
 
+_MORE_LANES = 2  # than cores: a lane waits while a process starts or ends, and where a try does
+
 
 def attack(
     names: list[str], seconds: float, seed: int, stop: bool = False, lanes: int = 2, failed_before: int = 0
@@ -64,7 +66,9 @@ def main() -> int:
     parser.add_argument("campaigns", nargs="*", choices=[[], *CAMPAIGNS], help="all without any")
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--lanes", type=int, default=os.cpu_count() or 1, help="campaigns side by side")
+    parser.add_argument(
+        "--lanes", type=int, default=(os.cpu_count() or 1) + _MORE_LANES, help="campaigns side by side"
+    )
     parser.add_argument("--stop", action="store_true", help="end a campaign at its first failure")
     parser.add_argument(
         "--failed-before",

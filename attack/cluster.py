@@ -14,7 +14,7 @@ import numpy as np
 
 import meltpoint as mp
 from attack.campaign import Campaign
-from attack.command import Ended, Process
+from attack.command import Ended, Process, run
 from attack.faults import fail_next
 from attack.kills import compare, kill, reference
 from attack.others import check_growth, used_by
@@ -24,7 +24,7 @@ _ACTIONS = (*["kill a worker"] * 4, "kill all")
 _LATEST = 1.0  # seconds: a command that nothing happens to takes about as long
 _FAULTS_PER_KILL = 5
 _WARM = 20  # evaluations before the first look at what a cluster uses
-_PAUSE = 3.0  # seconds between evaluations of the soak, so that it takes a small part of the processors
+_PAUSE = 5.0  # seconds between evaluations of the soak, so that it takes a small part of the processors
 
 
 class Cluster:
@@ -118,6 +118,9 @@ def attack_command(campaign: Campaign) -> Iterator[None]:
     """Kill the command that uses a cluster, and let every call that it makes on files fail once."""
     with _cluster(campaign) as cluster:
         scenario, faults = _scenario(cluster, 60), True
+        with campaign.folder() as folder:
+            # Workers import and compile with their first tasks: moments to kill at are drawn from the time without.
+            run(scenario.arguments, folder)
         for _ in campaign.tries():
             kill(campaign, scenario)
             yield

@@ -4,6 +4,7 @@ A fresh process takes a second and more to start; a forked one takes a few milli
 thousands. Nothing but the command line and public names is used, so that campaigns survive changes inside.
 """
 
+import ctypes
 import functools
 import gc
 import importlib
@@ -21,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import typer.main
@@ -35,6 +37,7 @@ LONGEST = 60.0
 _LITTLE = 0.05  # seconds of processor time: what waiting takes
 _GRACE = 30.0  # seconds in which worker processes end after their parent
 _LOOK = 1.0  # seconds between looks at the processor time
+_SET_CHILD_SUBREAPER = 36  # of prctl
 
 LARGEST = 512 << 20
 """Bytes of memory that a hostile file may take."""
@@ -84,6 +87,7 @@ class Process:
     ) -> None:
         self._out, self._err = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115  closed after the wait
         self._begun = time.monotonic()
+        _adopt_orphans()
         sys.stdout.flush()
         sys.stderr.flush()
         self.pid = os.fork()
@@ -161,6 +165,7 @@ def warm_up(folder: Path) -> None:
     # Too large to be written with one call.
     mp.save(mp.RBM(rng.normal(size=(400, 350)), np.zeros(400), np.zeros(350)), folder / "large.npz")
     _make_paper_small(folder, bits, models)
+    _make_evaluations_small()
     _save_every_batch()
 
 
@@ -204,8 +209,7 @@ def _make_paper_small(folder: Path, bits: NDArray[np.uint8], models: Mapping[str
     from meltpoint.paper import models as paper
 
     mp.save(models["dbm"], folder / f"{paper.DBMS[0].name}.npz")
-    mp.save(models["dbn"], folder / f"{paper.DBNS[0].name}.npz")
-    cells.DEEP = (paper.DBMS[0], paper.DBNS[0])  # the other two make the same calls again
+    cells.DEEP = (paper.DBMS[0],)  # the others make the same calls again
     data = Dataset("small", bits, bits, (3, 4), "threshold", 0, Images(bits, bits, 1, (3, 4)))
     paper.load_data = lambda *_, **__: data
     cells.PROFILES["quick"] = cells.Profile(
@@ -213,11 +217,39 @@ def _make_paper_small(folder: Path, bits: NDArray[np.uint8], models: Mapping[str
     )
 
 
+def _make_evaluations_small() -> None:
+    """Let pilots, the first stage of `--gap` and what a training traces take less; no option says how much they do.
+
+    A pilot's chains are one chunk in place of two: other starts and samples are two, and kept by the same calls.
+    """
+    from meltpoint.comparison import trace
+    from meltpoint.estimators import pilot
+    from meltpoint.evaluation import evaluate, stage_sizes
+    from meltpoint.stages import chains
+
+    def ranges(n: int, largest: int) -> list[tuple[int, int]]:
+        return [(0, n)] if n > largest else cut(n, largest)
+
+    cut = chains.ranges
+    _replace(chains, ranges=ranges)
+    _replace(pilot, PILOT_STEPS=100, _WINDOWS=30)
+    _replace(evaluate, PILOT_STEPS=100)
+    _replace(stage_sizes, _FIRST_AIS_CHAINS=64)
+    _replace(trace, TRACE_STEPS=1200, TRACE_AIS_CHAINS=100)
+
+
 def _save_every_batch() -> None:
     """Let a training write its checkpoint after every batch: the clock decides otherwise, and other calls each time."""
     from meltpoint.training import checkpoint
 
-    checkpoint._LARGEST_SHARE = float("inf")  # pyright: ignore
+    _replace(checkpoint, _LARGEST_SHARE=float("inf"))
+
+
+def _replace(module: types.ModuleType, **values: object) -> None:
+    """Give names of a module other values, in this process and those forked from it; each must be there."""
+    for name, value in values.items():
+        getattr(module, name)  # after a renaming the attack would be slow, and not say why
+        setattr(module, name, value)
 
 
 def _child(
@@ -275,23 +307,42 @@ def _processor_seconds(session: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def _adopt_orphans() -> None:
+    """Make this process the parent of those below it whose own parent is gone.
+
+    The init of a machine or container may take seconds to notice that an orphan has ended, and until then the orphan
+    cannot be told from one that goes on. Adopted, its processor time is counted too.
+    """
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
 def _left_behind(session: int) -> bool:
     """Whether processes of a session go on without their first; they are given some seconds, and then killed.
 
     A worker process that has just been started notices that its parent is gone when it has imported what it needs.
     """
     until = time.monotonic() + _GRACE
-    while time.monotonic() < until:
-        try:
-            os.killpg(session, 0)
-        except ProcessLookupError:
-            return False
+    while _is_left(session):
+        if time.monotonic() > until:
+            os.killpg(session, signal.SIGKILL)
+            return True
         time.sleep(0.02)
-    os.killpg(session, signal.SIGKILL)
+    return False
+
+
+def _is_left(session: int) -> bool:
+    """Whether there are processes of a session; those that have ended are cleared away."""
+    with suppress(ChildProcessError):  # none of them is a child of this process
+        while os.waitpid(-session, os.WNOHANG)[0]:
+            pass
+    try:
+        os.killpg(session, 0)
+    except ProcessLookupError:
+        return False
     return True
 
 
-def _text(file: "tempfile._TemporaryFileWrapper[bytes]") -> str:
+def _text(file: IO[bytes]) -> str:
     file.seek(0)
     text = file.read().decode(errors="replace")
     file.close()

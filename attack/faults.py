@@ -82,9 +82,10 @@ class Disk:
             if not _concerns(arguments, self._folder):
                 return function(*arguments, **options)
             self.count(operation)
+            path = arguments[0]
             mode = arguments[1] if len(arguments) > 1 else options.get("mode", "r")
             if operation == "open" and isinstance(mode, str) and "b" in mode and set(mode) & set("wxa"):
-                return io.BufferedWriter(_CountedFile(self, arguments[0], mode))
+                return io.BufferedWriter(_CountedFile(self, path, mode))
             return function(*arguments, **options)
 
         return wrapped

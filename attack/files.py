@@ -13,6 +13,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -151,11 +152,9 @@ def _parquet() -> dict[str, bytes]:
     """A table, where pyarrow can write it."""
     if find_spec("pyarrow") is None:
         return {}
-    import pyarrow
-    import pyarrow.parquet
-
+    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     file = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table({"a": [0, 1, 1], "b": [1, 0, 1], "c": ["x", "y", "z"]}), file)
+    parquet.write_table(arrow.table({"a": [0, 1, 1], "b": [1, 0, 1], "c": ["x", "y", "z"]}), file)
     return {"parquet": file.getvalue()}
 
 
@@ -296,6 +295,10 @@ def attack(campaign: Campaign) -> Iterator[None]:
 
 
 def _read_batch(seed: int, number: int, valid: dict[str, bytes]) -> None:
+    # Far beyond what is allowed, so that it is noticed, and far below what the machine has.
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + 4 * LARGEST
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     rng = random.Random(f"{seed} {number}")
     path = Path("mutated.bin")
     for k in range(_BATCH):

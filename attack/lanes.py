@@ -1,7 +1,8 @@
 """Campaigns side by side: processes that divide their time among campaigns, and take their tries from one ledger.
 
-Two lanes on two cores work on everything that uses a processor; a cluster that is being killed mostly waits and has a
-lane of its own, and so has each soak, which lasts as long as everything else and pauses between evaluations.
+A few more lanes than there are cores work on everything that uses a processor; a cluster that is being killed mostly
+waits and has a lane of its own, and so has each soak, which lasts as long as everything else and pauses between
+evaluations.
 """
 
 import os

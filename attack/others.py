@@ -19,7 +19,7 @@ from attack.scenarios import EVALUATIONS, PAPER, SEVERAL, TRAININGS
 # What the allocator keeps, a connection that was just opened, threads of a pool that starts them one by one.
 _GROWTH = {"memory": 64 << 20, "files": 4, "threads": 4}
 _WARM = 40  # evaluations before the first look
-_PAUSE = 9  # times the processor time of an evaluation, so that it takes a tenth of a core
+_PAUSE = 19  # times the processor time of an evaluation, so that it takes a twentieth of a core
 _RACING = (EVALUATIONS[0], TRAININGS[0], SEVERAL[0], PAPER[0])
 
 

@@ -17,7 +17,7 @@ import meltpoint as mp
 from meltpoint.estimators.ais import log_z_of
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.limits import log_z_limits
-from meltpoint.evaluation.plan import upper_variance
+from meltpoint.evaluation.stage_sizes import upper_variance
 
 ZOO = Path(__file__).resolve().parents[1] / "zoo"
 _DRAWS = 20

@@ -1,8 +1,9 @@
 """Fixtures shared by all tests."""
 
+import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,17 @@ settings.register_profile("quick", deadline=None, max_examples=20, database=None
 def pytest_configure(config: pytest.Config) -> None:
     """`make quick` tries fewer examples of every property; `make test` tries Hypothesis's hundred."""
     settings.load_profile("quick" if config.option.markexpr == "not slow" else "meltpoint")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collecting makes hundreds of thousands of objects that stay: there is no garbage to look for among them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from meltpoint.report.report import Interrupted, Report
     from meltpoint.report.trace import Trace
     from meltpoint.statistics.estimate import Estimate
-    from meltpoint.training.dbm import train_dbm
-    from meltpoint.training.dbn import train_dbn
+    from meltpoint.training.deep import train_dbm, train_dbn
     from meltpoint.training.rbm import train_rbm
 
 _HOMES = {
@@ -88,8 +87,8 @@ _HOMES = {
     "Report": "report.report",
     "Trace": "report.trace",
     "Estimate": "statistics.estimate",
-    "train_dbm": "training.dbm",
-    "train_dbn": "training.dbn",
+    "train_dbm": "training.deep",
+    "train_dbn": "training.deep",
     "train_rbm": "training.rbm",
 }
 

@@ -121,7 +121,7 @@ class Lines:
         self._last = time.monotonic()
         self._begun: dict[
             str, tuple[float, float]
-        ] = {}  # when each task was first heard of, and how far it was
+        ] = {}  # when each task was first reported, and how far it was
 
     def __call__(self, task: str, done: float, total: float) -> None:
         """Write a line if it is time."""

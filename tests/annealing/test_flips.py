@@ -196,7 +196,7 @@ def run(packed, betas, frozen, seed, n_chains=4):
     freeze=st.sampled_from([0.0, 0.5, 1.0]),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=min(40, settings().max_examples), deadline=None)
 def test_chains_have_the_same_bits_whichever_lists_are_used(sizes, scale, steps, melts, freeze, seed):
     betas = np.linspace(0, 1, steps + 1)[:: -1 if melts else 1].copy()
     frozen = np.random.default_rng(seed).random(sum(sizes[::2])) < freeze

@@ -68,7 +68,7 @@ def compare(path, segments, precision, seed, n_chains=4, slack=1.0) -> int:
 @example(
     sizes=[33, 31, 1, 65], scale=2.0, betas=[0.0, 1.0], descending=False, clamp=True, based=False, seed=3
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=min(25, settings().max_examples), deadline=None)
 def test_kernel_agrees_with_the_reference_loop(
     precision, sizes, scale, betas, descending, clamp, based, seed
 ) -> None:

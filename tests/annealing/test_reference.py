@@ -95,7 +95,7 @@ def test_the_loop_is_its_steps_one_after_the_other(betas, descending) -> None:
 
 
 @given(st.floats(0, 1), st.integers(0, 999))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=min(30, settings().max_examples), deadline=None)
 def test_a_unit_is_on_where_its_uniform_is_at_most_its_probability(beta, seed) -> None:
     # `Dictation` replaces the draw; here it is the real one, on a lattice of uniforms.
     model = models.rbm(seed, 1, 1)

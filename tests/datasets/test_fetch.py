@@ -250,7 +250,7 @@ def test_a_wrong_copy_of_the_user_is_refused_with_the_right_checksum(web, tmp_pa
     assert web.visits == []
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=min(50, settings().max_examples), deadline=None)
 @given(st.binary(min_size=1, max_size=200), st.data())
 def test_no_cut_and_no_flipped_bit_goes_unnoticed(body, data):
     if data.draw(st.booleans()):

@@ -1,6 +1,7 @@
 """The numbers that seeds give for tiny Bernoulli models of each kind: what a change of the core must not change."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -65,15 +66,8 @@ def _others(model: Any) -> dict[str, np.ndarray]:
     }
 
 
-def numbers() -> dict[str, np.ndarray]:
-    """Every pinned array by its name."""
-    found: dict[str, np.ndarray] = {}
-
-    def add(what: str, compute: Callable[[], dict[str, np.ndarray]]) -> None:
-        found.update({f"{what}: {name}": array for name, array in compute().items()})
-
-    for name, model in MODELS.items():
-        for precision in PRECISIONS:
-            add(f"{name}, {precision}", lambda m=model, p=precision: _annealing(m, p))
-        add(name, lambda m=model: _others(m))
-    return found
+PARTS: dict[str, Callable[[], dict[str, np.ndarray]]] = {}
+"""Pinned arrays are named after one of these and after what it computes: "rbm, mixed: ais"."""
+for _name, _model in MODELS.items():
+    PARTS |= {f"{_name}, {precision}": partial(_annealing, _model, precision) for precision in PRECISIONS}
+    PARTS[_name] = partial(_others, _model)

@@ -80,7 +80,7 @@ ALONE = TwoPoint(0.5, (1.0, 1.0))
 
 
 @given(st.lists(estimates, min_size=1, max_size=5), confidences)
-@settings(max_examples=40)
+@settings(max_examples=min(40, settings().max_examples))
 def test_with_one_particle_it_claims_too_much_no_more_often_than_said(examples, confidence) -> None:
     assert violation(examples, ALONE, 0, confidence) <= 1 - confidence + 1e-12
 
@@ -143,7 +143,7 @@ def test_unequal_groups_at_the_price_of_equal_ones_are_rejected(monkeypatch) -> 
 
 
 @given(confidences)
-@settings(max_examples=30)
+@settings(max_examples=min(30, settings().max_examples))
 def test_no_smaller_price_would_do(confidence) -> None:
     """An estimate that is p / d with probability d and almost nothing otherwise is at the edge."""
     d = 1 - confidence

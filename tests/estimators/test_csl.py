@@ -75,7 +75,7 @@ def test_the_mean_is_that_of_the_enumerated_chains(model):
 def test_in_equilibrium_it_is_unbiased_and_its_logarithm_low(model):
     f = f_visible(model)
     p = f / f.sum()
-    run = estimate(model, None, steps=300, every=150)
+    run = estimate(model, None, steps=100, every=50)
     assert (off(run, p) < 1).all()
     assert (run.log_weights.mean(axis=1) < np.log(p)).all()
 
@@ -94,7 +94,7 @@ def test_hidden_means_instead_of_samples_would_be_found_out(monkeypatch):
     assert (off(estimate(SWITCH, ALL_ON, 2, 1), expected(SWITCH, ALL_ON, 2, 1)) > 1).any()
 
 
-@settings(max_examples=25)
+@settings(max_examples=min(25, settings().max_examples))
 @given(
     kind=st.sampled_from([RBM_, DBM, DBM3, DBN2, DBN3, *SPINS]),
     steps=st.integers(1, 30),

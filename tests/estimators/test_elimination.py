@@ -146,7 +146,7 @@ def test_wrong_clamps_are_refused(clamped) -> None:
 
 
 @given(n=st.integers(1, 9), m=st.integers(0, 14), seed=seeds)
-@settings(max_examples=50)
+@settings(max_examples=min(50, settings().max_examples))
 def test_orders_are_what_they_say(n, m, seed) -> None:
     cardinalities, tables, _ = lattices.random_factors(np.random.default_rng(seed), n, m, 3, 1.0)
     scopes = [scope for scope, _ in tables]

@@ -73,7 +73,7 @@ def test_forward_chains_may_be_given_as_numbers() -> None:
 numbers = st.floats(-50, 50)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=min(60, settings().max_examples), deadline=None)
 @given(
     st.lists(st.lists(numbers, min_size=2, max_size=2), min_size=1, max_size=4),
     st.lists(numbers, min_size=1, max_size=9),

@@ -1,6 +1,7 @@
 """What the tests of runs share: a small evaluation, and a way to compare reports."""
 
 import json
+from functools import cache
 
 import numpy as np
 
@@ -23,6 +24,12 @@ SETTINGS = {"steps": 30, "chains": 5, "ais_chains": 300, "examples": 50}
 def evaluate(model=MODEL, **changes):
     """A small evaluation, of six tasks for AIS and six for RAISE."""
     return mp.evaluate(model, TEST, TRAIN, **(SETTINGS | changes))
+
+
+@cache
+def whole(model):
+    """What is reported if nothing goes wrong, computed once in a process."""
+    return plain(evaluate(model))
 
 
 def plain(report):

@@ -1,13 +1,15 @@
 """Base rates, pilots and other starts as tasks: whoever runs their chains, and however often it is stopped."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 
 import meltpoint as mp
-from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain
+from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain, whole
 from meltpoint.annealing.base import annealing_path, rates_of_chains, uniform
 from meltpoint.annealing.chains import Chains, Threads
 from meltpoint.annealing.loop import prepare_path
@@ -54,9 +56,9 @@ def stop_at(share, task):
     return progress
 
 
-@pytest.fixture
-def run_chains(monkeypatch):
-    """Numbers of chains that are annealed from now on, call by call."""
+@contextmanager
+def counted_chains():
+    """Numbers of chains that are annealed within this, call by call."""
     counted = []
     anneal = kept_chains.anneal_counted
 
@@ -64,8 +66,28 @@ def run_chains(monkeypatch):
         counted.append(len(chains.state))
         return anneal(chains, *arguments)
 
-    monkeypatch.setattr(kept_chains, "anneal_counted", counting)
-    return counted
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_chains, "anneal_counted", counting)
+        yield counted
+
+
+@pytest.fixture
+def run_chains():
+    with counted_chains() as counted:
+        yield counted
+
+
+@cache
+def uninterrupted(model):
+    """The report of a run that is stopped nowhere, and how many chains it anneals."""
+    with counted_chains() as counted:
+        return plain(mp.evaluate(model, TEST, base="model", **SETTINGS)), sum(counted)
+
+
+@cache
+def uninterrupted_pilot(with_examples):
+    with counted_chains() as counted:
+        return pilot(DEEP, TRAIN if with_examples else None, Execution(1)), sum(counted)
 
 
 def pilot(model, train, execution, progress=None):
@@ -95,8 +117,8 @@ def test_pilots_and_rates_are_the_same_whoever_runs_them(model, train):
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.8, 0.99])
 @pytest.mark.parametrize("train", [TRAIN, None], ids=["examples", "no examples"])
 def test_a_pilot_that_is_stopped_anywhere_goes_on_from_there(share, train, executor, run_chains):
-    whole = pilot(DEEP, train, Execution(1))
-    assert sum(run_chains) == 4 * 64
+    whole, alone = uninterrupted_pilot(train is not None)
+    assert alone == 4 * 64
     store, together = Memory(), ThreadPoolExecutor(1)
     stopped = Execution(1, store=store, executor=together if executor else None)
     with together, pytest.raises(KeyboardInterrupt):
@@ -158,8 +180,7 @@ def test_what_takes_a_few_steps_is_neither_sent_nor_kept():
 @pytest.mark.parametrize("model", [MODEL, STACK], ids=repr)
 @pytest.mark.parametrize("task", ["base rates", "pilot", "other starts", "sampling"])
 def test_a_run_that_is_stopped_inside_goes_on_to_the_bit(model, task, tmp_path, run_chains):
-    whole = plain(mp.evaluate(model, TEST, base="model", **SETTINGS))
-    alone = sum(run_chains)
+    whole, alone = uninterrupted(model)
     with ThreadPoolExecutor(2) as executor:
         options = {"run": tmp_path / "run", "progress": stop_at(0.5, task), "executor": executor}
         try:
@@ -177,13 +198,13 @@ def test_a_run_that_is_stopped_inside_goes_on_to_the_bit(model, task, tmp_path, 
 
 
 def test_a_damaged_range_of_a_pilot_is_run_again(tmp_path, run_chains):
-    whole = plain(evaluate())
+    expected = whole(MODEL)
     evaluate(run=tmp_path)
     for name in ("schedule-data", "pilot-data/0-down-0000032"):
         (tmp_path / f"{name}.npz").write_bytes(b"PK")
     run_chains.clear()
     with pytest.warns(RunWarning, match=r"(schedule-data|0-down-0000032)\.npz, .*is computed again"):
-        assert plain(evaluate(run=tmp_path)) == whole
+        assert plain(evaluate(run=tmp_path)) == expected
     assert run_chains == [32]
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import meltpoint as mp
-from evaluation.kept import DEEP, MODEL, STACK, TEST, evaluate, plain
+from evaluation.kept import DEEP, MODEL, STACK, TEST, evaluate, plain, whole
 from meltpoint.annealing import loop
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.errors import SystemFailure
@@ -33,8 +33,8 @@ from meltpoint.stages.stage import (
     tasks_of,
 )
 from meltpoint.workers.dask import dask_cluster
-from meltpoint.workers.payload import payload_of
 from meltpoint.workers.processes import processes
+from meltpoint.workers.sending import payload_of
 
 MODELS = [MODEL, DEEP, STACK]
 
@@ -52,11 +52,6 @@ def stage_of(model, **changes):
         "precision": "mixed",
     }
     return Stage(model=model, **(arguments | changes))
-
-
-@pytest.fixture(scope="module")
-def whole():
-    return {model: plain(evaluate(model)) for model in MODELS}
 
 
 @settings(max_examples=2 * settings().max_examples)
@@ -136,9 +131,9 @@ def test_a_worker_that_does_not_see_the_file_says_so(tmp_path):
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 @pytest.mark.parametrize("n", [1, 3])
-def test_threads_of_an_executor(whole, model, n):
+def test_threads_of_an_executor(model, n):
     with ThreadPoolExecutor(n) as executor:
-        assert plain(evaluate(model, executor=executor)) == whole[model]
+        assert plain(evaluate(model, executor=executor)) == whole(model)
 
 
 def test_threads_of_a_worker_share_what_one_of_them_lays_out(monkeypatch):
@@ -191,7 +186,7 @@ class Backwards(Executor):
             waiting.set_result(pickle.loads(pickle.dumps(call(*given))))
 
 
-def test_the_order_does_not_matter_and_the_model_travels_once(whole, monkeypatch):
+def test_the_order_does_not_matter_and_the_model_travels_once(monkeypatch):
     opened = []
 
     def counting(arrays):
@@ -203,7 +198,7 @@ def test_the_order_does_not_matter_and_the_model_travels_once(whole, monkeypatch
     for cache in (execute._load, chains._load, chains._load_model):
         cache.cache_clear()
     executor = Backwards()
-    assert plain(evaluate(executor=executor)) == whole[MODEL]
+    assert plain(evaluate(executor=executor)) == whole(MODEL)
     assert opened == ["model", "stage"]  # of pilot, other starts and samples; of AIS and RAISE
     assert max(executor.sizes) < 1000
     stages = len(tasks_of(Size(1, 50, 5, 300)))
@@ -233,7 +228,7 @@ def test_base_rates_of_the_model_and_pilots_are_given_to_an_executor(model, monk
 
 
 @pytest.mark.slow
-def test_processes_that_are_killed_lose_only_what_was_unfinished(whole, tmp_path):
+def test_processes_that_are_killed_lose_only_what_was_unfinished(tmp_path):
     def kill(task, done, total):
         if task == "AIS and RAISE" and done > 0:
             for child in multiprocessing.active_children():
@@ -260,14 +255,14 @@ def two_processes():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_processes(whole, two_processes, model):
-    assert plain(evaluate(model, executor=two_processes)) == whole[model]
+def test_processes(two_processes, model):
+    assert plain(evaluate(model, executor=two_processes)) == whole(model)
 
 
 @pytest.mark.slow
-def test_somebody_elses_processes(whole):
+def test_somebody_elses_processes():
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
-        assert plain(evaluate(executor=executor)) == whole[MODEL]
+        assert plain(evaluate(executor=executor)) == whole(MODEL)
 
 
 @pytest.fixture(scope="module")
@@ -279,19 +274,19 @@ def dask():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_a_cluster(whole, dask, model):
+def test_a_cluster(dask, model):
     with dask_cluster(dask.scheduler_address) as executor:
-        assert plain(evaluate(model, executor=executor)) == whole[model]
+        assert plain(evaluate(model, executor=executor)) == whole(model)
 
 
 @pytest.mark.slow
-def test_a_cluster_whose_worker_has_several_threads(whole):
+def test_a_cluster_whose_worker_has_several_threads():
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=3, dashboard_address="127.0.0.1:0") as made,
         dask_cluster(made.scheduler_address) as executor,
     ):
-        assert plain(evaluate(executor=executor)) == whole[MODEL]
+        assert plain(evaluate(executor=executor)) == whole(MODEL)
 
 
 @pytest.mark.slow

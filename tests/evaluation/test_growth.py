@@ -18,7 +18,7 @@ from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.limits import log_z_limits
 from meltpoint.estimators.particles import Melted
 from meltpoint.evaluation import adaptive
-from meltpoint.evaluation.plan import Measured, Observed, grown_size
+from meltpoint.evaluation.stage_sizes import Measured, Observed, grown_size
 from meltpoint.evaluation.stored import read_run
 from meltpoint.models.log_f import LogF
 from meltpoint.report.stages import alpha_of
@@ -209,14 +209,14 @@ def test_a_decision_as_older_versions_wrote_it_is_continued(tmp_path, monkeypatc
     assert plain(mp.evaluate(MODEL, TEST, gap=50.0, budget="1h", run=run)) == plain(whole)
 
 
-@pytest.mark.parametrize("size", [[1, 2, 3], [1, 2, 3, -4], [0.5, 1, 1, 1]])
-def test_a_decision_that_makes_no_sense_is_refused(tmp_path, size):
+def test_a_decision_that_makes_no_sense_is_refused(tmp_path):
     run = tmp_path / "run"
     mp.evaluate(MODEL, TEST, gap=50.0, budget="1h", run=run)
     print_of = read_run(run).specification.fingerprint
-    write_sealed(run / "part-0/decision-0.npz", {"size": np.array(size)}, print_of, "part-0/decision-0")
-    with pytest.raises(mp.InputError, match="expected the size of a stage"):
-        mp.evaluate(MODEL, TEST, gap=50.0, budget="1h", run=run)
+    for size in ([1, 2, 3], [1, 2, 3, -4], [0.5, 1, 1, 1]):
+        write_sealed(run / "part-0/decision-0.npz", {"size": np.array(size)}, print_of, "part-0/decision-0")
+        with pytest.raises(mp.InputError, match="expected the size of a stage"):
+            mp.evaluate(MODEL, TEST, gap=50.0, budget="1h", run=run)
 
 
 # Claims.

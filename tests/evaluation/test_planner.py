@@ -9,9 +9,9 @@ import pytest
 from meltpoint.defaults import Settings
 from meltpoint.estimators.ais import log_z_of
 from meltpoint.estimators.particles import Melted
-from meltpoint.evaluation import planner
-from meltpoint.evaluation.plan import Observed, measure
+from meltpoint.evaluation import planner, stage_sizes
 from meltpoint.evaluation.planner import Planner
+from meltpoint.evaluation.stage_sizes import LEAST_ESS, Observed, measure, next_size
 from meltpoint.models.log_f import LogF
 from meltpoint.stages.decisions import Decision
 from meltpoint.stages.stage import Size
@@ -47,9 +47,10 @@ def seen(forward, steps=2000, loss=0.5):
 
 
 @pytest.mark.parametrize(
-    ("effective", "times", "grows"), [(0.5, 4, True), (0.1, 1.5, True), (0.1, 2.0, True), (0.1, 2.5, False)]
+    ("effective", "times", "grown"),
+    [(0.5, 4, 4), (0.1, 1.5, 1.5), (0.1, 3, 2), (0.05, 2, 2), (0.05, 2.5, None)],
 )
-def test_a_stage_that_few_chains_carry_grows_by_little_only(monkeypatch, effective, times, grows):
+def test_a_stage_that_few_chains_carry_doubles_or_gets_more_steps(monkeypatch, effective, times, grown):
     own = planner_of()
     own.looks = [look(0, 2000, 256, 25, 1.0), look(1, 8000, 500, 500 * effective, 0.15)]
     own._observed = [SimpleNamespace(size=each.stage.size) for each in own.looks]
@@ -58,16 +59,44 @@ def test_a_stage_that_few_chains_carry_grows_by_little_only(monkeypatch, effecti
     fresh = planner._Option(Decision(Size(20_000, 50, 1, 500), "data"), 0.09, 1e9)
     monkeypatch.setattr(planner, "grown_size", lambda *_: (0.09, larger))
     monkeypatch.setattr(Planner, "_begin", lambda *_: fresh)
-    expected = Decision(larger, "data", 1) if grows else fresh.decision
+    expected = Decision(Size(8000, 50, 2, round(500 * grown)), "data", 1) if grown else fresh.decision
     assert own.decide(2) == expected
 
 
 def test_a_stage_that_grew_by_little_twice_has_grown_by_much(monkeypatch):
     own = planner_of()
-    own.looks = [look(1, 8000, 900, 90, 0.15, begun=500)]
+    own.looks = [look(1, 8000, 900, 45, 0.15, begun=500)]
     own._observed = [SimpleNamespace(size=each.stage.size) for each in own.looks]
     monkeypatch.setattr(planner, "grown_size", lambda *_: (0.09, Size(8000, 50, 2, 1200)))
     assert not own._grow(0.002, 1e12).even
+
+
+def test_one_dominant_weight_of_few_does_not_widen_the_prediction():
+    """The report's formulas would repeat it: three times as wide, and several times the cost."""
+    weights = np.random.default_rng(3).normal(0, 1.4, 256)
+    outlier = weights.copy()
+    outlier[0] = weights.max() + 4
+    assert log_z_of(outlier).ess < LEAST_ESS < log_z_of(weights).ess
+    sizes = []
+    for forward in (weights, outlier):
+        own = planner_of(gap=0.3)
+        own._measured = {"data": seen(forward)}
+        sizes.append(own._begin(0.0058, 1e12).decision.size)
+    assert sizes[1].work(1) < 2 * sizes[0].work(1)
+
+
+def test_of_sizes_of_equal_cost_the_one_with_most_steps_is_taken():
+    measured = seen(np.random.default_rng(4).normal(0, 1.4, 256)).measured
+    taken = next_size(measured, 0.1, 3.0, math.inf, 1000, 1, 1e12)
+    quickest = next_size_with(measured, flat=1.0)
+    assert taken.steps > quickest.steps
+    assert quickest.work(1) < taken.work(1) <= 1.15 * quickest.work(1)
+
+
+def next_size_with(measured, flat):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage_sizes, "_FLAT", flat)
+        return next_size(measured, 0.1, 3.0, math.inf, 1000, 1, 1e12)
 
 
 def test_the_size_that_follows_reaches_the_target_with_the_weights_to_come():

@@ -12,18 +12,13 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain
+from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain, whole
 from meltpoint.errors import RunWarning
 from meltpoint.evaluation import evaluate as front
 from meltpoint.evaluation import prerequisites
 from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.specification import read_specification
 from meltpoint.stages import execute
-
-
-@pytest.fixture(scope="module")
-def whole():
-    return {model: plain(evaluate(model)) for model in (MODEL, DEEP, STACK)}
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +37,7 @@ def finished(_run_once, tmp_path):
 @pytest.fixture
 def computed(monkeypatch):
     """Names of the tasks that are computed from now on."""
+    whole(MODEL)  # the tasks of what a test compares with do not count
     names = []
     completed = execute.completed_tasks
 
@@ -55,11 +51,11 @@ def computed(monkeypatch):
 
 
 @pytest.mark.parametrize("model", [MODEL, DEEP, STACK], ids=repr)
-def test_a_folder_changes_nothing_and_is_not_computed_twice(whole, tmp_path, monkeypatch, model):
-    assert plain(evaluate(model, run=tmp_path)) == whole[model]
+def test_a_folder_changes_nothing_and_is_not_computed_twice(tmp_path, monkeypatch, model):
+    assert plain(evaluate(model, run=tmp_path)) == whole(model)
     written = json.loads((tmp_path / "report.json").read_text())
     written.pop("seconds")
-    assert written == json.loads(whole[model])[0]
+    assert written == json.loads(whole(model))[0]
 
     def never(*arguments, **options):
         pytest.fail("it was computed again")
@@ -72,11 +68,11 @@ def test_a_folder_changes_nothing_and_is_not_computed_twice(whole, tmp_path, mon
         (execute.PreparedStage, "compute"),
     ]:
         monkeypatch.setattr(owner, name, never)
-    assert plain(evaluate(model, run=tmp_path)) == whole[model]
+    assert plain(evaluate(model, run=tmp_path)) == whole(model)
 
 
 @pytest.mark.slow
-def test_after_every_single_write_it_can_be_continued(whole, tmp_path, monkeypatch):
+def test_after_every_single_write_it_can_be_continued(tmp_path, monkeypatch):
     replace = Path.replace
     left = 0
 
@@ -96,7 +92,7 @@ def test_after_every_single_write_it_can_be_continued(whole, tmp_path, monkeypat
             report = None
         finished = left >= 0
         left = 10**6
-        assert plain(evaluate(run=tmp_path / str(writes))) == whole[MODEL]
+        assert plain(evaluate(run=tmp_path / str(writes))) == whole(MODEL)
         if finished:
             break
         assert report is None or report.interrupted or writes > 10
@@ -115,19 +111,19 @@ def test_after_every_single_write_it_can_be_continued(whole, tmp_path, monkeypat
     ids=["cut off", "empty", "overwritten", "mixed up"],
 )
 @pytest.mark.parametrize("name", ["ais-0000050", "raise-0000008"])
-def test_a_damaged_piece_is_computed_again_with_a_warning(whole, finished, computed, name, damage):
+def test_a_damaged_piece_is_computed_again_with_a_warning(finished, computed, name, damage):
     damage(finished / "part-0/stage-0" / f"{name}.npz")
     with pytest.warns(RunWarning, match=f"{name}.npz, .*counts as missing, and is computed again"):
-        assert plain(evaluate(run=finished)) == whole[MODEL]
+        assert plain(evaluate(run=finished)) == whole(MODEL)
     assert computed == [name]
-    assert plain(evaluate(run=finished)) == whole[MODEL]
+    assert plain(evaluate(run=finished)) == whole(MODEL)
 
 
 @pytest.mark.parametrize("name", ["base-data", "schedule-data", "log_f", "part-0/stage-0/stage"])
-def test_so_is_what_all_tasks_share(whole, finished, computed, name):
+def test_so_is_what_all_tasks_share(finished, computed, name):
     (finished / f"{name}.npz").write_bytes(b"PK")
     with pytest.warns(RunWarning, match=f"{name}.npz"):
-        assert plain(evaluate(run=finished)) == whole[MODEL]
+        assert plain(evaluate(run=finished)) == whole(MODEL)
     assert computed == []
 
 
@@ -147,11 +143,11 @@ def reseal(folder, chunk, change):
 
 @pytest.mark.parametrize("change", _WRONG.values(), ids=list(_WRONG))
 @pytest.mark.parametrize(("chunk", "name"), [("samples", "samples"), ("schedule-data", "edges")])
-def test_sealed_chunks_of_another_layout_are_computed_again(whole, finished, chunk, name, change):
+def test_sealed_chunks_of_another_layout_are_computed_again(finished, chunk, name, change):
     reseal(finished, chunk, lambda arrays: change(arrays, name))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RunWarning)
-        assert plain(evaluate(run=finished)) == whole[MODEL]
+        assert plain(evaluate(run=finished)) == whole(MODEL)
 
 
 @pytest.mark.parametrize("change", [_WRONG["a number"], _WRONG["longer"], _WRONG["text"]])
@@ -167,14 +163,14 @@ def test_a_sealed_check_of_conventions_with_many_brackets_counts_as_none(finishe
 
 
 @pytest.mark.slow
-def test_a_piece_of_another_run_is_not_taken(whole, tmp_path, computed):
+def test_a_piece_of_another_run_is_not_taken(tmp_path, computed):
     evaluate(run=tmp_path / "a")
     evaluate(run=tmp_path / "b", seed=1)
     name = "part-0/stage-0/ais-0000000.npz"
     (tmp_path / "a" / name).write_bytes((tmp_path / "b" / name).read_bytes())
     computed.clear()
     with pytest.warns(RunWarning, match="belongs elsewhere"):
-        assert plain(evaluate(run=tmp_path / "a")) == whole[MODEL]
+        assert plain(evaluate(run=tmp_path / "a")) == whole(MODEL)
     assert computed == ["ais-0000000"]
 
 
@@ -231,7 +227,7 @@ def test_wrong_input_leaves_no_folder(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_full_disk_costs_nothing_but_the_folder(whole, tmp_path, monkeypatch, computed):
+def test_a_full_disk_costs_nothing_but_the_folder(tmp_path, monkeypatch, computed):
     import errno
 
     sync, left = os.fsync, 14 + 2 * 8  # two for each of the eight chunks of a pilot
@@ -245,13 +241,13 @@ def test_a_full_disk_costs_nothing_but_the_folder(whole, tmp_path, monkeypatch, 
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.warns(RunWarning, match="no space left on the disk") as told:
-        assert plain(evaluate(run=tmp_path)) == whole[MODEL]
+        assert plain(evaluate(run=tmp_path)) == whole(MODEL)
     assert "calling again computes them again, and no others" in str(told[-1].message)
     lost = set(computed) - {path.stem for path in (tmp_path / "part-0/stage-0").iterdir()}
     assert 0 < len(lost) < len(computed)
     left = 10**6
     computed.clear()
-    assert plain(evaluate(run=tmp_path)) == whole[MODEL]
+    assert plain(evaluate(run=tmp_path)) == whole(MODEL)
     assert set(computed) == lost
 
 

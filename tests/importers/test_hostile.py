@@ -4,12 +4,15 @@ import gzip
 import io
 import os
 import pickle
+import resource
 import struct
 import tarfile
 import time
 import tracemalloc
 import zipfile
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -225,6 +228,60 @@ def test_links_and_numbers_outside_an_hdf5_file_are_not_followed(tmp_path):
         del file["W"]
         file.create_dataset("W", (3, 2), "f8", external=[(str(tmp_path / "secret.raw"), 0, 48)])
     refused(tmp_path / "a.h5", (tmp_path / "a.h5").read_bytes(), "not in this file")
+
+
+@contextmanager
+def at_most(more):
+    """Let this process take so many bytes more, lest it takes all that there are."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux to limit memory")
+@pytest.mark.parametrize("user_block", [0, 512])
+@pytest.mark.parametrize("later", [0, 1])
+def test_free_lists_of_hdf5_that_are_circles(tmp_path, user_block, later):
+    """The library follows them without end, and takes memory for each turn."""
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w", userblock_size=user_block) as file:
+        file["W"], file["b"], file["c"] = np.ones((3, 2)), np.zeros(3), np.zeros(2)
+    assert isinstance(mp.load(path), mp.RBM)
+    content = bytearray(path.read_bytes())
+    heap = content.index(b"HEAP\0\0\0\0")
+    length, first, address = struct.unpack_from("<3Q", content, heap + 8)
+    assert first + 32 <= length
+    data = user_block + address
+    assert struct.unpack_from("<Q", content, data + first)[0] == 1  # the end
+    # A block that is its own successor, or the second of two that is.
+    struct.pack_into("<2Q", content, data + first, first + 16 * later, 16)
+    struct.pack_into("<2Q", content, data + first + 16 * later, first + 16 * later, 16)
+    with at_most(1 << 30):
+        refused(path, content, "circle")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux to limit memory")
+@pytest.mark.parametrize("user_block", [0, 512])
+def test_a_text_of_hdf5_that_claims_to_be_long(tmp_path, user_block):
+    """The library takes as much memory as the length says, whatever there is."""
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w", userblock_size=user_block) as file:
+        file["visible_type"] = file["hidden_type"] = "Binary"
+        file["visible_par"], file["hidden_par"] = np.zeros((3, 1)), np.zeros((2, 1))
+        file["weights"] = np.ones((2, 3))
+        at = file["visible_type"].id.get_offset()
+    assert isinstance(mp.load(path), mp.RBM)
+    content = bytearray(path.read_bytes())
+    assert struct.unpack_from("<I", content, at)[0] == len("Binary")
+    struct.pack_into("<I", content, at, 2**31)
+    with at_most(1 << 30):
+        refused(path, content, "is no text")
 
 
 def test_an_hdf5_file_in_circles_or_with_a_large_empty_array(tmp_path):

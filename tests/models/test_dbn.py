@@ -14,7 +14,7 @@ from oracle.tables import all_states, code
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 999))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=min(25, settings().max_examples), deadline=None)
 def test_recognised_rates_of_one_layer_are_those_of_recognition(lower, upper, seed) -> None:
     model = models.dbn(seed, [lower, upper, 2])
     layer = model.directed[0]

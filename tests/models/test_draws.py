@@ -41,7 +41,7 @@ def case(seed, units, columns, examples, draws, n_proposals):
     draws=st.integers(1, 9),
     n_proposals=st.integers(1, 2),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=min(40, settings().max_examples), deadline=None)
 def test_compiled_draws_are_those_of_numpy(seed, units, columns, examples, draws, n_proposals):
     arguments, sums, softplus = case(seed, units, columns, examples, draws, n_proposals)
     found_sums, found_softplus = weigh_draws(*arguments, threads=1)

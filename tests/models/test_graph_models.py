@@ -32,7 +32,7 @@ def all_log_f(model):
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 6), units=st.sampled_from(["spin", "bernoulli"]))
-@settings(max_examples=25)
+@settings(max_examples=min(25, settings().max_examples))
 def test_ising_is_half_the_quadratic_form(seed, n, units):
     rng = np.random.default_rng(seed)
     couplings, fields = symmetric(rng, n), rng.normal(size=n)
@@ -48,7 +48,7 @@ def test_ising_is_half_the_quadratic_form(seed, n, units):
 
 
 @given(seed=st.integers(0, 10**6), mixed=st.booleans())
-@settings(max_examples=25)
+@settings(max_examples=min(25, settings().max_examples))
 def test_a_gauge_changes_no_probability(seed, mixed):
     rng = np.random.default_rng(seed)
     counts = [2, 3, 4] if mixed else [3, 3, 3]
@@ -67,7 +67,7 @@ def test_a_gauge_changes_no_probability(seed, mixed):
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=25)
+@settings(max_examples=min(25, settings().max_examples))
 def test_the_numbering_of_sites_changes_no_probability(seed):
     rng = np.random.default_rng(seed)
     couplings, fields, order = (

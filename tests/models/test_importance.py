@@ -141,7 +141,7 @@ def test_log_f_is_near_the_truth(model) -> None:
     scale=st.floats(0.01, 6),
     seed=st.integers(0, 999),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=min(25, settings().max_examples), deadline=None)
 def test_mean_field_rises_with_every_sweep_and_stays_below_f(sizes, scale, seed) -> None:
     model = models.dbm(seed, sizes, scale)
     x, log_f = all_states(model.n_visible), np.log(f_visible(model))

@@ -18,7 +18,7 @@ VALUES = {"bernoulli": (0, 1), "spin": (-1, 1)}
 
 
 @given(st.integers(1, 4), st.integers(1, 3), kinds, kinds, st.floats(0, 4), st.integers(0, 999))
-@settings(max_examples=40)
+@settings(max_examples=min(40, settings().max_examples))
 def test_an_rbm_is_the_sum_over_its_hidden_values(n_visible, n_hidden, visible, hidden, scale, seed) -> None:
     rbm = models.rbm(seed, n_visible, n_hidden, scale, units=(visible, hidden))
     for v in product(VALUES[visible], repeat=n_visible):

@@ -30,7 +30,7 @@ def joint(model: DBM) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(sizes, scales, seeds)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=min(40, settings().max_examples), deadline=None)
 def test_log_f_of_even_states_sums_out_the_odd_side(sizes, scale, seed) -> None:
     model = models.dbm(seed, sizes, scale)
     table, even = joint(model)
@@ -40,7 +40,7 @@ def test_log_f_of_even_states_sums_out_the_odd_side(sizes, scale, seed) -> None:
 
 
 @given(sizes, scales, seeds)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=min(40, settings().max_examples), deadline=None)
 def test_conditionals_are_those_of_the_joint_distribution(sizes, scale, seed) -> None:
     model = models.dbm(seed, sizes, scale)
     two, (table, even) = model.bipartite, joint(model)
@@ -52,7 +52,7 @@ def test_conditionals_are_those_of_the_joint_distribution(sizes, scale, seed) ->
 
 
 @given(st.integers(1, 5), st.integers(1, 5), scales, seeds)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=min(40, settings().max_examples), deadline=None)
 def test_rbm(n_visible, n_hidden, scale, seed) -> None:
     rbm = models.rbm(seed, n_visible, n_hidden, scale)
     v, h = all_states(n_visible), all_states(n_hidden)

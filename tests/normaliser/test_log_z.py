@@ -10,7 +10,7 @@ import meltpoint as mp
 from meltpoint.errors import InputError
 from meltpoint.estimators.evidence import Start, Starts
 from meltpoint.estimators.log_z_sides import Sides, inverse_log_z
-from meltpoint.normaliser.plan import LogZSize, choose_base, first_size, next_size
+from meltpoint.normaliser.stage_sizes import LogZSize, choose_base, first_size, next_size
 from meltpoint.report.log_z_text import render_log_z
 
 

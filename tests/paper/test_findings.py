@@ -4,8 +4,7 @@ import pytest
 
 from meltpoint.paper.cells import Plan, Profile
 from meltpoint.paper.findings import findings
-from meltpoint.paper.models import MODELS, SMALL
-from meltpoint.paper.paper_values import PAPER_VALUES
+from meltpoint.paper.models import MODELS, PAPER_VALUES, SMALL
 from meltpoint.paper.results import Results
 from meltpoint.paper.tables import latex, markdown, table_rows
 

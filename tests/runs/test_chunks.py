@@ -17,7 +17,9 @@ any_array = hnp.arrays(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=min(40, settings().max_examples), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.dictionaries(st.from_regex("[a-e_]{1,4}", fullmatch=True), any_array, max_size=3))
 def test_what_was_written_comes_back(tmp_path, arrays):
     write_sealed(tmp_path / "piece.npz", arrays, "run", "name")

@@ -223,7 +223,8 @@ def test_what_cannot_be_unlocked_loses_nothing(folder, monkeypatch):
     assert (folder / "report.json").exists()
 
 
-def test_a_lock_keeps_others_out_and_is_no_link(tmp_path):
+def test_a_lock_keeps_others_out_and_is_no_link(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "_LOCK_SECONDS", 0.05)
     busy = pytest.raises(InputError, match=r"another process at work in .*--part 1")
     with locked(tmp_path), busy, locked(tmp_path):
         pass

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from meltpoint.errors import InputError, RunWarning, SystemFailure
+from meltpoint.runs import lock
 from meltpoint.runs.chunks import write_sealed
 from meltpoint.runs.lock import is_locked
 from meltpoint.runs.specification import METHOD, Specification, read_specification
@@ -114,7 +115,8 @@ def test_a_later_layout_is_told(tmp_path):
         read_specification(tmp_path)
 
 
-def test_there_is_one_writer(tmp_path):
+def test_there_is_one_writer(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "_LOCK_SECONDS", 0.05)
     with open_run(tmp_path, SPECIFICATION):
         assert is_locked(tmp_path)
         with pytest.raises(InputError, match="another process at work in"), open_run(tmp_path, SPECIFICATION):

@@ -51,7 +51,7 @@ def log_z_violation(q: float, x: float, y: float, chains: int, confidence: float
     return total
 
 
-@settings(max_examples=50)
+@settings(max_examples=min(50, settings().max_examples))
 @given(two_points, st.integers(1, 7), confidences)
 def test_log_z_claims_too_much_no_more_often_than_said(weights, chains, confidence) -> None:
     assert log_z_violation(*weights, chains, confidence, certify_log_z) <= 1 - confidence + 1e-12

@@ -37,7 +37,7 @@ def close(value: float) -> object:
 
 
 @pytest.mark.parametrize("n", range(1, N + 1))
-@settings(max_examples=30)
+@settings(max_examples=min(30, settings().max_examples))
 @given(population=populations)
 def test_mean_is_unbiased(n, population) -> None:
     means, _ = outcomes(population, n)
@@ -45,7 +45,7 @@ def test_mean_is_unbiased(n, population) -> None:
 
 
 @pytest.mark.parametrize("n", range(2, N + 1))
-@settings(max_examples=30)
+@settings(max_examples=min(30, settings().max_examples))
 @given(population=populations)
 def test_squared_error_is_unbiased_for_the_variance(n, population) -> None:
     means, errors = outcomes(population, n)
@@ -53,7 +53,7 @@ def test_squared_error_is_unbiased_for_the_variance(n, population) -> None:
 
 
 @pytest.mark.parametrize("n", range(2, N + 1))
-@settings(max_examples=30)
+@settings(max_examples=min(30, settings().max_examples))
 @given(population=populations)
 def test_unknown_noise_makes_the_error_larger_never_smaller(n, population) -> None:
     means, errors = outcomes(population, n, known=False)

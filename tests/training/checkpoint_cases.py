@@ -7,8 +7,7 @@ import numpy as np
 
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
-from meltpoint.training.dbm import train_dbm
-from meltpoint.training.dbn import train_dbn
+from meltpoint.training.deep import train_dbm, train_dbn
 from meltpoint.training.rbm import train_rbm
 
 DATA = (np.random.default_rng(0).random((60, 9)) < 0.3).astype(np.uint8)

@@ -13,7 +13,7 @@ COUNTS = hnp.arrays(np.uint8, st.tuples(st.integers(1, 7), st.integers(1, 40)), 
 
 
 @given(COUNTS, st.integers(1, 70), KINDS, st.booleans())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=min(50, settings().max_examples))
 def test_adding_rows_is_the_product(counts, n_columns, kind, transposed):
     rng = np.random.default_rng(0)
     shape = (counts.shape[1], n_columns)

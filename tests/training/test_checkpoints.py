@@ -193,7 +193,7 @@ _CHILD = """
 import sys
 import numpy as np
 from meltpoint.files.models import save
-from meltpoint.training.dbm import train_dbm
+from meltpoint.training.deep import train_dbm
 data = np.random.default_rng(3).random((400, 64))
 model = train_dbm(data, (40, 30), epochs=8, batch=10, sweeps=3, checkpoint=sys.argv[1])
 save(model, sys.argv[2])

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from meltpoint.training import loop, rbm
-from meltpoint.training.dbm import train_dbm
+from meltpoint.training.deep import train_dbm
 from meltpoint.training.loop import Examples
 from meltpoint.training.optimiser import sgd_step, zero_velocity
 from meltpoint.training.phases import Architecture, Gradient, initial_dbm, trainable_dbm

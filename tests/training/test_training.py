@@ -10,9 +10,8 @@ from meltpoint.datasets import load
 from meltpoint.errors import InputError
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.models.dbn import DBN
-from meltpoint.training.dbm import compose_layers, train_dbm
-from meltpoint.training.dbn import train_dbn
-from meltpoint.training.loop import Recognition
+from meltpoint.training.deep import compose_layers, train_dbm, train_dbn
+from meltpoint.training.loop import TrainingStage
 from meltpoint.training.phases import data_phase, random_stream, trainable_dbm
 from meltpoint.training.rbm import train_rbm
 from oracle.derivatives import random_parameters, visible_log_probabilities
@@ -103,7 +102,7 @@ options = st.fixed_dictionaries(
 
 
 @given(options, st.integers(1, 70), st.booleans())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=min(30, settings().max_examples))
 def test_any_allowed_choice_gives_a_finite_model_that_its_seed_determines(chosen, hidden, grey):
     data = STRIPES[::10] * np.float64(0.5) if grey else STRIPES[::10]
     first, again = (train_rbm(data, hidden, epochs=2, **chosen) for _ in range(2))
@@ -156,8 +155,8 @@ def test_recognition_doubles_where_the_machine_was_trained_doubled():
     weights = np.array([[3.0]], np.float32)
     zero = np.zeros(1, np.float32)
     for copies, expected in (((1, 1), 1 / (1 + np.exp(-3))), ((2, 1), 1 / (1 + np.exp(-6)))):
-        recognition = Recognition((trainable_dbm([weights, zero, zero], copies),))
-        drawn = recognition(np.ones((40_000, 1), np.uint8), random_stream(0))
+        stage = TrainingStage(1, "above", below=(trainable_dbm([weights, zero, zero], copies),))
+        drawn = stage.lowest_layer(np.ones((40_000, 1), np.uint8), random_stream(0))
         assert abs(drawn.mean() - expected) < 5 * np.sqrt(expected * (1 - expected) / 40_000)
 
 

@@ -125,10 +125,8 @@ class FusedPath:
         for packed in (self.exact_packed, self.rounded_packed):
             if packed is not None:
                 words, generators = np.zeros((1, 1), np.uint32), np.ones((1, 4, LANES), np.uint32)
-                arguments = _arguments(
-                    packed, np.ones(1), words[0], words, generators, np.zeros(1), np.ones(1)
-                )
-                calls.append(KernelCall(run_tile, arguments))
+                changing = words[0], words, generators, np.zeros(1), np.ones(1)
+                calls.append(KernelCall(run_tile, _arguments(packed, np.ones(1), *changing)))
         if self.rounded is not None:
             calls.append(sum_rows_call())
         return calls
@@ -178,22 +176,14 @@ class FusedPath:
         steps = max(16, min(max(steps, _LEAST_WORK // work), _CALL_WORK // work))
         for low in range(0, span.betas.size - 1, steps):
             betas = span.betas[low : low + steps + 1]
-            _call(
-                packed,
-                betas,
-                clamped,
-                chains.words,
-                chains.generators,
-                chains.log_weights,
-                chains.pending_product,
-            )
+            _call(packed, betas, clamped, *vars(chains).values())
             tile.count(betas.size - 1)
             yield
 
 
 @dataclass(frozen=True, eq=False)
 class _Chains:
-    """What the kernels change in place; weights are exp(log_weights) / pending_product."""
+    """What the kernels change in place, in the order of `run_tile`; weights are exp(log_weights) / pending_product."""
 
     words: NDArray[np.uint32]  # (chain, block of 32 even units)
     generators: NDArray[np.uint32]
@@ -219,27 +209,7 @@ def _call(packed: Packed, *changing: NDArray[Any]) -> None:
     run_tile(*_arguments(packed, *changing))
 
 
-def _arguments(
-    packed: Packed,
-    betas: Floats,
-    clamped: NDArray[np.uint32],
-    words: NDArray[np.uint32],
-    generators: NDArray[np.uint32],
-    log_weights: Floats,
-    pending_product: Floats,
-) -> tuple[Any, ...]:
-    """What `run_tile` is given."""
-    return (
-        betas,
-        packed.even,
-        packed.odd,
-        packed.reach,
-        packed.q,
-        packed.tables,
-        np.empty(0, packed.real),
-        clamped,
-        words,
-        generators,
-        log_weights,
-        pending_product,
-    )
+def _arguments(packed: Packed, betas: Floats, *changing: NDArray[Any]) -> tuple[Any, ...]:
+    """What `run_tile` is given; `changing` are clamped units and the arrays of `_Chains`."""
+    tables, real = packed.tables, np.empty(0, packed.real)
+    return betas, packed.even, packed.odd, packed.reach, packed.q, tables, real, *changing

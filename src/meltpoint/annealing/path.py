@@ -92,9 +92,8 @@ class TwoSidedPath(AnnealingPath):
         """The odd units' part (chain,) of it."""
         two = self.target
         field = np.zeros((len(state), two.n_odd))
-        for block in two.blocks:
-            rows, columns = two.even_slices[block.even_layer], two.odd_slices[block.odd_layer]
-            field[:, columns] += sum_rows(state[:, rows], block.weights)
+        for rows, columns, weights in two.placed_weights:
+            field[:, columns] += sum_rows(state[:, rows], weights)
         return sum_softplus(beta * field + self.odd_bias(beta))
 
     def log_prob_base(self, states: Bits) -> Floats:

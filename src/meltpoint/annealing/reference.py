@@ -120,10 +120,8 @@ class ReferenceBackend:
 
     def supports(self, path: AnnealingPath) -> bool:
         """Whether it can run a path: any."""
-        del path
         return True
 
     def prepare(self, path: AnnealingPath, precision: str) -> ReferencePath:
         """The path itself."""
-        del precision
         return ReferencePath(path)

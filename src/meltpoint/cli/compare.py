@@ -7,14 +7,9 @@ import typer
 from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.evaluate import show_stage, to_continue
-from meltpoint.cli.inputs import (
-    Sequences,
-    check_output,
-    load_several,
-    read_test_and_train,
-)
+from meltpoint.cli.inputs import Sequences, check_output, load_several, read_test_and_train
 from meltpoint.cli.screen import PLOT_FORMATS, echo_err, progress_bar, write_result
-from meltpoint.cli.workers import executor_of, tls_of
+from meltpoint.cli.workers import executor_of
 from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS
 from meltpoint.errors import InputError
 
@@ -90,16 +85,11 @@ def compare(
 
         *files, data = arguments
         models = load_several(files, option, name)
-        tls = tls_of(tls_ca_file, tls_cert, tls_key)
-        with executor_of(workers, cluster, patience, tls) as executor, progress_bar() as progress:
+        tls = tls_ca_file, tls_cert, tls_key
+        with executor_of(workers, cluster, patience, *tls) as executor, progress_bar() as progress:
+            first = next(iter(models.values()))
             test_examples, train_examples = read_test_and_train(
-                data,
-                train,
-                binarize,
-                seed,
-                progress,
-                next(iter(models.values())),
-                Sequences(alphabet, outside),
+                data, train, binarize, seed, progress, first, Sequences(alphabet, outside)
             )
             found = mp.compare(
                 models,

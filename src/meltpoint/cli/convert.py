@@ -50,7 +50,7 @@ def convert(
 
     Exit code 0: written. 1: written, but --check finds that the data fit another reading much better. 2: wrong input.
     """
-    told = {
+    given = {
         "orientation": orientation,
         "visible": visible,
         "hidden": hidden,
@@ -72,7 +72,7 @@ def convert(
         check_output(out, ".npz")
         import meltpoint as mp
 
-        model = mp.load(source, **told)
+        model = mp.load(source, **given)
         mp.save(model, out, note=f"converted from {source.name}")
         echo_err(f"{model}")
         if check is not None:

@@ -7,7 +7,7 @@ import typer
 
 from meltpoint.cli import options
 from meltpoint.cli.ending import report_errors
-from meltpoint.cli.screen import echo, echo_err, progress_bar
+from meltpoint.cli.screen import echo, echo_err, echo_json, progress_bar
 
 if TYPE_CHECKING:
     from meltpoint.datasets.catalogue import Entry
@@ -25,9 +25,7 @@ def list_(json: options.JsonOption = False) -> None:
     with report_errors():
         described = [_described(entry) for entry in ENTRIES.values()]
     if json:
-        import json as encoder
-
-        echo(encoder.dumps(described, indent=2))
+        echo_json(described)
         return
     layout = "{:<17} {:>7} {:>7}  {:<8} {:<31} {}"
     echo(layout.format("name", "train", "test", "pixels", "what", "files"))

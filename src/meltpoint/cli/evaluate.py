@@ -9,21 +9,9 @@ import typer
 
 from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
-from meltpoint.cli.inputs import (
-    Sequences,
-    check_output,
-    load_model,
-    read_test_and_train,
-)
-from meltpoint.cli.screen import (
-    PLOT_FORMATS,
-    echo_err,
-    echo_parts,
-    echo_report,
-    progress_bar,
-    write_result,
-)
-from meltpoint.cli.workers import executor_of, tls_of
+from meltpoint.cli.inputs import Sequences, check_output, load_model, read_test_and_train
+from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, echo_report, progress_bar, write_result
+from meltpoint.cli.workers import executor_of
 from meltpoint.defaults import DEFAULTS
 
 if TYPE_CHECKING:
@@ -81,8 +69,8 @@ def evaluate(
         import meltpoint as mp
 
         loaded = load_model(model, option)
-        tls = tls_of(tls_ca_file, tls_cert, tls_key)
-        with executor_of(workers, cluster, patience, tls) as executor, progress_bar() as progress:
+        tls = tls_ca_file, tls_cert, tls_key
+        with executor_of(workers, cluster, patience, *tls) as executor, progress_bar() as progress:
             test_examples, train_examples = read_test_and_train(
                 data, train, binarize, seed, progress, loaded, Sequences(alphabet, outside)
             )

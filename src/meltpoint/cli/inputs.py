@@ -42,9 +42,9 @@ def load_model(path: Path, options: list[str] | None) -> "Model":
     from meltpoint.importers.load import load
     from meltpoint.importers.options import MissingOptionError
 
-    told = _named_values(options)
+    given = _named_values(options)
     try:
-        return load(path, **told)
+        return load(path, **given)
     except MissingOptionError as problem:
         raise InputError(
             found=problem.found,
@@ -68,23 +68,23 @@ def load_several(paths: list[str], options: list[str] | None, names: list[str] |
 
 
 def _named_values(options: list[str] | None) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for text in options or ():
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
-        if not equals or not value.strip() or name in told:
+        if not equals or not value.strip() or name in given:
             raise InputError(
-                found=f"--option {text}{', the second of its name' if name in told else ''}",
+                found=f"--option {text}{', the second of its name' if name in given else ''}",
                 expected="NAME=VALUE, once for each name",
                 remedy="for example --option temperature=1",
             )
         try:
-            told[name] = _NUMBERS.get(name, str)(value.strip())
+            given[name] = _NUMBERS.get(name, str)(value.strip())
         except ValueError:
             raise InputError(
                 found=f"--option {text}", expected=f"a number as {name}", remedy="correct it"
             ) from None
-    return told
+    return given
 
 
 def read_test_and_train(

@@ -8,11 +8,7 @@ import typer
 
 from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
-from meltpoint.cli.inputs import (
-    check_output,
-    load_model,
-    read_train,
-)
+from meltpoint.cli.inputs import check_output, load_model, read_train
 from meltpoint.cli.screen import PLOT_FORMATS, echo, echo_err, echo_parts, progress_bar, write_result
 from meltpoint.defaults import LOG_Z_DEFAULTS
 

@@ -34,7 +34,7 @@ FormatOptions: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
-"""What `load` is told besides the path."""
+"""The arguments of `load` besides the path."""
 
 # Examples
 

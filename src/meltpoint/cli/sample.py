@@ -8,11 +8,7 @@ import typer
 
 from meltpoint.cli import options
 from meltpoint.cli.ending import report_errors
-from meltpoint.cli.inputs import (
-    check_output,
-    load_model,
-    read_train,
-)
+from meltpoint.cli.inputs import check_output, load_model, read_train
 from meltpoint.cli.screen import echo, progress_bar
 from meltpoint.defaults import DEFAULTS, SAMPLE_COUNT, SAMPLE_STEPS
 from meltpoint.errors import InputError

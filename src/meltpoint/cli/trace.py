@@ -11,19 +11,12 @@ import typer
 from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.evaluate import to_continue
-from meltpoint.cli.inputs import (
-    Sequences,
-    check_output,
-    read_test_and_train,
-)
+from meltpoint.cli.inputs import Sequences, check_output, read_test_and_train
 from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, progress_bar, write_result
-from meltpoint.cli.workers import executor_of, tls_of
+from meltpoint.cli.workers import executor_of
 from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_EXAMPLES, TRACE_STEPS
 from meltpoint.errors import InputError, Progress, printable
-from meltpoint.report.trace import (
-    Trace,
-    TracePoint,
-)
+from meltpoint.report.trace import Trace, TracePoint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,8 +109,8 @@ def trace(
         *patterns, data = arguments
         files = _files(patterns)
         first = load_checkpoint(files[0])
-        tls = tls_of(tls_ca_file, tls_cert, tls_key)
-        with executor_of(workers, cluster, patience, tls) as executor, trace_screen() as screen:
+        tls = tls_ca_file, tls_cert, tls_key
+        with executor_of(workers, cluster, patience, *tls) as executor, trace_screen() as screen:
             test_examples, train_examples = read_test_and_train(
                 data, train, binarize, seed, screen.progress, first, Sequences(alphabet, outside)
             )

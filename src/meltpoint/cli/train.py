@@ -10,13 +10,7 @@ from meltpoint.cli.ending import INTERRUPTED, report_errors
 from meltpoint.cli.screen import echo, echo_err, progress_bar
 from meltpoint.cli.trace import TraceScreen, TrainingTrace, trace_screen
 from meltpoint.errors import InputError, Progress
-from meltpoint.training.settings import (
-    SEED,
-    Recipe,
-    default_text,
-    n_held_out,
-    read_recipe,
-)
+from meltpoint.training.settings import SEED, Recipe, default_text, n_held_out, read_recipe
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,9 +16,15 @@ if TYPE_CHECKING:
 
 @contextmanager
 def executor_of(
-    workers: int | None, address: str | None, patience: float, tls: "TLS | None"
+    workers: int | None,
+    address: str | None,
+    patience: float,
+    ca_file: Path | None,
+    cert: Path | None,
+    key: Path | None,
 ) -> "Iterator[Executor | None]":
-    """Processes, the workers of a cluster, or nothing: threads."""
+    """Processes, the workers of a cluster, or nothing: threads. The files are those of an encrypted connection."""
+    tls = _tls(ca_file, cert, key)
     if workers is not None and address is not None:
         raise InputError(
             found="both --workers and --cluster",
@@ -43,7 +49,7 @@ def executor_of(
         yield executor
 
 
-def tls_of(ca_file: Path | None, cert: Path | None, key: Path | None) -> "TLS | None":
+def _tls(ca_file: Path | None, cert: Path | None, key: Path | None) -> "TLS | None":
     """The files of an encrypted connection, None without any."""
     if ca_file is None and cert is None and key is None:
         return None

@@ -39,12 +39,7 @@ from meltpoint.models.log_f import LogF
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, check_seed, generator, sequence
 from meltpoint.report.report import Report
-from meltpoint.report.trace import (
-    Interval,
-    Trace,
-    TracePoint,
-    WhenEvidence,
-)
+from meltpoint.report.trace import Interval, Trace, TracePoint, WhenEvidence
 from meltpoint.statistics.certificate import check_confidence
 from meltpoint.statistics.estimate import Estimate, combined_error
 from meltpoint.training.checkpoint import is_checkpoint, read_checkpoint_model
@@ -280,7 +275,7 @@ def _train_estimate(report: Report, train: LogF) -> Estimate:
 
 
 def _train_interval(found: Evaluated, train: LogF, alpha: float) -> Interval:
-    """Limits for the training examples: log Z is within what the interval for the test examples says of it.
+    """Limits for the training examples, from those of log Z that the interval for the test examples implies.
 
     log p = log f - log Z for both, so what is not known of log Z moves both by as much.
     """

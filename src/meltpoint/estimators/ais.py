@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
-from meltpoint.annealing.loop import anneal, prepare_path
+from meltpoint.annealing.loop import Annealed, anneal, prepare_path
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
@@ -61,14 +60,6 @@ class LogZ(Estimate):
                 expected="those of ais_log_z with the same model, base, steps and precision",
                 remedy="call ais_log_z and raise_log_prob with the same arguments",
             )
-
-
-class AisWeights(NamedTuple):
-    """Log weights (chain,), exp of each unbiased for Z; which chains were finished (chain,); whether Ctrl-C came."""
-
-    log_weights: Floats
-    finished: NDArray[np.bool_]
-    interrupted: bool
 
 
 @reports_progress
@@ -131,20 +122,23 @@ def run_ais(
     *,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> AisWeights:
-    """Run the chains with these numbers (chain,). A chain's weight does not depend on which others are run with it."""
-    target = prepared.path.target
+) -> Annealed:
+    """Run the chains with these numbers (chain,); exp of each log weight is unbiased for Z.
+
+    A chain's weight does not depend on which others are run with it.
+    """
+    path = prepared.path
     run = anneal(
         prepared,
         [Segment(betas)],
-        anywhere(prepared.path, len(chains)),
+        anywhere(path, len(chains)),
         Streams(seed, Purpose.AIS, chains),
         threads=threads,
         progress=progress,
         task="AIS",
     )
-    log_weights = run.log_weights + prepared.path.log_z_base + target.log_constant
-    return AisWeights(log_weights, run.finished, run.interrupted)
+    log_weights = run.cumulative_log_weights + path.log_z_base + path.target.log_constant
+    return replace(run, cumulative_log_weights=log_weights)
 
 
 def anywhere(path: AnnealingPath, chains: int) -> Bits:

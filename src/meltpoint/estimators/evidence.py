@@ -45,7 +45,7 @@ _APART_SIGMAS = 3.0  # standard errors between bases that are not attributed to 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one start says of the chosen path, in units of the mean forward weight W.
+    """What one start shows about the chosen path, in units of the mean forward weight W.
 
     `log_z` is its own estimate with the error `log_z_stderr`, `reach` the mean reach of its states, `lacking` the mass
     D / W that the path lacks according to it, with its standard error, and `rare` the variance that mass which the path

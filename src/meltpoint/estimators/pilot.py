@@ -33,7 +33,7 @@ from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress, silent
 from meltpoint.randomness import Purpose, generator
 from meltpoint.records import short_repr
-from meltpoint.statistics.estimate import finite_or_none
+from meltpoint.statistics.estimate import plain
 from meltpoint.units.unit import Bits, Floats
 
 ScheduleName: TypeAlias = Literal["friction", "linear"]
@@ -73,14 +73,7 @@ class Pilot:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
-        return {
-            "steps": self.steps,
-            "chain_steps": self.chain_steps,
-            "linear_kept": finite_or_none(self.linear_kept),
-            "gain": finite_or_none(self.gain),
-            "gain_error": finite_or_none(self.gain_error),
-            "helps": self.helps,
-        }
+        return {name: plain(value) for name, value in (*vars(self).items(), ("helps", self.helps))}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,22 +2,24 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
 
 from meltpoint.defaults import Settings
+from meltpoint.estimators.ais import log_z_of
 from meltpoint.estimators.evidence import Starts
-from meltpoint.evaluation.plan import (
+from meltpoint.evaluation.stage_report import best_stage, half_width_of
+from meltpoint.evaluation.stage_sizes import (
     LEAST_AIS_CHAINS,
+    LEAST_ESS,
     Observed,
     first_size,
     grown_size,
     measure,
     next_size,
 )
-from meltpoint.evaluation.stage_report import best_stage, half_width_of
 from meltpoint.models.log_f import LogF
 from meltpoint.report.compose import controlled_log_f
 from meltpoint.report.duration import Clock
@@ -27,20 +29,23 @@ from meltpoint.runs.store import Store
 from meltpoint.stages.decisions import Decision
 from meltpoint.stages.stage import Size, Stage, StageWeights, new_tasks_of
 
-_RESERVE = 0.94  # of the time that is left: what a stage takes is not known to the second
-_AFTERWARDS = 0.3  # seconds, for what a report takes
+_RESERVE = 0.94  # share of the time left that is planned with: the time of a stage is not known exactly
+_AFTERWARDS = 0.3  # seconds that a report takes
 PLAIN_RATE = 20_000.0
 """Chain-steps per second, before any were timed."""
 
-_PLAIN_OVERHEAD = 150.0  # chains that other starts cost as much as, before any were asked
-_FEW_ARE_SLOW = 1.8  # times the seconds of a chain-step, where few chains run at once as other starts do
-_CHEAPER = 0.7  # than growing must a new stage be: what other steps would give is not known as well
-_NARROWER = 0.9
+_PLAIN_OVERHEAD = 150.0  # what other starts cost, in chains, before any were asked
+_FEW_ARE_SLOW = 1.8  # seconds of a chain-step of other starts, relative to a stage's: few chains run at once
+_CHEAPER = 0.7  # cost of a new stage relative to growing at which it is taken: its width is known less well
+_NARROWER = (
+    0.9  # width of a new stage relative to growing at which it is taken, if neither reaches the target
+)
 _CALIBRATIONS = 2
 _MOST_WIDENING = 3.0
-_HELPED = 1.2  # times as many effective chains
-_EVEN = 0.2  # share of effective chains from which on more of them are as good as more steps
-_LITTLE = 2.0  # times its AIS chains, whatever that share: more steps cost all of a stage again
+_HELPED = 1.2  # ratio of effective shares from which on more steps have helped
+_EVEN = 0.2  # effective share below which a stage at most doubles: then one large weight counts for less
+_UNEVEN = 0.08  # effective share below which more steps come first, unless
+_LITTLE = 2.0  # times the AIS chains that a stage began with are enough: more steps cost all of a stage again
 
 
 class Budget:
@@ -54,7 +59,7 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """Seconds."""
+        """Seconds that are left."""
         return self._seconds - self._before - self._clock.elapsed
 
     def keep(self) -> None:
@@ -64,7 +69,11 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """A complete stage, new or grown, with what other starts say of it, its report, and its summary without these."""
+    """A look at a complete stage, new or grown: its weights, what other starts found, and its report.
+
+    `summary` is made without the other starts. A stage that grows is looked at again, and each look has its share of
+    the probability of being wrong.
+    """
 
     stage: Stage
     weights: StageWeights
@@ -79,7 +88,7 @@ class Look:
 
     @property
     def half_width(self) -> float:
-        """Of the interval."""
+        """Half the width of the report's interval."""
         return half_width_of(self.report)
 
 
@@ -98,7 +107,7 @@ class _Option:
 
 @dataclass(eq=False)
 class Planner:
-    """Looks so far, the base to go on from, and what follows for the next.
+    """Decides what to run next from the looks so far.
 
     `passes` are RAISE's through the betas, `rate` is in chain-steps per second.
     """
@@ -232,7 +241,9 @@ class Planner:
         width, size = found
         cost = size.work(self.passes) - observed.size.work(self.passes)
         little = size.ais_chains <= _LITTLE * look.stage.begun_with[1]
-        even = _effective(look) > _EVEN or little or not self._steps_help()
+        even = _effective(look) > _UNEVEN or little or not self._steps_help()
+        if _effective(look) < _EVEN:
+            size = replace(size, ais_chains=min(size.ais_chains, 2 * observed.size.ais_chains))
         return _Option(Decision(size, self.base, look.stage.index), width, cost, even)
 
     def _steps_help(self) -> bool:
@@ -254,6 +265,8 @@ class Planner:
 
         def widening(size: Size) -> float:
             """How much wider the report's formulas predict the interval than the quick ones."""
+            if log_z_of(observed.forward).ess < LEAST_ESS:
+                return 1.0  # they would repeat the one weight that counts
             quick = measured.half_widths(
                 size.steps, size.chains, size.ais_chains, np.array([size.examples]), sigmas
             ).item()

@@ -48,12 +48,7 @@ from meltpoint.stages.decisions import read_stages
 from meltpoint.stages.evidence import recall_evidence
 from meltpoint.stages.execute import recall_weights
 from meltpoint.stages.log_f import log_f_layout
-from meltpoint.stages.stage import (
-    Stage,
-    StageWeights,
-    stage_to_arrays,
-    tasks_of,
-)
+from meltpoint.stages.stage import Stage, StageWeights, stage_to_arrays, tasks_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,7 +84,7 @@ def make_folder(path: Path) -> None:
 
 
 def write_error(path: str | os.PathLike[str], problem: Exception) -> InputError | SystemFailure:
-    """What the system says of a path that was to be written to: the path's fault, or the disk's."""
+    """The error for a path that the system could not write to: an InputError, or a SystemFailure of the disk."""
     code = (problem.errno if isinstance(problem, OSError) else None) or errno.EINVAL
     if code in _WRONG_PATH:
         kind, (found, remedy) = InputError, _WRONG_PATH[code]

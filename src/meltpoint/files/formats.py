@@ -1,7 +1,7 @@
 """Recognise the format of a data file by its content.
 
-`arrays.py` calls the reader of each format, which has a file of its own beside this one. Formats of models are read by
-`models.py` (our own) and `importers/` (all others).
+Each format has a file of its own beside this one. `arrays.py` calls the readers of arrays, `datasets/read.py` those of
+tables and sequences. Models are read by `models.py` (our own format) and `importers/` (all others).
 """
 
 import codecs

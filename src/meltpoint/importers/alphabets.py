@@ -27,9 +27,9 @@ def letters_of(alphabet: str | None) -> str | None:
     return letters
 
 
-def spelled(source: Source, found: str, told: str | None) -> str:
-    """The alphabet of a file with these letters: the one that was told, or the known one that has all of them."""
-    wanted = letters_of(told)
+def spelled(source: Source, found: str, alphabet: str | None) -> str:
+    """The alphabet of a file with these letters: the one that was asked for, or the known one that has all of them."""
+    wanted = letters_of(alphabet)
     if wanted is None:
         wanted = next((letters for letters in ALPHABETS.values() if set(letters) == set(found)), None)
     if wanted is None:

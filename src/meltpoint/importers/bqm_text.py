@@ -1,7 +1,7 @@
 """Binary quadratic models of dimod as text: JSON (bqm_schema 3.0.0), COO lines `u v bias`, and qbsolv's `.qubo`.
 
 In COO u = v is a linear bias; the offset is lost. Whether units are spins is in a line `# vartype=SPIN`, or must be
-told; a `.qubo` file (a line `p qubo …`) has units 0 and 1. The units are those that occur, in the order of their
+given; a `.qubo` file (a line `p qubo …`) has units 0 and 1. The units are those that occur, in the order of their
 numbers.
 """
 

@@ -36,7 +36,7 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source, options: Options) -> Model:
-    """The Potts model; whether gaps are a state must be told."""
+    """The Potts model; whether gaps are a state must be given."""
     if options.gap is None:
         raise ask(
             "gap",

@@ -196,10 +196,10 @@ def _refuse_twice(keys: NDArray[np.int64], letter: str) -> None:
 
 
 def _refuse(source: Source, options: Options, *names: str) -> None:
-    told = [name for name in names if getattr(options, name) is not None]
-    if told:
+    given = [name for name in names if getattr(options, name) is not None]
+    if given:
         raise InputError(
-            found=f"{', '.join(told)} for {source.name}",
+            found=f"{', '.join(given)} for {source.name}",
             expected="nothing of that kind: the file has no letters and no such gauge",
             remedy="leave it out",
         )

@@ -27,7 +27,7 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source, options: Options) -> Model:
-    """The Potts model; the number of states must be told."""
+    """The Potts model; the number of states must be given."""
     values = numbers(source.data)
     n = math.isqrt(values.size)
     if values.size != n * (n + 1):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ OPTIONS = named_arrays.OPTIONS
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _MOST_OBJECTS, _DEEPEST = 10_000, 20
+_SIZES = (2, 4, 8, 16, 32)  # bytes that addresses and lengths may have
+_END = 1  # of a free list
+_AT_ONCE = 1 << 20
+_LONGEST_TEXT = 1000  # bytes
 
 
 def is_hdf5(source: Source) -> bool:
@@ -49,6 +53,7 @@ class File:
     """An open file. Paths have no slash in front; soft and external links are not followed."""
 
     h5py: ModuleType
+    stream: BinaryIO
     root: Any
     allowance: Allowance
 
@@ -71,8 +76,12 @@ class File:
     def text(self, path: str) -> str:
         """The text in a dataset with one entry."""
         dataset = self._dataset(path)
-        if dataset.size != 1 or dataset.dtype.kind not in "OS" or dataset.dtype.itemsize > 1000:
+        if dataset.size != 1 or dataset.dtype.kind not in "OS" or dataset.dtype.itemsize > _LONGEST_TEXT:
             raise ValueError(f"{path!r} is no text")
+        if dataset.dtype.kind == "O":  # the library takes as much memory as the length in the file says
+            at = dataset.id.get_offset()
+            if at is None or _number(self.stream, at, 4) > _LONGEST_TEXT:
+                raise ValueError(f"{path!r} is no text, or a long one")
         value = dataset[()]
         return value.decode("utf-8") if isinstance(value, bytes) else str(value)
 
@@ -115,8 +124,64 @@ class File:
 def open_file(source: Source) -> Iterator[File]:
     """The file, open for reading."""
     h5py = _library(source)
-    with source.open() as stream, h5py.File(stream, "r") as root:
-        yield File(h5py, root, allowance_of(source.path, source.size))
+    with source.open() as stream:
+        check_free_lists(stream, source.size)
+        with h5py.File(stream, "r") as root:
+            yield File(h5py, stream, root, allowance_of(source.path, source.size))
+
+
+def check_free_lists(stream: BinaryIO, size: int) -> None:
+    """ValueError if the free list of a group's heap is a circle.
+
+    HDF5's library follows such a list without end, and takes memory for every link of it. A heap is `HEAP`, a version,
+    its length, the first free block of its data and their address; a free block begins with the next one, and its
+    own length, and 1 is the end. Lists that are wrong in other ways are left to the library, which refuses them.
+    """
+    base, of_address, of_length = _layout(stream)
+    least = 2 * of_length  # bytes of a free block
+    left = size // least  # blocks of all heaps together
+    for at in _positions(stream, b"HEAP\0\0\0\0"):
+        length, block = (_number(stream, at + 8 + k * of_length, of_length) for k in range(2))
+        data = base + _number(stream, at + 8 + least, of_address)
+        while block != _END and block + least <= length and data + block + least <= size:
+            left -= 1
+            if left < 0:
+                raise ValueError("the free list of a heap is a circle")
+            block = _number(stream, data + block, of_length)
+
+
+def _layout(stream: BinaryIO) -> tuple[int, int, int]:
+    """Where addresses are counted from, and how many bytes an address and a length have."""
+    base = 0
+    stream.seek(0)
+    while not (head := stream.read(16)).startswith(_SIGNATURE):
+        if len(head) < 16:
+            raise ValueError("no HDF5 signature")
+        base = max(512, 2 * base)  # a superblock may begin at 0, 512, 1024, 2048, …
+        stream.seek(base)
+    of_address, of_length = head[13:15] if head[8] < 2 else head[9:11]
+    if of_address not in _SIZES or of_length not in _SIZES:
+        raise ValueError(f"addresses of {of_address} and lengths of {of_length} bytes")
+    return base, of_address, of_length
+
+
+def _positions(stream: BinaryIO, wanted: bytes) -> Iterator[int]:
+    """Where these bytes are in a file."""
+    low, before = 0, b""
+    while True:
+        stream.seek(low)
+        part = stream.read(_AT_ONCE)
+        if not part:
+            return
+        together, at = before + part, -1
+        while (at := together.find(wanted, at + 1)) >= 0:
+            yield low - len(before) + at
+        low, before = low + len(part), together[1 - len(wanted) :]
+
+
+def _number(stream: BinaryIO, at: int, n_bytes: int) -> int:
+    stream.seek(at)
+    return int.from_bytes(stream.read(n_bytes), "little")
 
 
 def _library(source: Source) -> ModuleType:

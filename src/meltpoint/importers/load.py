@@ -102,23 +102,23 @@ def load(path: str | os.PathLike[str], **options: Any) -> Model:  # noqa: ANN401
     ...     load(file)
     FactorGraph 2, 1 factor
     """
-    told = parse_options(options)
+    given = parse_options(options)
     source = open_source(zoo.path_of(path))
     with reading(source.path, "model file"):
         if is_own(source):
-            refuse_unused(told, (), f"{source.name}, a model file of meltpoint or of Salakhutdinov's code")
+            refuse_unused(given, (), f"{source.name}, a model file of meltpoint or of Salakhutdinov's code")
             return models.load(source.path)
         if is_tar(source.head):
-            source = _member(source, told)
-        elif told.member is not None:
-            refuse_unused(told, set(vars(told)) - {"member"}, f"{source.name}, which is no archive")
+            source = _member(source, given)
+        elif given.member is not None:
+            refuse_unused(given, set(vars(given)) - {"member"}, f"{source.name}, which is no archive")
         importer = recognised(source)
     if importer is None:
         raise _unknown(source)
-    used = importer.OPTIONS if told.member is None else {*importer.OPTIONS, "member"}
-    refuse_unused(told, used, f"{source.name}, {importer.NAME}")
+    used = importer.OPTIONS if given.member is None else {*importer.OPTIONS, "member"}
+    refuse_unused(given, used, f"{source.name}, {importer.NAME}")
     with reading(source.path, importer.NAME):
-        return importer.read(source, told)
+        return importer.read(source, given)
 
 
 def recognised(source: Source) -> Importer | None:

@@ -1,7 +1,7 @@
 """Models from arrays by the names that people give them: W, b, c; weights, visible_bias, hidden_bias; J, h; and the
 like.
 
-Which bias belongs to which side is told by its name; the axes of the weights are told by the lengths of the biases,
+A bias belongs to the side that its name says; the axes of the weights follow from the lengths of the biases,
 and asked for where they are equal. What is there besides the parameters is refused, unless the parameters are named
 by the caller: it might be a second layer.
 """
@@ -70,17 +70,17 @@ def model(source: Source, arrays: Mapping[str, NDArray[Any]], options: Options) 
             expected="the parameters of a model",
             remedy="check how it was saved",
         )
-    told = {
+    given = {
         key: getattr(options, key)
         for key in ("weights", "visible_bias", "hidden_bias")
         if getattr(options, key) is not None
     }
     short = _short_names(arrays)
     graph = [next((short[name] for name in names if name in short), None) for names in (_COUPLINGS, _FIELDS)]
-    if not told and graph[0] is not None and graph[1] is not None and len(arrays) == 2:
+    if not given and graph[0] is not None and graph[1] is not None and len(arrays) == 2:
         return _graph(source, arrays[graph[0]], arrays[graph[1]], options)
     _refuse_graph_options(source, options)
-    names = _choose(source, arrays, short, told)
+    names = _choose(source, arrays, short, given)
     weights, visible_bias, hidden_bias = (np.asarray(arrays[name]) for name in names)
     for name, array in zip(names, (weights, visible_bias, hidden_bias), strict=True):
         if array.dtype.kind not in "biuf":
@@ -104,10 +104,10 @@ def _short_names(arrays: Mapping[str, NDArray[Any]]) -> dict[str, str]:
 
 
 def _choose(
-    source: Source, arrays: Mapping[str, NDArray[Any]], short: dict[str, str], told: dict[str, str]
+    source: Source, arrays: Mapping[str, NDArray[Any]], short: dict[str, str], given: dict[str, str]
 ) -> tuple[str, str, str]:
     """Names of the weights, the visible bias and the hidden bias."""
-    for name in told.values():
+    for name in given.values():
         if name not in arrays:
             raise InputError(
                 found=f"no array {name!r} in {source.name}",
@@ -122,10 +122,10 @@ def _choose(
     }
     if letters and known["visible_bias"] is None and known["hidden_bias"] is None:
         known |= {"visible_bias": short[letters[0]], "hidden_bias": short[letters[1]]}
-    chosen = known | told
+    chosen = known | given
     missing = [key for key, name in chosen.items() if name is None]
     besides = [name for name in arrays if name not in chosen.values() and arrays[name].size > 1]
-    if missing or (besides and len(told) < len(chosen)):
+    if missing or (besides and len(given) < len(chosen)):
         found = (
             f"no {', '.join(missing)}"
             if missing

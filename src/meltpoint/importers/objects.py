@@ -168,12 +168,10 @@ def _is_networkx(x: Any) -> bool:  # noqa: ANN401
 
 
 def _from_model(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
-    del options
     return x
 
 
 def _from_scikit_learn(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
-    del options
     # Components are (hidden, visible), whatever their sizes.
     components = np.asarray(x.components_)
     return RBM(components.T, x.intercept_visible_, x.intercept_hidden_)
@@ -181,7 +179,6 @@ def _from_scikit_learn(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
 
 def _from_rbms(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
     """weight_matrix is (visible, hidden), or (site, state, hidden) of Potts units."""
-    del options
     visible = "potts" if len(x.weight_matrix.shape) == 3 else "bernoulli"
     return RBM(x.weight_matrix, x.vbias, x.hbias, visible=visible)
 
@@ -239,8 +236,8 @@ def _from_module(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
 
 def _from_state_dict(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
     arrays = {str(name): as_array(value, str(name)) for name, value in x.items()}
-    told = parse_options({name: getattr(options, name) for name in _NAMED})
-    return named_arrays.model(Source(Path(), "the object", b""), arrays, told)
+    chosen_options = parse_options({name: getattr(options, name) for name in _NAMED})
+    return named_arrays.model(Source(Path(), "the object", b""), arrays, chosen_options)
 
 
 def _from_dimod(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401

@@ -9,7 +9,7 @@ from meltpoint.errors import InputError
 
 @dataclass(frozen=True)
 class Options:
-    """What `load` was told besides the path; None where nothing was said.
+    """The arguments of `load` besides the path; None where they were left out.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ _CHOICES: dict[str, tuple[object, ...]] = {
 
 def parse_options(given: dict[str, Any]) -> Options:
     """The options by name, unknown names and values refused."""
-    told = {name: value for name, value in given.items() if value is not None}
-    for name, value in told.items():
+    present = {name: value for name, value in given.items() if value is not None}
+    for name, value in present.items():
         if name not in NAMES:
             raise InputError(
                 found=f"option {name!r}", expected=f"one of {', '.join(NAMES)}", remedy="correct its name"
@@ -84,7 +84,7 @@ def parse_options(given: dict[str, Any]) -> Options:
                 expected=" or ".join(map(repr, choices)),
                 remedy="choose one of them",
             )
-    return Options(**told)
+    return Options(**present)
 
 
 def refuse_unused(options: Options, used: Collection[str], what: str) -> None:

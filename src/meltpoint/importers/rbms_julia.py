@@ -43,7 +43,6 @@ def recognises(source: Source) -> bool:
 
 def read(source: Source, options: Options) -> Model:
     """The RBM; its sites are flattened in Julia's order, the first axis fastest."""
-    del options
     with open_file(source) as file:
         kind = file.text("rbm_type") if "rbm_type" in file else "RBM"
         if kind not in ("RBM", "StandardizedRBM"):

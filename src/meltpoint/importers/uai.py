@@ -34,7 +34,6 @@ def recognises(source: Source) -> bool:
 
 def read(source: Source, options: Options) -> Model:
     """The factor graph."""
-    del options
     text = _without_comments(source.data).lstrip()
     kind = _kind(text)
     stream = _Numbers(numbers(text[len(kind) :]))

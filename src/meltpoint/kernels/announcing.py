@@ -16,7 +16,7 @@ _log = logging.getLogger("meltpoint")
 
 @contextmanager
 def preparing_kernels(progress: Progress) -> Iterator[None]:
-    """Around what may compile kernels. Nothing is said where machine code is only loaded."""
+    """Around what may compile kernels. Nothing is reported where machine code is only loaded."""
     listener = _CompilerListener(progress)
     try:
         with install_listener("numba:compile", listener):
@@ -44,4 +44,4 @@ class _CompilerListener(Listener):
             self._progress(PREPARING, 0.0, 1.0)
 
     def on_end(self, event: Event) -> None:
-        """Not told: more may follow."""
+        """Nothing is reported: more functions may follow."""

@@ -28,7 +28,7 @@ class Arguments:
         return self._values[name]
 
     def place(self, name: str, index: Any) -> Any:
-        """Of an element of an array."""
+        """Pointer to an element of an array."""
         return self.builder.gep(self[name], [index])
 
     def at(self, name: str, index: Any) -> Any:

@@ -1,4 +1,4 @@
-"""exp for loops that Numba itself vectorises; `polynomials` has the same function on LLVM vectors."""
+"""exp for loops that Numba itself vectorises (`polynomials` has the same function on LLVM vectors), and softplus."""
 
 import math
 from typing import Any
@@ -8,10 +8,10 @@ from llvmlite import ir
 from numba import types
 from numba.extending import overload
 
-from meltpoint.kernels.compiling import intrinsic
+from meltpoint.kernels.compiling import compiled_into_callers, intrinsic
 from meltpoint.kernels.polynomials import FLOAT32, LIMIT, LN2_PARTS
 
-__all__ = ["LIMIT", "exp"]
+__all__ = ["LIMIT", "exp", "softplus"]
 
 _LOG2E = np.float32(1 / math.log(2))
 _MINUS_HIGH, _MINUS_LOW = (np.float32(-part) for part in LN2_PARTS)
@@ -57,3 +57,9 @@ def _exp32(x):
 @overload(exp, inline="always")
 def _overload_exp(x):
     return _exp32 if x == types.float32 else (lambda x: math.exp(x))
+
+
+@compiled_into_callers
+def softplus(x):
+    """log(1 + exp(x)) of any float64."""
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))

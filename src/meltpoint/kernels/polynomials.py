@@ -1,8 +1,7 @@
 """exp and expm1 as polynomials on LLVM vectors of float32 or float64.
 
 x = n ln 2 + r with |r| <= ln 2 / 2; exp(r) - 1 is a polynomial in r, and 2**n is written into the exponent bits.
-Products and sums are fused where the source says so and nowhere else, so the result has the same bits on every
-machine.
+Products and sums are fused only where the source calls `fma`, so the result has the same bits on every machine.
 """
 
 import math

@@ -1,6 +1,6 @@
 """A matrix cut into strips some cache lines wide, as the row adder needs it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +35,16 @@ def strips_of(matrix: NDArray[np.floating], n_lines: int = 1) -> Strips:
     """Cut a matrix, or a transposed view of one, into strips of n_lines cache lines."""
     n_rows, n_columns = matrix.shape
     width = n_lines * STRIP_BYTES // matrix.itemsize
-    size = n_rows * (-(-n_columns // width)) * width
-    room = np.empty(size * matrix.itemsize + STRIP_BYTES, np.uint8)
-    skip = -room.ctypes.data % STRIP_BYTES
-    flat = room[skip : skip + size * matrix.itemsize].view(matrix.dtype)
+    flat = empty_aligned(n_rows * (-(-n_columns // width)) * width, matrix.dtype)
     _cut(matrix, flat, width)
     return Strips(flat, n_rows, n_columns, width)
+
+
+def empty_aligned(size: int, dtype: np.dtype) -> NDArray[Any]:
+    """Room for so many elements, of which the first starts a cache line: the adders rely on it."""
+    room = np.empty(size * dtype.itemsize + STRIP_BYTES, np.uint8)
+    skip = -room.ctypes.data % STRIP_BYTES
+    return room[skip : skip + size * dtype.itemsize].view(dtype)
 
 
 @compiled

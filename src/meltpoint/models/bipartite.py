@@ -54,6 +54,14 @@ class Bipartite(MarkovRandomField):
         """Where each odd layer lies in a state (chain, odd unit)."""
         return _slices(self.odd_biases)
 
+    @property
+    def placed_weights(self) -> list[tuple[slice, slice, Floats]]:
+        """Where the even and the odd units of each block lie, and its weights."""
+        return [
+            (self.even_slices[block.even_layer], self.odd_slices[block.odd_layer], block.weights)
+            for block in self.blocks
+        ]
+
     @cached_property
     def even_bias(self) -> Floats:
         """Biases (even unit,)."""
@@ -111,10 +119,10 @@ class Bipartite(MarkovRandomField):
     def log_z_ceiling(self) -> float:
         """An upper bound: e·W·o is at most W⁺ (s e + (1 - s) o) for a share s, and independent units are left."""
         even, odd = np.zeros(self.n_even), np.zeros(self.n_odd)
-        for block in self.blocks:
-            positive = np.maximum(block.weights, 0.0)
-            even[self.even_slices[block.even_layer]] += positive.sum(axis=1)
-            odd[self.odd_slices[block.odd_layer]] += positive.sum(axis=0)
+        for rows, columns, weights in self.placed_weights:
+            positive = np.maximum(weights, 0.0)
+            even[rows] += positive.sum(axis=1)
+            odd[columns] += positive.sum(axis=0)
         bounds = [
             sum_softplus(self.even_bias + s * even) + sum_softplus(self.odd_bias + (1 - s) * odd)
             for s in (0.0, 0.5, 1.0)
@@ -151,17 +159,15 @@ class Bipartite(MarkovRandomField):
     def odd_field(self, even: NDArray[Any]) -> Floats:
         """What the even units contribute to the odd units' input: e @ W (chain, odd unit)."""
         field = np.zeros((len(even), self.n_odd))
-        for block in self.blocks:
-            rows, columns = self.even_slices[block.even_layer], self.odd_slices[block.odd_layer]
-            field[:, columns] += even[:, rows] @ block.weights
+        for rows, columns, weights in self.placed_weights:
+            field[:, columns] += even[:, rows] @ weights
         return field
 
     def even_field(self, odd: NDArray[Any]) -> Floats:
         """What the odd units contribute to the even units' input: o @ W.T (chain, even unit)."""
         field = np.zeros((len(odd), self.n_even))
-        for block in self.blocks:
-            rows, columns = self.even_slices[block.even_layer], self.odd_slices[block.odd_layer]
-            field[:, rows] += odd[:, columns] @ block.weights.T
+        for rows, columns, weights in self.placed_weights:
+            field[:, rows] += odd[:, columns] @ weights.T
         return field
 
     def log_f(self, state: NDArray[Any]) -> Floats:

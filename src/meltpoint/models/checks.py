@@ -135,8 +135,10 @@ def bias(value: ArrayLike, name: str, size: int, of: str) -> Floats:
     return array
 
 
-def unit_names(units: Sequence[str | Unit], count: int) -> list[str | Unit]:
-    """The kinds of units of so many layers: as given, or Bernoulli."""
+def unit_names(units: str | Unit | Sequence[str | Unit], count: int) -> list[str | Unit]:
+    """The kinds of units of so many layers: one for all, one for each, or (given none) Bernoulli."""
+    if isinstance(units, str | Unit):
+        return [units] * count
     if units and len(units) != count:
         raise InputError(
             found=f"{len(units)} kinds of units",

@@ -14,14 +14,7 @@ from meltpoint.kernels.streams import Streams
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.factors import Factors, layered_factors
-from meltpoint.models.log_f import (
-    ENUMERATED,
-    SAMPLES,
-    LogF,
-    corners,
-    estimate_log_f,
-    exact_log_f,
-)
+from meltpoint.models.log_f import ENUMERATED, SAMPLES, LogF, corners, estimate_log_f, exact_log_f
 from meltpoint.models.mean_field import settled_rates
 from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
 from meltpoint.randomness import Purpose
@@ -84,12 +77,8 @@ class DBM(Model):
             checks.bias(b, f"biases[{k}]", size, f"unit of layer {k}")
             for k, (b, size) in enumerate(zip(biases, sizes, strict=True))
         ]
-        object.__setattr__(self, "weights", tuple(ws))
-        object.__setattr__(self, "biases", tuple(bs))
-        kinds = (
-            [units] * len(sizes) if isinstance(units, str | Unit) else checks.unit_names(units, len(sizes))
-        )
-        object.__setattr__(self, "layer_units", tuple(map(unit_named, kinds)))
+        kinds = checks.unit_names(units, len(sizes))
+        self._set(weights=tuple(ws), biases=tuple(bs), layer_units=tuple(map(unit_named, kinds)))
 
     @property
     def layer_sizes(self) -> tuple[int, ...]:
@@ -237,8 +226,8 @@ class DBM(Model):
         """Weights (even hidden unit, odd unit)."""
         two = self.bipartite
         weights = np.zeros((two.n_even, two.n_odd))
-        for block in two.blocks:
-            weights[two.even_slices[block.even_layer], two.odd_slices[block.odd_layer]] = block.weights
+        for even, odd, own in two.placed_weights:
+            weights[even, odd] = own
         return weights[self.n_visible :]
 
     @cached_property

@@ -100,12 +100,8 @@ class DBN(Model):
                     expected=f"{size} columns",
                     remedy="is it transposed? weights are (lower layer, upper layer), lowest layer first",
                 )
-        object.__setattr__(self, "directed", layers)
-        object.__setattr__(self, "top", top)
-        units = top.visible if units is None else units
-        n = len(layers)
-        kinds = [units] * n if isinstance(units, str | Unit) else checks.unit_names(units, n)
-        object.__setattr__(self, "directed_units", tuple(map(unit_named, kinds)))
+        kinds = checks.unit_names(top.visible if units is None else units, len(layers))
+        self._set(directed=layers, top=top, directed_units=tuple(map(unit_named, kinds)))
 
     @property
     def layer_sizes(self) -> tuple[int, ...]:

@@ -59,9 +59,8 @@ class FactorGraph(GraphModel):
     ) -> None:
         counts = check_cardinalities(cardinalities)
         checked = tuple(_check_factor(k, factor, counts) for k, factor in enumerate(factors))
-        object.__setattr__(self, "variable_cardinalities", counts)
-        object.__setattr__(self, "factors", checked)
-        object.__setattr__(self, "hidden", hidden_sites(hidden, counts.size))
+        hidden = hidden_sites(hidden, counts.size)
+        self._set(variable_cardinalities=counts, factors=checked, hidden=hidden)
 
     def __repr__(self) -> str:
         sizes = "-".join(map(str, self.layer_sizes))
@@ -114,13 +113,11 @@ class FactorGraph(GraphModel):
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:
         """Names that a file must have."""
-        del present
         return ["cardinalities", "orders", "scopes", "values", "hidden"]
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "FactorGraph":
         """The factor graph with these parameters, in the order of `array_names`."""
-        del units
         counts = check_cardinalities(arrays[0])
         orders, scopes = (checks.whole_numbers(arrays[k], name) for k, name in ((1, "orders"), (2, "scopes")))
         if (scopes.size and scopes.max() >= counts.size) or scopes.size != orders.sum():

@@ -133,8 +133,6 @@ class GraphModel(Model):
         if hidden_states(self.mrf, self.n_visible) <= _ENUMERATED:
             return LogF.exact(enumerate_hidden(self.mrf, states, progress))
 
-        del threads
-
         def weigh(visible: Bits, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
             generators = [generator(seed, Purpose.LOG_F, number) for number in numbers.tolist()]
             log_weights = weigh_hidden(self.mrf, visible, generators, samples)

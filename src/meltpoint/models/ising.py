@@ -69,11 +69,8 @@ class Ising(GraphModel):
         assert isinstance(unit, TwoState), "unit_named has checked it"
         matrix = _check_couplings(couplings, unit)
         h = checks.bias(fields, "fields", matrix.shape[0], "site")
-        object.__setattr__(self, "couplings", matrix)
-        object.__setattr__(self, "fields", h)
-        object.__setattr__(self, "site_unit", unit)
-        object.__setattr__(self, "hidden", hidden_sites(hidden, h.size))
-        object.__setattr__(self, "constant", checks.number(constant, "constant"))
+        hidden, constant = hidden_sites(hidden, h.size), checks.number(constant, "constant")
+        self._set(couplings=matrix, fields=h, site_unit=unit, hidden=hidden, constant=constant)
 
     @property
     def cardinalities(self) -> Indices:
@@ -142,7 +139,6 @@ class Ising(GraphModel):
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:
         """Names that a file must have."""
-        del present
         return ["fields", "pairs", "couplings", "hidden", "constant"]
 
     @classmethod

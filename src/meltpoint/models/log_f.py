@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.errors import InputError, Progress
+from meltpoint.errors import Progress
 from meltpoint.records import short_repr
 from meltpoint.statistics.control_variate import control_variate_mean
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
@@ -217,15 +217,6 @@ def exact_log_f(x: Bits, log_f: Callable[[Bits], Floats], progress: Progress | N
 def block_that_fits(units: int, samples: int) -> int:
     """Examples whose draws of so many units can be kept at once."""
     return max(1, _KEPT_UNITS // (units * samples))
-
-
-def check_samples(samples: int) -> int:
-    """The number of importance samples of each example, or an error."""
-    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
-        raise InputError(
-            found=f"samples={samples!r}", expected="a whole number from 1 on", remedy="the paper uses 500"
-        )
-    return int(samples)
 
 
 def _rises(log_weights: Floats, least: int = _LEAST_SAMPLES) -> Floats:

@@ -15,7 +15,7 @@ from meltpoint.kernels.threads import check_threads
 from meltpoint.models import checks
 from meltpoint.models.blocks import RaiseStart, Segment
 from meltpoint.models.factors import Factors, condition
-from meltpoint.models.log_f import SAMPLES, LogF, check_samples
+from meltpoint.models.log_f import SAMPLES, LogF
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.models.readings import Reading
 from meltpoint.units import BERNOULLI, Unit, two_state
@@ -66,6 +66,11 @@ class Model(ABC):
     @abstractmethod
     def mrf(self) -> MarkovRandomField:
         """The Markov random field that is annealed, in blocks."""
+
+    def _set(self, **fields: Any) -> None:  # noqa: ANN401
+        """Fill in the fields of a new model, which is frozen."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         sizes = "-".join(map(str, self.layer_sizes))
@@ -125,8 +130,14 @@ class Model(ABC):
             Called with (task, done, total).
         """
         states = self.encode(x)
-        how = {"samples": check_samples(samples), "threads": check_threads(threads), "progress": progress}
-        found = self.log_f_part(states, np.arange(len(states)), seed=seed, **how)
+        samples, threads = (
+            checks.check_count(samples, "samples", "the paper uses 500"),
+            check_threads(threads),
+        )
+        numbers = np.arange(len(states))
+        found = self.log_f_part(
+            states, numbers, samples=samples, seed=seed, threads=threads, progress=progress
+        )
         return found if found.is_exact else found.controlled_by(*self.log_f_control(states, seed))
 
     def log_f_part(
@@ -143,7 +154,6 @@ class Model(ABC):
 
         A number names the random numbers of its example: a test set can be computed in parts. Here log f is exact.
         """
-        del numbers, samples, seed, threads, progress
         parts = [states[low : low + _ROWS] for low in range(0, max(1, len(states)), _ROWS)]
         return LogF.exact(np.concatenate([self.log_f(self.decode(part)) for part in parts]))
 
@@ -152,7 +162,6 @@ class Model(ABC):
 
         They are found in another way than the estimates, to check and correct their mean. Here there are none.
         """
-        del states, seed
         return np.zeros(0, np.int64), np.zeros((0, 0))
 
     def as_factors(self) -> Factors:
@@ -211,7 +220,6 @@ class Model(ABC):
         self, path: PathToModel, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
     ) -> RaiseStart:
         """How RAISE starts at visible states (chain, visible unit), on chains with these keys (chain, key)."""
-        del seed, keys
         melt = Segment(betas[::-1].copy(), reversed_sweeps=True)
         if self.raise_passes == 1:
             # Heating would change nothing, and its weight would telescope to f_1(v) / f_0(v).
@@ -223,7 +231,6 @@ class Model(ABC):
 
     def generate(self, state: Bits, generator: np.random.Generator) -> Bits:
         """Visible states (chain, visible unit) of a sample of the Markov random field."""
-        del generator
         return state[:, : self.n_visible]
 
     def visible_means(self, state: Bits, generator: np.random.Generator) -> NDArray[Any]:
@@ -232,7 +239,6 @@ class Model(ABC):
 
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
         """Log odds (chain, visible unit) of state 1, given a draw of the units that make visible units independent."""
-        del state, uniforms
         raise InputError(
             found=f"{self!r}, whose visible units depend on each other given the rest",
             expected="visible units that are independent given the hidden ones",

@@ -121,7 +121,6 @@ class MarkovRandomField(ABC):
         Annealing has one whose sums do not depend on how many chains are run together. Fields without such products
         are what they are.
         """
-        del product
         return self
 
     @property

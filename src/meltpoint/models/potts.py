@@ -74,11 +74,8 @@ class Potts(GraphModel):
             pairs, tables = _check_mapping(couplings, counts)
         else:
             pairs, tables = _check_dense(couplings, counts)
-        object.__setattr__(self, "fields", h)
-        object.__setattr__(self, "pairs", pairs)
-        object.__setattr__(self, "couplings", tables)
-        object.__setattr__(self, "hidden", hidden_sites(hidden, len(h)))
-        object.__setattr__(self, "constant", checks.number(constant, "constant"))
+        hidden, constant = hidden_sites(hidden, len(h)), checks.number(constant, "constant")
+        self._set(fields=h, pairs=pairs, couplings=tables, hidden=hidden, constant=constant)
 
     def __repr__(self) -> str:
         sizes, counts = "-".join(map(str, self.layer_sizes)), np.unique(self.cardinalities)
@@ -149,13 +146,11 @@ class Potts(GraphModel):
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:
         """Names that a file must have."""
-        del present
         return ["cardinalities", "fields", "pairs", "couplings", "hidden", "constant"]
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "Potts":
         """The Potts model with these parameters, in the order of `array_names`."""
-        del units
         counts = check_cardinalities(arrays[0])
         pairs = checks.pairs(arrays[2], counts.size, len(arrays[2]))
         sizes = counts[pairs].prod(axis=1)

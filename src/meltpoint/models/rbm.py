@@ -82,14 +82,14 @@ class RBM(Model):
             if potts
             else checks.bias(visible_bias, "visible_bias", w.shape[0], "row of the weights")
         )
-        object.__setattr__(self, "weights", w)
-        object.__setattr__(self, "visible_bias", bias)
-        object.__setattr__(
-            self, "hidden_bias", checks.bias(hidden_bias, "hidden_bias", w.shape[-1], "column of the weights")
+        self._set(
+            weights=w,
+            visible_bias=bias,
+            hidden_bias=checks.bias(hidden_bias, "hidden_bias", w.shape[-1], "column of the weights"),
+            visible=unit,
+            hidden=two_state([unit_named(hidden)])[0],
+            visible_scale=_scale(visible_scale, unit, w.shape[0]),
         )
-        object.__setattr__(self, "visible", unit)
-        object.__setattr__(self, "hidden", two_state([unit_named(hidden)])[0])
-        object.__setattr__(self, "visible_scale", _scale(visible_scale, unit, w.shape[0]))
 
     @property
     def n_hidden(self) -> int:

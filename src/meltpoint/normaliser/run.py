@@ -22,20 +22,15 @@ from meltpoint.estimators.exact import cheap_elimination, exact_log_z
 from meltpoint.estimators.log_z_sides import Sides
 from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
 from meltpoint.estimators.starts import Computation, ask_starts, reverse_log_weights
+from meltpoint.evaluation.adaptive import stage_seed
 from meltpoint.evaluation.prerequisites import EXACT_UNITS, make_base
 from meltpoint.models import Model
 from meltpoint.models.checks import Floats
-from meltpoint.normaliser.plan import LEAST_STEPS, LogZSize, choose_base, first_size, next_size
-from meltpoint.randomness import Purpose, generator, sequence
+from meltpoint.normaliser.stage_sizes import LEAST_STEPS, LogZSize, choose_base, first_size, next_size
+from meltpoint.randomness import Purpose, generator
 from meltpoint.report.compose import versions
 from meltpoint.report.duration import Clock
-from meltpoint.report.log_z import (
-    LogZBracket,
-    LogZStage,
-    bracket_half_width,
-    compose_log_z,
-    stage_of,
-)
+from meltpoint.report.log_z import LogZBracket, LogZStage, bracket_half_width, compose_log_z, stage_of
 from meltpoint.report.log_z_verdict import judge_log_z_target
 
 WatchLogZ: TypeAlias = Callable[[LogZStage], None]
@@ -87,7 +82,7 @@ class LogZRun:
         if s.base == "auto":
             betas = as_betas(max(_TRIAL_STEPS, s.steps // _TRIAL_SHARE))
             # No chain of the trial may come back in the bracket that its choice decides on.
-            trial = _stage_seed(s.seed, _TRIAL)
+            trial = stage_seed(s.seed, _TRIAL)
             self.base = choose_base(
                 {name: self._forward(name, betas, _TRIAL_CHAINS, trial)[0] for name in names}
             )
@@ -161,7 +156,7 @@ class LogZRun:
     def stage(self, size: LogZSize, index: int, *, in_stages: bool = False) -> LogZBracket:
         """Forward chains, other starts and melted states of one size; their random numbers are the stage's own."""
         s = self.settings
-        seed = _stage_seed(s.seed, index)
+        seed = stage_seed(s.seed, index)
         betas = self._schedule(self.base).betas(size.steps)
         forward, interrupted = self._forward(self.base, betas, size.chains, seed)
         self.clock.lap("AIS")
@@ -249,7 +244,3 @@ def _weighted(melted: int, n_starts: int, starts: Starts) -> str:
         f"{melted:,} end states of chains from all starts, drawn by weight: the upper side and the interval hold if no "
         f"start missed a mode; {n_starts:,} were tried{modes}"
     )
-
-
-def _stage_seed(seed: int, index: int) -> int:
-    return int(sequence(seed, Purpose.STAGE, index).generate_state(1, np.uint64)[0])

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from meltpoint.errors import InputError
 from meltpoint.models.checks import check_count
-from meltpoint.paper.models import DBMS, DBNS, DEEP, PARAMETERS, RBMS, SMALL, PaperModel
+from meltpoint.paper.models import DBMS, DBNS, DEEP, PARAMETERS, RBMS, SMALL, PaperBase, PaperModel
 
 CellMethod: TypeAlias = Literal[
     "exact",
@@ -22,7 +22,6 @@ CellMethod: TypeAlias = Literal[
     "annealed",
     "training",
 ]
-PaperBase: TypeAlias = Literal["uniform", "data"]
 
 BASES: tuple[PaperBase, ...] = ("uniform", "data")
 TABLES = ("table1", "table2")

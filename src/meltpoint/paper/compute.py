@@ -32,7 +32,7 @@ from meltpoint.stages.execute import Execution, run_stage
 from meltpoint.stages.log_f import log_f_of
 from meltpoint.stages.stage import Stage
 from meltpoint.statistics.control_variate import subset_error
-from meltpoint.statistics.estimate import Estimate, finite_or_none
+from meltpoint.statistics.estimate import Estimate, finite_or_none, plain
 from meltpoint.statistics.log_space import log_mean_exp
 
 # Seconds for one step of one chain and one pair of units, on two cores; only their ratios matter.
@@ -90,7 +90,7 @@ def run(
     progress: Progress | None = None,
     finished: Callable[[Cell, Record], None] | None = None,
 ) -> None:
-    """Compute cells and keep them; `progress` is told of the whole, `finished` of each."""
+    """Compute cells and keep them; `progress` counts all cells, `finished` gets each one."""
     costs = [work(cell, inputs[cell.model]) for cell in cells]
     known: dict[Cell, LogF] = {}
     for k, cell in enumerate(cells):
@@ -107,8 +107,8 @@ def run(
             store = results.log_f_store(key, loaded) if MODELS[cell.model] in DEEP else NullStore()
             states = loaded.model.encode(cell_test_set(key, loaded))
             # Of other cells it is not what takes their time.
-            told = part if cell.method == "log-f" else portion(progress, start, 0.0, whole)
-            execution = Execution(check_threads(threads), told, store=store)
+            reported = part if cell.method == "log-f" else portion(progress, start, 0.0, whole)
+            execution = Execution(check_threads(threads), reported, store=store)
             known[key] = log_f_of(loaded.model, states, key.seed, execution)
         clock.lap("log f")
         begun = results.chunk_store(cell, loaded)
@@ -268,17 +268,17 @@ def _log_prob(
         raise KeyboardInterrupt
     estimate = conservative_of(prob, log_f, positions, forward_df)
     plain_error = subset_error(prob.values, prob.stderrs, len(log_f.values))
-    plain = Estimate(float(np.mean(prob.values)), plain_error, "conservative", estimate.covers)
+    uncontrolled = Estimate(float(np.mean(prob.values)), plain_error, "conservative", estimate.covers)
     return {
         "estimate": estimate.to_dict(),
-        "plain": plain.to_dict(),
+        "plain": uncontrolled.to_dict(),
         "control_variate_gain": finite_or_none(plain_error / estimate.stderr)
         if estimate.stderr > 0
         else None,
         "examples": {
             "positions": positions.tolist(),
-            "log_prob": [finite_or_none(value) for value in prob.values.tolist()],
-            "stderr": [finite_or_none(value) for value in prob.stderrs.tolist()],
+            "log_prob": plain(prob.values.tolist()),
+            "stderr": plain(prob.stderrs.tolist()),
             "log_f": log_f.values[positions].tolist(),
         },
     }

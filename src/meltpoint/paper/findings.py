@@ -9,8 +9,7 @@ from typing import TypeAlias, TypeVar
 
 from meltpoint.paper.cells import BASES, TABLES, Plan
 from meltpoint.paper.figures import curves_of
-from meltpoint.paper.models import DBMS, DBNS, PARAMETERS, RBMS, SMALL
-from meltpoint.paper.paper_values import PAPER_VALUES
+from meltpoint.paper.models import DBMS, DBNS, PAPER_VALUES, PARAMETERS, RBMS, SMALL
 from meltpoint.paper.results import Results
 from meltpoint.paper.tables import BaseEstimates, TableRow, all_rows, base_estimates, table_rows
 

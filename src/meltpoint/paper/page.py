@@ -10,7 +10,7 @@ from meltpoint.estimators.csl import EVERY
 from meltpoint.paper.cells import CURVES, TABLES, Cell, Plan, unique
 from meltpoint.paper.figures import draw
 from meltpoint.paper.findings import SIGMAS, findings, row_label
-from meltpoint.paper.paper_values import PAPER_STEPS
+from meltpoint.paper.models import PAPER_STEPS
 from meltpoint.paper.results import Record, Results, write_text
 from meltpoint.paper.tables import all_rows, markdown, pipes, shown_estimate, table_rows
 from meltpoint.report.duration import duration

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from meltpoint.paper.cells import BASES, TABLES, PaperBase, Plan, bases_of
-from meltpoint.paper.models import DEEP, SMALL, PaperModel
-from meltpoint.paper.paper_values import PAPER_STEPS, PAPER_VALUES
+from meltpoint.paper.models import DEEP, PAPER_STEPS, PAPER_VALUES, SMALL, PaperModel
 from meltpoint.paper.results import Results, write_text
 from meltpoint.report.stages import ENOUGH_ESS
 from meltpoint.statistics.estimate import Estimate

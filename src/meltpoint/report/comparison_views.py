@@ -16,7 +16,7 @@ from meltpoint.report.duration import duration
 from meltpoint.report.figures import CONSERVATIVE, OPTIMISTIC, styled_figure
 from meltpoint.report.pair import Pair
 from meltpoint.report.report import Report
-from meltpoint.report.text import count, interval_text, text_table
+from meltpoint.report.text import count, html_table, interval_text, text_table, wrapped
 from meltpoint.statistics.estimate import Estimate, decimals
 
 if TYPE_CHECKING:
@@ -55,9 +55,7 @@ def render_comparison(comparison: Comparison) -> str:
         lines += [*min(tables, key=lambda table: max(map(len, table)) > _WIDTH), ""]
     lines += [*textwrap.wrap(comparison.verdict, _WIDTH), ""]
     for label, text in _details(comparison, letters):
-        lines += textwrap.wrap(
-            text, _WIDTH, initial_indent=f"{label:<{_LABEL}}", subsequent_indent=" " * _LABEL
-        )
+        lines += wrapped(text, _WIDTH, label, _LABEL)
     return "\n".join(lines)
 
 
@@ -67,8 +65,8 @@ def comparison_html(comparison: Comparison) -> str:
     rows = [_pair_row(pair, comparison, letters) for pair in comparison.pairs]
     parts = [
         f"<p><strong>{escape(comparison.verdict)}</strong></p>",
-        _html_table(_MODEL_HEAD, _model_rows(comparison, letters)),
-        _html_table(_PAIR_HEAD, rows) if rows else "",
+        html_table(_MODEL_HEAD, _model_rows(comparison, letters)),
+        html_table(_PAIR_HEAD, rows) if rows else "",
         *(f"<p>{escape(label)}: {escape(text)}</p>" for label, text in _details(comparison, letters)),
     ]
     return "\n".join(part for part in parts if part)
@@ -225,11 +223,3 @@ def _estimate(estimate: Estimate, digits: int) -> str:
     if not math.isfinite(estimate.stderr):
         return f"{value} ± ?"
     return f"{value} {estimate.error_text(digits)}" if estimate.stderr > 0 else f"{value} ± 0"
-
-
-def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
-        return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
-
-    body = "".join(line(row, "td") for row in rows)
-    return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"

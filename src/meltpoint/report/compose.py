@@ -118,7 +118,7 @@ def compose(
 
 
 def controlled_log_f(log_f: LogF, melted: Melted, positions: NDArray[np.integer]) -> LogF:
-    """Log f with what RAISE's heating says of it, where it is estimated and has no other control.
+    """Log f controlled by RAISE's heating, where it is estimated and has no other control.
 
     RAISE's weight is p_0(v) w_heat w_melt and its reverse weight Z_0 / w_melt: their product Z_0 p_0(v) w_heat is
     an annealed importance weight of the hidden units given v, unbiased for f(v).

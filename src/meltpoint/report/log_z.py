@@ -14,7 +14,7 @@ from meltpoint.report.log_z_verdict import judge_log_z
 from meltpoint.report.stages import alpha_of, within_text
 from meltpoint.report.verdict import Verdict
 from meltpoint.statistics.certificate import Certificate
-from meltpoint.statistics.estimate import Estimate, finite_or_none, plain_fields
+from meltpoint.statistics.estimate import Estimate, plain, plain_fields
 from meltpoint.statistics.pareto import pareto_k
 from meltpoint.units.unit import Floats
 
@@ -110,20 +110,15 @@ class LogZBracket:
             "model": self.model,
             "clamped": self.clamped,
             "settings": vars(self.settings).copy(),
-            "lower": self.lower.to_dict(),
-            "upper": self.upper.to_dict(),
-            "gap": self.gap.to_dict(),
-            "between": [finite_or_none(end) for end in self.between],
+            **{name: plain(getattr(self, name)) for name in ("lower", "upper", "gap", "between")},
             "rests_on": self.rests_on,
-            "exact": None if self.exact is None else finite_or_none(self.exact),
-            "lower_certificate": self.lower_certificate.to_dict(),
-            "certified_upper": None if self.certified_upper is None else finite_or_none(self.certified_upper),
+            **{
+                name: plain(getattr(self, name)) for name in ("exact", "lower_certificate", "certified_upper")
+            },
             "evidence": self.evidence.to_dict(self.settings.confidence),
             "starts": self.starts,
-            "ess": finite_or_none(self.lower.ess),
-            "pareto_k": finite_or_none(self.pareto_k),
-            "verdict": self.verdict.to_dict(),
-            "stages": [stage.to_dict() for stage in self.stages],
+            "ess": plain(self.lower.ess),
+            **{name: plain(getattr(self, name)) for name in ("pareto_k", "verdict", "stages")},
             "seconds": self.seconds,
             "versions": self.versions,
             "interrupted": self.interrupted,

@@ -12,7 +12,7 @@ from meltpoint.estimators.log_z_sides import EXACT_SAMPLES
 from meltpoint.report.duration import duration
 from meltpoint.report.figures import CONSERVATIVE, EXACT, OPTIMISTIC, styled_figure
 from meltpoint.report.log_z import LogZBracket, LogZStage, stage_of
-from meltpoint.report.text import GLUE, count, wrapped
+from meltpoint.report.text import count, run_details, wrapped
 from meltpoint.statistics.estimate import decimals
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ WIDTH = 79
 """Columns of the text where the terminal is not narrower."""
 
 _LEAST_WIDTH = 40
-_WORTH_A_WORD = 0.05  # seconds
 _HEADROOM = 0.35  # of the height of the axes, for the legend
 
 
@@ -76,12 +75,7 @@ def log_z_details(bracket: LogZBracket) -> dict[str, str]:
         details["stages"] = "; ".join(_stage(stage) for stage in bracket.stages)
     if bracket.interrupted:
         details["interrupted"] = "by Ctrl-C: made of what was finished by then"
-    spent = {name: t for name, t in bracket.seconds.items() if name != "total" and t >= _WORTH_A_WORD}
-    parts = ", ".join(f"{name} {duration(t)}" for name, t in spent.items())
-    details["run"] = f"seed {s.seed}, {duration(bracket.seconds['total'])}" + (f" ({parts})" if parts else "")
-    details["with"] = ", ".join(f"{name} {version}" for name, version in bracket.versions.items())
-    for name in ("run", "with"):
-        details[name] = details[name].replace(" ", GLUE).replace(f",{GLUE}", ", ").replace(f"{GLUE}(", " (")
+    details |= run_details(s.seed, bracket.seconds, bracket.versions)
     return {name: text for name, text in details.items() if text}
 
 
@@ -109,13 +103,13 @@ def _certified(bracket: LogZBracket, sure: str) -> str:
 def _others(bracket: LogZBracket) -> str:
     evidence = bracket.evidence
     named = [finding for finding in evidence.findings if finding.name not in (MODES, EXACT_SAMPLES)]
-    told = [
+    texts = [
         f"base {finding.name} {decimals(finding.log_z, 2)} ± {decimals(max(finding.log_z_stderr, 0.01), 2)}"
         for finding in named
         if finding.name != bracket.settings.base and math.isfinite(finding.log_z_stderr)
     ]
-    told += [count(evidence.modes, "mode")] if evidence.modes else []
-    return ", ".join(told)
+    texts += [count(evidence.modes, "mode")] if evidence.modes else []
+    return ", ".join(texts)
 
 
 def _stage(stage: LogZStage) -> str:

@@ -16,7 +16,7 @@ from meltpoint.estimators.particles import Melted, certify_mean_log_prob, partic
 from meltpoint.models.log_f import LogF
 from meltpoint.report.report import Report, most_log_prob
 from meltpoint.statistics.control_variate import control_variate_mean
-from meltpoint.statistics.estimate import Estimate, combined_error, finite_or_none
+from meltpoint.statistics.estimate import Estimate, combined_error, plain
 from meltpoint.statistics.paired import (
     Limits,
     believed_correlation,
@@ -67,25 +67,7 @@ class Pair:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
-
-        def number(value: float | None) -> float | None:
-            return None if value is None else finite_or_none(value)
-
-        return {
-            "first": self.first,
-            "second": self.second,
-            "optimistic": self.optimistic.to_dict(),
-            "conservative": self.conservative.to_dict() if self.conservative else None,
-            "exact": number(self.exact),
-            "between": [number(end) for end in self.between],
-            "population": [number(end) for end in self.population],
-            "separate": [number(end) for end in self.separate],
-            "sampling_error": number(self.sampling_error),
-            "correlation": number(self.correlation),
-            "at_most": number(self.at_most),
-            "at_least": number(self.at_least),
-            "certified": [number(limit) for limit in self.certified],
-        }
+        return {name: plain(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from meltpoint.report.shown import ShownStates
 from meltpoint.report.stages import OtherBase, StageSummary
 from meltpoint.report.verdict import Verdict
 from meltpoint.statistics.certificate import Certificate
-from meltpoint.statistics.estimate import Estimate, finite_or_none
+from meltpoint.statistics.estimate import Estimate, plain
 
 _ESTIMATES = ("conservative", "optimistic", "gap", "log_z", "exact")
 
@@ -30,53 +30,43 @@ def report_to_dict(report: Report) -> dict[str, Any]:
     """Everything as plain numbers, strings and lists."""
     per = report.per_example
     estimates = {name: getattr(report, name) for name in _ESTIMATES}
+    numbers = ("ess", "pareto_k", "log_f_error", "control_variate_gain")
+    friction = report.friction
     return {
         "model": report.model,
         "unit": report.unit,
         "test_examples": report.test_examples,
         "settings": vars(report.settings).copy(),
         "particles": report.particles,
-        "pilot": report.pilot.to_dict() if report.pilot else None,
-        **{name: estimate.to_dict() if estimate else None for name, estimate in estimates.items()},
-        "between": [finite_or_none(end) for end in report.between],
-        "upper_bound": None if report.upper_bound is None else finite_or_none(report.upper_bound),
+        "pilot": plain(report.pilot),
+        **{name: plain(estimate) for name, estimate in estimates.items()},
+        "between": plain(report.between),
+        "upper_bound": plain(report.upper_bound),
         "evidence": report.evidence.to_dict(report.settings.confidence) if report.evidence else None,
-        "verdict": report.verdict.to_dict(),
-        "ess": finite_or_none(report.ess),
-        "pareto_k": finite_or_none(report.pareto_k),
-        "log_f_error": finite_or_none(report.log_f_error),
-        "control_variate_gain": finite_or_none(report.control_variate_gain),
-        "certificate": report.certificate.to_dict(),
-        "certified_estimate": finite_or_none(report.certified_estimate),
-        "log_z_certificate": report.log_z_certificate.to_dict(),
+        "verdict": plain(report.verdict),
+        **{name: plain(getattr(report, name)) for name in numbers},
+        "certificate": plain(report.certificate),
+        "certified_estimate": plain(report.certified_estimate),
+        "log_z_certificate": plain(report.log_z_certificate),
         "examples": {
-            "positions": [int(i) for i in per.positions],
-            "log_prob": [finite_or_none(p) for p in per.log_prob.tolist()],
-            "stderr": [finite_or_none(e) for e in per.stderr.tolist()],
-            "log_f": [finite_or_none(f) for f in per.log_f.tolist()],
+            name: plain(getattr(per, name).tolist()) for name in ("positions", "log_prob", "stderr", "log_f")
         },
         "log_weights": {
             "ais": _numbers(report.ais_log_weights),
             "raise": _numbers(per.log_weights),
             "raise_reverse": _numbers(per.log_reverse_weights),
         },
-        "degrees_of_freedom": {
-            name: finite_or_none(estimate.df) for name, estimate in estimates.items() if estimate
-        },
-        "friction": (
-            {"edges": _numbers(report.friction.edges), "friction": _numbers(report.friction.friction)}
-            if report.friction
-            else None
-        ),
-        "shown": report.shown.to_dict() if report.shown else None,
-        "stages": [stage.to_dict() for stage in report.stages],
-        "other_base": report.other_base.to_dict() if report.other_base else None,
+        "degrees_of_freedom": {name: plain(estimate.df) for name, estimate in estimates.items() if estimate},
+        "friction": friction and {"edges": _numbers(friction.edges), "friction": _numbers(friction.friction)},
+        "shown": plain(report.shown),
+        "stages": plain(report.stages),
+        "other_base": plain(report.other_base),
         "seconds": report.seconds,
         "versions": report.versions,
         "fingerprints": report.fingerprints,
         "names": report.names,
         "interrupted": report.interrupted,
-        "conventions": report.conventions.to_dict() if report.conventions else None,
+        "conventions": plain(report.conventions),
     }
 
 

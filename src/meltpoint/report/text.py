@@ -2,7 +2,8 @@
 
 import math
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from html import escape
 
 from meltpoint.estimators.evidence import MODES
 from meltpoint.report.duration import duration
@@ -72,14 +73,22 @@ def _details(report: Report) -> dict[str, str]:
         if ais_chains < s.ais_chains:
             done = f"{ais_chains:,} of {count(s.ais_chains, 'AIS chain')} and {done}"
         details["interrupted"] = f"after {done}"
-    stages = {name: t for name, t in report.seconds.items() if name != "total" and t >= _WORTH_A_WORD}
-    spent = ", ".join(f"{name} {duration(t)}" for name, t in stages.items())
-    details["run"] = f"seed {s.seed}, {duration(report.seconds['total'])}" + (f" ({spent})" if spent else "")
-    details["with"] = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    return details | run_details(s.seed, report.seconds, report.versions)
+
+
+def run_details(seed: int, seconds: Mapping[str, float], versions: Mapping[str, str]) -> dict[str, str]:
+    """Seed, times and versions of a run, by label."""
+    parts = {name: t for name, t in seconds.items() if name != "total" and t >= _WORTH_A_WORD}
+    spent = ", ".join(f"{name} {duration(t)}" for name, t in parts.items())
+    details = {
+        "run": f"seed {seed}, {duration(seconds['total'])}" + (f" ({spent})" if spent else ""),
+        "with": ", ".join(f"{name} {version}" for name, version in versions.items()),
+    }
     # "15 s" and "Python 3.11" stay together at the end of a line.
-    for label in ("run", "with"):
-        details[label] = details[label].replace(" ", GLUE).replace(f",{GLUE}", ", ").replace(f"{GLUE}(", " (")
-    return details
+    return {
+        label: text.replace(" ", GLUE).replace(f",{GLUE}", ", ").replace(f"{GLUE}(", " (")
+        for label, text in details.items()
+    }
 
 
 def misreading(report: Report) -> str | None:
@@ -248,3 +257,13 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Collect
         ).rstrip()
         for row in [head, *rows]
     ]
+
+
+def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The same as HTML; texts that come from files are escaped."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from meltpoint.statistics.estimate import Estimate, finite_or_none
+from meltpoint.statistics.estimate import Estimate, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,28 +72,7 @@ class TracePoint:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
-
-        def ends(interval: Interval | None) -> list[float | None] | None:
-            return None if interval is None else [finite_or_none(end) for end in interval]
-
-        return {
-            "name": self.name,
-            "conservative": self.conservative.to_dict(),
-            "optimistic": self.optimistic.to_dict(),
-            "between": ends(self.between),
-            "exact": None if self.exact is None else finite_or_none(self.exact),
-            "train": self.train.to_dict() if self.train else None,
-            "train_between": ends(self.train_between),
-            "overfit": self.overfit.to_dict() if self.overfit else None,
-            "ess": finite_or_none(self.ess),
-            "ais_chains": self.ais_chains,
-            "steps": self.steps,
-            "seed": self.seed,
-            "new_schedule": self.new_schedule,
-            "checked": self.checked,
-            "reason": self.reason,
-            "seconds": self.seconds,
-        }
+        return {name: plain(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -194,7 +173,7 @@ class Trace:
             "overfits": self.overfits.name if self.overfits else None,
             "trusted": self.trusted,
             "verdict": self.verdict,
-            "points": [point.to_dict() for point in self.points],
+            "points": plain(self.points),
             "missing": list(self.missing),
             "interrupted": self.interrupted,
             "seconds": self.seconds,

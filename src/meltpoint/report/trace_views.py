@@ -13,7 +13,7 @@ import numpy as np
 from meltpoint.errors import shortened
 from meltpoint.report.duration import duration
 from meltpoint.report.figures import CONSERVATIVE, OPTIMISTIC, styled_figure
-from meltpoint.report.text import interval_text, text_table
+from meltpoint.report.text import html_table, interval_text, text_table, wrapped
 from meltpoint.report.trace import Interval, Trace, TracePoint
 from meltpoint.statistics.estimate import decimals
 
@@ -44,9 +44,7 @@ def render_trace(trace: Trace) -> str:
     ]
     lines += [*textwrap.wrap(trace.verdict, _WIDTH), ""]
     for label, text in _details(trace):
-        lines += textwrap.wrap(
-            text, _WIDTH, initial_indent=f"{label:<{_LABEL}}", subsequent_indent=" " * _LABEL
-        )
+        lines += wrapped(text, _WIDTH, label, _LABEL)
     return "\n".join(lines)
 
 
@@ -65,13 +63,8 @@ def trace_row(point: TracePoint) -> list[str]:
 
 def trace_html(trace: Trace) -> str:
     """The trace as an HTML table; names that come from files are escaped."""
-
-    def line(cells: Sequence[str], tag: str) -> str:
-        return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
-
-    body = "".join(line([point.name, *trace_row(point)[1:]], "td") for point in trace.points)
+    table = html_table(HEAD, [[point.name, *trace_row(point)[1:]] for point in trace.points])
     details = "".join(f"<p>{escape(label)}: {escape(text)}</p>" for label, text in _details(trace))
-    table = f"<table><thead>{line(HEAD, 'th')}</thead><tbody>{body}</tbody></table>"
     return f"<p><strong>{escape(trace.verdict)}</strong></p>\n{table}\n{details}"
 
 

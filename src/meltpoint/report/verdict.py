@@ -56,7 +56,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class WeightDiagnostics:
-    """What the weights say of themselves: reasons to doubt an error bar.
+    """Diagnostics of the weights: reasons to doubt an error bar.
 
     `ess` is the effective sample size of `ais_chains` chains and `pareto_k` the shape of their tail; `apart` is how
     far, in standard errors, the estimates from the two halves of the chains lie from each other, AIS's or RAISE's,

@@ -27,11 +27,10 @@ from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.contents import chains_name
 from meltpoint.runs.fingerprint import Arrays, fingerprint
 from meltpoint.runs.store import Store
-from meltpoint.stages.execute import Execution, completed_tasks
+from meltpoint.stages.execute import Execution, completed_tasks, progress_of
 from meltpoint.stages.stage import model_from_arrays, model_to_arrays, ranges
-from meltpoint.workers.payload import Payload, read_payload
 from meltpoint.workers.processes import stop_if_asked
-from meltpoint.workers.sending import Sender
+from meltpoint.workers.sending import Payload, Sender, read_payload
 
 _CHAINS = 32  # of a task: half as many as of a stage's, because there are few of them
 _WORTH_KEEPING = 20  # steps of a chain: fewer are made sooner than they are sent or written
@@ -52,6 +51,11 @@ class ChainTask:
     def part(self) -> slice:
         """Where they are among all chains of the name."""
         return slice(self.first, self.first + self.count)
+
+    @property
+    def work(self) -> int:
+        """Their chain-steps."""
+        return self.count * self.steps
 
     @property
     def chunk(self) -> str:
@@ -101,17 +105,13 @@ class KeptChains:
         found = {own: kept for own in tasks if (kept := self._recall(own, named[own.name])) is not None}
         self.recalled.update(own.chunk for own in found)
         missing = [own for own in tasks if own not in found]
-        total = chain_steps(asked)
-
-        def look(pending: set[ChainTask]) -> None:
-            if progress:
-                progress(task, total - sum(own.count * own.steps for own in pending), total)
-
+        look = progress_of({own: own.work for own in tasks}, progress, task)
         look(set(missing))
         if self.execution.executor is None:
+            total = chain_steps(asked)
             for chains in asked:
                 own = [each for each in missing if each.name == chains.name]
-                done = total - sum(each.count * each.steps for each in missing if each not in found)
+                done = total - sum(each.work for each in missing if each not in found)
                 found |= self._run_here(chains, own, progress, task, done, total)
         elif missing:
             sender = self.execution.sender

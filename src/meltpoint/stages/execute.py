@@ -1,7 +1,7 @@
 """Running a stage: its tasks go to threads, processes or a cluster, and each result is kept when it is there."""
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -11,11 +11,11 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from threading import Event, Lock
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +26,18 @@ from meltpoint.annealing.loop import compile_kernels, prepare_path
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.ais import run_ais
 from meltpoint.estimators.raise_ import run_raise
+from meltpoint.kernels.announcing import PREPARING
 from meltpoint.runs.contents import growth_name, stage_name
 from meltpoint.runs.fingerprint import Arrays, fingerprint
 from meltpoint.runs.store import NullStore, Store
 from meltpoint.stages.decisions import growth_to_arrays
 from meltpoint.stages.stage import Stage, StageWeights, Task, stage_from_arrays, stage_to_arrays, tasks_of
 from meltpoint.workers.executor import explain_dead_workers
-from meltpoint.workers.payload import Payload, read_payload
 from meltpoint.workers.processes import stop_if_asked
-from meltpoint.workers.sending import Sender
+from meltpoint.workers.sending import Payload, Sender, read_payload
 
 ANNEALING = "AIS and RAISE"
-"""What progress calls a stage, unless it is told otherwise."""
+"""The name of a stage in progress, by default."""
 
 _LOOK_SECONDS = 0.1  # between looks at the progress
 
@@ -84,7 +84,10 @@ def run_stage(stage: Stage, execution: Execution, known: StageWeights | None = N
     interrupted = False
     try:
         with _workers(stage, execution, len(missing)) as workers:
-            look = _progress_of(stage, tasks, missing, workers, execution)
+            # One task for AIS and RAISE, in chain-steps: the remaining time is that of both.
+            amounts = {task: task.work(stage) for task in tasks}
+            look = progress_of(amounts, execution.progress, execution.task, workers.under_way)
+            look(set(missing))
             for task, result in completed_tasks(workers.submit, missing, look):
                 weights.put(task, result)
                 execution.store.write(f"{stage.folder}/{task.name}", result)
@@ -165,56 +168,14 @@ class PreparedStage:
         return {**arrays, "seconds": np.array(time.perf_counter() - begun)}
 
 
-Result: TypeAlias = Arrays
-
-
-@dataclass(frozen=True)
-class _Workers:
-    """Whoever computes tasks: `submit` begins one, `under_way` tells the chain-steps done of unfinished ones."""
-
-    submit: Callable[[Task], "Future[Result]"]
-    under_way: Callable[[set[Task]], float] = lambda _tasks: 0.0
-
-
-@contextmanager
-def _workers(stage: Stage, execution: Execution, n_tasks: int) -> Iterator[_Workers]:
-    executor = execution.executor
-    if executor is None:
-        prepared = PreparedStage(stage)
-        if n_tasks:
-            compile_kernels(prepared.path, execution.progress, execution.threads)
-        with _threads(prepared, n_tasks, execution.threads) as workers:
-            yield workers
-    else:
-        with Sender(executor) as sender:
-            sent = sender.send(stage_to_arrays(stage), "stage")
-            yield _Workers(lambda task: sender.submit(_compute_in_worker, sent, task))
-
-
-@contextmanager
-def _threads(prepared: PreparedStage, n_tasks: int, threads: int) -> Iterator[_Workers]:
-    """Threads of this process. They tell how far they are; leaving this stops the tasks that are not finished."""
-    stop = Event()
-    each = max(1, threads // max(1, n_tasks))  # fewer tasks than threads: several threads for each
-    done: dict[Task, float] = {}
-
-    def run(task: Task) -> Result:
-        def watch(name: str, chain_steps: float, _total: float) -> None:
-            if stop.is_set():
-                raise KeyboardInterrupt
-            if name == task.estimator.upper():  # and not the preparation of kernels
-                done[task] = chain_steps
-
-        return prepared.compute(task, each, watch)
-
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            yield _Workers(
-                lambda task: pool.submit(run, task), lambda tasks: sum(done.get(task, 0.0) for task in tasks)
-            )
-        finally:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
+def _workers(stage: Stage, execution: Execution, n_tasks: int) -> "AbstractContextManager[Workers[Task]]":
+    if execution.executor is not None:
+        return remote_workers(execution.executor, stage_to_arrays(stage), "stage", _compute_in_worker)
+    prepared = PreparedStage(stage)
+    if n_tasks:
+        compile_kernels(prepared.path, execution.progress, execution.threads)
+    each = max(1, execution.threads // max(1, n_tasks))  # fewer tasks than threads: several threads for each
+    return thread_workers(lambda task, progress: prepared.compute(task, each, progress), execution.threads)
 
 
 def load_payload(payload: Payload) -> PreparedStage:
@@ -233,21 +194,83 @@ def _load(payload: Payload) -> PreparedStage:
     return prepared
 
 
-def _compute_in_worker(payload: Payload, task: Task) -> Result:
+def _compute_in_worker(payload: Payload, task: Task) -> Arrays:
     return load_payload(payload).compute(task, progress=stop_if_asked)
 
 
 AnyTask = TypeVar("AnyTask", bound=Hashable)
 
 
+@dataclass(frozen=True)
+class Workers(Generic[AnyTask]):
+    """What computes tasks: `submit` begins one, `under_way` gives how much of unfinished ones is done."""
+
+    submit: Callable[[AnyTask], "Future[Arrays]"]
+    under_way: Callable[[set[AnyTask]], float] = lambda _tasks: 0.0
+
+
+@contextmanager
+def thread_workers(
+    compute: Callable[[AnyTask, Progress], Arrays], threads: int
+) -> Iterator[Workers[AnyTask]]:
+    """So many threads of this process; leaving this stops the tasks that are not finished."""
+    stop = Event()
+    done: dict[AnyTask, float] = {}
+
+    def run(task: AnyTask) -> Arrays:
+        def watch(name: str, amount: float, _total: float) -> None:
+            if stop.is_set():
+                raise KeyboardInterrupt
+            if name != PREPARING:
+                done[task] = amount
+
+        return compute(task, watch)
+
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            yield Workers(
+                lambda task: pool.submit(run, task), lambda tasks: sum(done.get(task, 0.0) for task in tasks)
+            )
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def remote_workers(
+    executor: Executor, arrays: dict[str, NDArray[Any]], name: str, compute: Callable[[Any, AnyTask], Arrays]
+) -> Iterator[Workers[AnyTask]]:
+    """The workers of an executor, which get the arrays once; they do not tell how far their tasks are."""
+    with Sender(executor) as sender:
+        sent = sender.send(arrays, name)
+        yield Workers(lambda task: sender.submit(compute, sent, task))
+
+
+def progress_of(
+    amounts: Mapping[AnyTask, float],
+    progress: Progress | None,
+    name: str,
+    under_way: Callable[[set[AnyTask]], float] = lambda _tasks: 0.0,
+) -> Callable[[set[AnyTask]], None]:
+    """A function that reports, from the tasks that are left, how much of the amounts of all tasks is done."""
+    total = float(sum(amounts.values()))
+
+    def look(pending: set[AnyTask]) -> None:
+        if progress:
+            left = sum(amounts[task] for task in pending) - under_way(pending)
+            progress(name, total - left, total)
+
+    return look
+
+
 def completed_tasks(
-    submit: "Callable[[AnyTask], Future[Result]]",
+    submit: "Callable[[AnyTask], Future[Arrays]]",
     tasks: Sequence[AnyTask],
     look: Callable[[set[AnyTask]], None],
-) -> Iterator[tuple[AnyTask, Result]]:
-    """Tasks and their results in the order of their completion; `look` is told several times a second what is left."""
-    futures: dict[Future[Result], AnyTask] = {}
-    told: set[Future[Result]] = set()
+) -> Iterator[tuple[AnyTask, Arrays]]:
+    """Tasks and their results in the order of their completion; `look` gets what is left, several times a second."""
+    futures: dict[Future[Arrays], AnyTask] = {}
+    yielded: set[Future[Arrays]] = set()
     try:
         for task in tasks:
             futures[submit(task)] = task
@@ -256,12 +279,12 @@ def completed_tasks(
             finished, pending = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
             for future in sorted(finished, key=_failed):  # what is good is kept before an error ends it all
                 yield futures[future], future.result()
-                told.add(future)
+                yielded.add(future)
             look({futures[future] for future in pending})
     except KeyboardInterrupt:
         # On a busy machine much may have been finished since the last look.
         for future in futures:
-            if future not in told and future.done() and not _failed(future):
+            if future not in yielded and future.done() and not _failed(future):
                 yield futures[future], future.result()
         raise
     except (BrokenExecutor, CancelledError) as problem:
@@ -271,21 +294,5 @@ def completed_tasks(
             future.cancel()
 
 
-def _failed(future: "Future[Result]") -> bool:
+def _failed(future: "Future[Arrays]") -> bool:
     return future.cancelled() or future.exception() is not None
-
-
-def _progress_of(
-    stage: Stage, tasks: Sequence[Task], missing: Sequence[Task], workers: _Workers, execution: Execution
-) -> Callable[[set[Task]], None]:
-    """Tells the progress of AIS and RAISE as one task, in chain-steps: the remaining time is that of both."""
-    amounts = {task: task.work(stage) for task in tasks}
-    total = sum(amounts.values())
-
-    def look(pending: set[Task]) -> None:
-        if execution.progress:
-            left = sum(amounts[task] for task in pending) - workers.under_way(pending)
-            execution.progress(execution.task, total - left, total)
-
-    look(set(missing))
-    return look

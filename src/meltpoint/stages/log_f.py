@@ -1,11 +1,9 @@
 """Log f of a test set in parts: each is kept as soon as it is finished, and workers compute them as tasks."""
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from threading import Event, Lock
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -20,10 +18,16 @@ from meltpoint.progress import silent
 from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.contents import LOG_F, log_f_part_name
 from meltpoint.runs.fingerprint import Arrays
-from meltpoint.stages.execute import Execution, completed_tasks
+from meltpoint.stages.execute import (
+    Execution,
+    Workers,
+    completed_tasks,
+    progress_of,
+    remote_workers,
+    thread_workers,
+)
 from meltpoint.stages.stage import model_from_arrays, model_to_arrays
-from meltpoint.workers.payload import Payload, read_payload
-from meltpoint.workers.sending import Sender
+from meltpoint.workers.sending import Payload, read_payload
 
 _PART = 1024  # examples: a minute of a core at most, and whole blocks of those that are computed at once
 _TASK = "unnormalised probabilities"
@@ -82,14 +86,9 @@ def _estimate(model: Model, states: Bits, seed: int, execution: Execution) -> Lo
         task: execution.store.read(task.name, log_f_layout(task.count)) for task in tasks
     }
     missing = [task for task in tasks if parts[task] is None]
-
     with _workers(model, states, seed, execution) as workers:
-
-        def look(pending: set[LogFTask]) -> None:
-            if execution.progress:
-                left = sum(task.count for task in pending) - workers.under_way(pending)
-                execution.progress(_TASK, len(states) - left, float(len(states)))
-
+        amounts = {task: task.count for task in tasks}
+        look = progress_of(amounts, execution.progress, _TASK, workers.under_way)
         for task, result in completed_tasks(workers.submit, missing, look):
             parts[task] = result
             execution.store.write(task.name, result)
@@ -121,53 +120,19 @@ class _Job:
         return _to_arrays(self.model.log_f_part(states, task.numbers, **how))
 
 
-@dataclass(frozen=True)
-class _Workers:
-    """Whoever computes tasks: `submit` begins one, `under_way` tells how many examples of unfinished ones are done."""
-
-    submit: Callable[[LogFTask], "Future[Arrays]"]
-    under_way: Callable[[set[LogFTask]], float] = lambda _tasks: 0.0
-
-
-@contextmanager
-def _this_process(job: _Job, threads: int) -> Iterator[_Workers]:
-    """One task after the other, each with all threads; leaving this stops the one that is not finished."""
-    stop = Event()
-    done: dict[LogFTask, float] = {}
-
-    def run(task: LogFTask) -> Arrays:
-        def watch(_name: str, examples: float, _total: float) -> None:
-            if stop.is_set():
-                raise KeyboardInterrupt
-            done[task] = examples
-
-        return job.compute(task, threads, watch)
-
-    with ThreadPoolExecutor(1) as pool:
-        try:
-            yield _Workers(
-                lambda task: pool.submit(run, task), lambda tasks: sum(done.get(task, 0.0) for task in tasks)
-            )
-        finally:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-@contextmanager
-def _workers(model: Model, states: Bits, seed: int, execution: Execution) -> Iterator[_Workers]:
-    executor = execution.executor
-    if executor is None:
-        with _this_process(_Job(model, states, seed), execution.threads) as workers:
-            yield workers
-        return
+def _workers(
+    model: Model, states: Bits, seed: int, execution: Execution
+) -> "AbstractContextManager[Workers[LogFTask]]":
+    """In this process one task after the other, each with all threads."""
+    if execution.executor is None:
+        job, threads = _Job(model, states, seed), execution.threads
+        return thread_workers(lambda task, progress: job.compute(task, threads, progress), 1)
     arrays = {
         **model_to_arrays(model),
         "seed": np.array(str(seed)),  # it may have more than 64 bits
         "states": states,
     }
-    with Sender(executor) as sender:
-        sent = sender.send(arrays, "log_f")
-        yield _Workers(lambda task: sender.submit(_compute_in_worker, sent, task))
+    return remote_workers(execution.executor, arrays, "log_f", _compute_in_worker)
 
 
 _loading = Lock()

@@ -38,9 +38,9 @@ class Size:
     chains: int
     ais_chains: int
 
-    def work(self, segments: int) -> int:
-        """Chain-steps, where RAISE goes through the betas `segments` times."""
-        return self.steps * (self.examples * self.chains * segments + self.ais_chains)
+    def work(self, passes: int) -> int:
+        """Chain-steps, where RAISE goes through the betas `passes` times."""
+        return self.steps * (self.examples * self.chains * passes + self.ais_chains)
 
 
 @dataclass(frozen=True, eq=False)

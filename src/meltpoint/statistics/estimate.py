@@ -99,6 +99,19 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """A value as JSON has it: records by their `to_dict`, sequences as lists, numbers by `finite_or_none`.
+
+    >>> plain((1, math.inf, None, Estimate(1.0, math.nan, "exact", "nothing")))
+    [1, None, None, {'value': 1.0, 'stderr': None, 'direction': 'exact', 'covers': 'nothing'}]
+    """
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, float):
+        return finite_or_none(value)
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
 def plain_fields(record: object) -> dict[str, Any]:
     """The fields of a record of numbers and strings as plain values: numbers as `finite_or_none` gives them.
 

@@ -21,12 +21,7 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.bit_products import State
 from meltpoint.models import Model, checks
 from meltpoint.randomness import Purpose, check_seed, generator
-from meltpoint.training.checkpoint import (
-    Checkpoint,
-    StagePlan,
-    open_checkpoint,
-    run_fingerprint,
-)
+from meltpoint.training.checkpoint import Checkpoint, StagePlan, open_checkpoint, run_fingerprint
 from meltpoint.training.optimiser import (
     TrainingState,
     averaged_dbm,
@@ -47,7 +42,7 @@ from meltpoint.training.phases import (
     start_chains,
 )
 from meltpoint.training.settings import TrainingSettings, with_epochs
-from meltpoint.training.visible import BERNOULLI_VISIBLE, Rows, VisibleUnits, draw_bits, visible_units
+from meltpoint.training.visible import BERNOULLI_VISIBLE, Rows, VisibleUnits, visible_units
 from meltpoint.units import Unit
 
 _SHUFFLE, _DRAWS = 0, 1  # keys of random streams; the monitor has 2, the starts of stages 3 and 4
@@ -118,38 +113,26 @@ def shuffled_batches(n: int, n_batches: int, generator: np.random.Generator) -> 
 
 
 @dataclass(frozen=True)
-class Recognition:
-    """Draws of a layer from visible units, through the RBMs trained below it."""
-
-    layers: tuple[TrainableDBM, ...]
-
-    def __call__(self, visible: NDArray[np.uint8], stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
-        """State (example, unit) of the highest RBM's hidden layer, one copy of it."""
-        state = visible
-        for rbm in self.layers:
-            rates = rbm.probabilities(1, [state * np.uint8(rbm.copies[0])])
-            state = np.empty(rates.shape, np.uint8)
-            draw_bits(rates, stream, state)
-        return state
-
-
-@dataclass(frozen=True)
 class TrainingStage:
     """Which DBM is trained, on what, and what it will be part of.
 
-    `recognition` draws the DBM's lowest layer from visible units, None where that is the visible layer. `model`
-    gives the model that the DBM is part of, None where it is not part of one yet.
+    `below` are the RBMs that were trained before and draw the DBM's lowest layer from visible units; without any it is
+    the visible layer. `model` gives the model that they and the DBM make up, None where they make up none yet.
     """
 
     number: int
     name: str
-    recognition: Recognition | None = None
+    below: tuple[TrainableDBM, ...] = ()
     sweeps: int = 0
-    model: Callable[[TrainableDBM], Model] | None = None
+    model: Callable[[Sequence[TrainableDBM]], Model] | None = None
 
     def lowest_layer(self, visible: State, stream: NDArray[np.uint32]) -> State:
-        """State (example, unit) of the layer that this stage is trained on."""
-        return self.recognition(cast(NDArray[np.uint8], visible), stream) if self.recognition else visible
+        """State (example, unit) of the layer that this stage is trained on, one copy of it."""
+        state = visible
+        for rbm in self.below:
+            rates = rbm.probabilities(1, [cast(State, state * np.uint8(rbm.copies[0]))])
+            state = BERNOULLI_VISIBLE.draw(rates, (), stream)
+        return state
 
 
 AfterEpoch: TypeAlias = Callable[["TrainingRun", TrainingStage, TrainingState, float], None]

@@ -74,7 +74,7 @@ def describe_epoch(run: TrainingRun, stage: TrainingStage, state: TrainingState,
         gap = train - held_out
     every = max(_FEWEST_EPOCHS, -(-n_epochs // _MOST_BRACKETS))
     if stage.model and (state.epoch % every == 0 or state.epoch == n_epochs):
-        model = stage.model(averaged_dbm(state))
+        model = stage.model([*stage.below, averaged_dbm(state)])
         bracket = _bracket(model, run.examples, run.validation or run.examples, stream)
     return Epoch(stage.name, state.epoch, n_epochs, seconds, gap, bracket, model)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -14,14 +15,7 @@ from meltpoint.models import Model
 from meltpoint.models.rbm import RBM
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
-from meltpoint.training.loop import (
-    Recognition,
-    TrainingRun,
-    TrainingStage,
-    check_examples,
-    train_stage,
-    training_run,
-)
+from meltpoint.training.loop import TrainingRun, TrainingStage, check_examples, train_stage, training_run
 from meltpoint.training.monitor import Epoch, report_epochs
 from meltpoint.training.phases import Architecture, TrainableDBM, initial_dbm, random_stream
 from meltpoint.training.settings import (
@@ -125,15 +119,9 @@ def train_rbm(
     )
     sizes = examples.width, check_positive("hidden", hidden)
     architectures = [Architecture(sizes, (1, 1), examples.visible)]
+    after_epoch = report_epochs(on_epoch)
     with training_run(
-        examples,
-        architectures,
-        [settings],
-        seed,
-        validation,
-        progress,
-        report_epochs(on_epoch),
-        checkpoint,
+        examples, architectures, [settings], seed, validation, progress, after_epoch, checkpoint
     ) as run:
         return _rbm(train_stack(run, 1, _rbm))
 
@@ -161,28 +149,19 @@ def train_stack(
     layers: list[TrainableDBM] = []
     for number in range(n_layers):
         name = f"layer {number + 1} of {n_layers}" if n_layers > 1 else "training"
-        recognition = Recognition(tuple(layers)) if layers else None
-        stage = TrainingStage(number, name, recognition, model=model and _with_top(model, list(layers)))
-        layers.append(train_stage(run, stage, _initial(run, stage)))
+        stage = TrainingStage(number, name, tuple(layers), model=model)
+        layers.append(train_stage(run, stage, partial(_initial_rbm, run, stage)))
     return layers
 
 
-def _with_top(
-    model: Callable[[Sequence[TrainableDBM]], Model], below: list[TrainableDBM]
-) -> Callable[[TrainableDBM], Model]:
-    return lambda top: model([*below, top])
-
-
-def _initial(run: TrainingRun, stage: TrainingStage) -> Callable[[], TrainableDBM]:
-    def start() -> TrainableDBM:
-        if stage.recognition is None:
-            bias = run.examples.visible_bias
-        else:
-            stream = random_stream(run.seed, stage.number, _RATES)
-            ones = stage.lowest_layer(run.examples.layer(slice(_RATES_EXAMPLES), stream), stream)
-            rates = (ones.sum(axis=0) + 1.0) / (len(ones) + 2.0)
-            bias = np.log(rates / (1.0 - rates))
-        random = generator(run.seed, Purpose.TRAINING, stage.number, _START)
-        return initial_dbm(run.architectures[stage.number], bias, random)
-
-    return start
+def _initial_rbm(run: TrainingRun, stage: TrainingStage) -> TrainableDBM:
+    """Where a stage starts: with the visible biases that fit the layer below."""
+    if not stage.below:
+        bias = run.examples.visible_bias
+    else:
+        stream = random_stream(run.seed, stage.number, _RATES)
+        ones = stage.lowest_layer(run.examples.layer(slice(_RATES_EXAMPLES), stream), stream)
+        rates = (ones.sum(axis=0) + 1.0) / (len(ones) + 2.0)
+        bias = np.log(rates / (1.0 - rates))
+    random = generator(run.seed, Purpose.TRAINING, stage.number, _START)
+    return initial_dbm(run.architectures[stage.number], bias, random)

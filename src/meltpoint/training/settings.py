@@ -153,7 +153,7 @@ def default_text(name: str) -> str:
 
 
 def n_held_out(n_examples: int) -> int:
-    """How many examples the command holds out unless it is told: 5%, at most 1,000."""
+    """How many examples the command holds out by default: 5%, at most 1,000."""
     return min(_LARGEST_HELD_OUT, int(n_examples * _HELD_OUT_SHARE))
 
 

@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,15 +35,16 @@ _MOST_STATES = 256  # that a byte holds
 class VisibleUnits(ABC):
     """One kind of visible unit."""
 
+    largest: ClassVar[float] = 1.0
+    """The largest number that its layer may hold."""
+
+    n_extras: ClassVar[int] = 0
+    """Further parameters of each number of the layer, besides its bias."""
+
     @property
     def initial_weight(self) -> float:
         """Standard deviation of the first weights."""
         return 0.01
-
-    @property
-    def largest(self) -> float:
-        """The largest number that its layer may hold."""
-        return 1.0
 
     def width(self, n_units: int) -> int:
         """Numbers in the layer of so many units."""
@@ -73,19 +74,12 @@ class VisibleUnits(ABC):
     def draw(self, means: Array, extras: Extras, stream: NDArray[np.uint32]) -> State:
         """A layer (example, number) drawn with these means."""
 
-    @property
-    def n_extras(self) -> int:
-        """Further parameters of each number of the layer, besides its bias."""
-        return 0
-
     def extra_slopes(self, data: State, model: State, extras: Extras) -> Extras:
         """Gradient of the further parameters, which are zero at first, from the layer in both phases."""
-        del data, model, extras
         return ()
 
     def log_weight(self, layer: State, bias: Array, extras: Extras) -> Array:
         """The part (example,) of log f that the biases make."""
-        del extras
         return np.matmul(layer, bias)
 
     def rbm(self, parameters: Sequence[Array]) -> RBM:
@@ -118,12 +112,10 @@ class BernoulliVisible(VisibleUnits):
 
     def activate_(self, inputs: Array, bias: Array, extras: Extras) -> None:
         """Probabilities of being on."""
-        del extras
         sigmoid_(inputs, bias)
 
     def draw(self, means: Array, extras: Extras, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """The bits."""
-        del extras
         state = np.empty(means.shape, np.uint8)
         draw_bits(means, stream, state)
         return state
@@ -172,23 +164,19 @@ class PottsVisible(VisibleUnits):
 
     def layer(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """One-hot states."""
-        del stream
         one_hot = rows[:, :, np.newaxis] == np.arange(self.q, dtype=np.uint8)
         return one_hot.reshape(len(rows), -1).astype(np.uint8)
 
     def values(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[Any]:
         """The states."""
-        del stream
         return rows
 
     def activate_(self, inputs: Array, bias: Array, extras: Extras) -> None:
         """Probabilities of the states."""
-        del extras
         softmax_(inputs, bias, self.q)
 
     def draw(self, means: Array, extras: Extras, stream: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """One-hot states."""
-        del extras
         layer = np.zeros(means.shape, np.uint8)
         draw_states(means, stream, layer, self.q)
         return layer
@@ -212,6 +200,9 @@ class GaussianVisible(VisibleUnits):
     is not noise.
     """
 
+    largest = np.inf
+    n_extras = 1  # log τ
+
     mean: NDArray[np.float64] = field(repr=False)
     deviation: NDArray[np.float64] = field(repr=False)
 
@@ -224,28 +215,16 @@ class GaussianVisible(VisibleUnits):
         """Large, for inputs near 2: where units are not correlated, small weights have no gradient."""
         return 2 / math.sqrt(len(self.mean))
 
-    @property
-    def largest(self) -> float:
-        """Any number."""
-        return np.inf
-
-    @property
-    def n_extras(self) -> int:
-        """Log τ."""
-        return 1
-
     def initial_bias(self, rows: Rows) -> NDArray[np.float64]:
         """Biases of mean 0."""
         return np.zeros(rows.shape[1])
 
     def layer(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[np.float32]:
         """The standardised values."""
-        del stream
         return ((rows - self.mean) / self.deviation).astype(np.float32)
 
     def values(self, rows: Rows, stream: NDArray[np.uint32]) -> NDArray[Any]:
         """The values."""
-        del stream
         return rows
 
     def activate_(self, inputs: Array, bias: Array, extras: Extras) -> None:

@@ -27,7 +27,7 @@ PATIENCE = 60.0
 
 _CONNECT_SECONDS = 10
 _LOOK_SECONDS = 1.0  # between looks at the workers
-_NOTICE_SECONDS = 4.0  # without a worker before the user is told: one that restarts is back sooner
+_NOTICE_SECONDS = 4.0  # without a worker before the user is notified: one that restarts is back sooner
 # Sent as text to be evaluated: a function of this package could not be named where the package is missing.
 _HAS_PACKAGE = "bool(__import__('meltpoint.errors'))"
 
@@ -47,7 +47,7 @@ def dask_cluster(
 ) -> Iterator[Executor]:
     """An executor with the workers of the Dask cluster whose scheduler is at this address.
 
-    When no worker is left, or the scheduler does not answer, `notify` is told within ten seconds. If that stays so for
+    When no worker is left, or the scheduler does not answer, `notify` is called within ten seconds. If that lasts for
     `patience` seconds the tasks end with a SystemFailure, as they do at once where the package is missing.
     """
     _check_patience(patience)
@@ -69,7 +69,7 @@ def dask_cluster(
             ended.set()
             watcher.join(2 * _CONNECT_SECONDS)
     finally:
-        # What Dask says of a connection that is lost already would hide what we have said.
+        # Dask's error about a lost connection would hide ours.
         with suppress(Exception):
             client.close(timeout=_CONNECT_SECONDS)
 
@@ -90,21 +90,11 @@ def send(executor: Executor, value: Any, key: str) -> Any:  # noqa: ANN401
         return client.submit(_pass_on, value, key=f"meltpoint-{key}")
 
 
-@contextmanager
-def without_profiler() -> Iterator[None]:
-    """Pause the profiler of the Dask worker this runs on, until its last task is done.
-
-    It looks at the stack a hundred times a second, to see the same compiled call each time, and takes 3% of a core.
-    """
+def compute_unprofiled(compute: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
+    """What a function gives, computed on a Dask worker with its profiler paused."""
     from distributed import get_worker
 
     with _unprofiled(get_worker()):
-        yield
-
-
-def compute_unprofiled(compute: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
-    """What a function gives, computed on a Dask worker with its profiler paused."""
-    with without_profiler():
         return compute(*arguments)
 
 
@@ -115,6 +105,10 @@ _under_way = 0
 
 @contextmanager
 def _unprofiled(worker: Any) -> Iterator[None]:  # noqa: ANN401
+    """Pause the profiler of a Dask worker until its last task is done.
+
+    It looks at the stack a hundred times a second, to see the same compiled call each time, and takes 3% of a core.
+    """
     global _under_way
     profiler = worker.periodic_callbacks.get("profile")
     if profiler is None:  # switched off by the cluster's owner
@@ -216,13 +210,13 @@ def _count_workers(client: Any) -> int | None:  # noqa: ANN401
 
 def _wait_for_workers(client: Any, address: str, patience: float, notify: Notify) -> None:  # noqa: ANN401
     begun = time.monotonic()
-    told = False
+    notified = False
     while not _count_workers(client):
         waited = time.monotonic() - begun
         if waited >= patience:
             raise _no_worker(address, patience)
-        if not told and waited >= min(_LOOK_SECONDS, patience):
-            told = True
+        if not notified and waited >= min(_LOOK_SECONDS, patience):
+            notified = True
             notify(_waiting(address, patience - waited))
         time.sleep(min(_LOOK_SECONDS, patience) / 2)
 
@@ -255,13 +249,13 @@ def _watch(
 ) -> None:
     """Give up the executor's tasks when there was no worker for too long."""
     alone_since: float | None = None
-    told = False
+    notified = False
     while not ended.wait(_LOOK_SECONDS):
         n = _count_workers(client) if executor.busy else 1
         if n:
-            if told:
+            if notified:
                 notify(f"there are workers again at {address}")
-            alone_since, told = None, False
+            alone_since, notified = None, False
             continue
         now = time.monotonic()
         alone_since = alone_since or now
@@ -269,8 +263,8 @@ def _watch(
         if waited >= patience:
             executor.give_up(_no_worker(address, patience) if n == 0 else _no_scheduler(address))
             return
-        if not told and waited >= min(_NOTICE_SECONDS, patience):
-            told = True
+        if not notified and waited >= min(_NOTICE_SECONDS, patience):
+            notified = True
             notify(
                 _waiting(address, patience - waited)
                 if n == 0

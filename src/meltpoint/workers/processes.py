@@ -37,7 +37,7 @@ def processes(n: int) -> Iterator[Executor]:
 
 
 def stop_if_asked(_task: str, _done: float, _total: float) -> None:
-    """A progress callback for tasks in workers: it ends them when they are told to."""
+    """A progress callback for tasks in workers: it ends them when they are to stop."""
     if _stop is not None and _stop.is_set():
         raise KeyboardInterrupt
 

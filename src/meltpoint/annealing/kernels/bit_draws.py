@@ -104,7 +104,7 @@ def redraw(given: Arguments) -> None:
 
 
 def _weigher(draws: bool) -> Any:
-    """A function that weighs the step of what is summed out to a new beta and, if told to, draws it there."""
+    """A function that weighs the step of what is summed out to a new beta and, if it `draws`, draws it there."""
 
     @emitted(_NAMES.replace("clamped", "minus_change").replace("energy", "products"), reals="base")
     def weigh(given: Arguments) -> None:

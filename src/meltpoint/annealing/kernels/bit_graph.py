@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from meltpoint.annealing.kernels.bit_draws import redraw, weigh_and_draw, weigh_only
 from meltpoint.annealing.kernels.chains import CHAINS
 from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.numerics import softplus
 
 SITES = 128
 """Sites that are redrawn before sums of d, of 23 bits each, are widened."""
@@ -128,7 +129,7 @@ def _add_softplus(
         for chain in range(CHAINS):
             rate = graph.scale * d[chain]
             base = float(graph.base[position])
-            log_weights[group, chain] += _softplus(base + beta * rate) - _softplus(base + previous * rate)
+            log_weights[group, chain] += softplus(base + beta * rate) - softplus(base + previous * rate)
 
 
 @compiled
@@ -139,11 +140,6 @@ def _input_of(graph: BitGraph, position: int, words: np.ndarray, group: int, d: 
         word = words[group, graph.neighbours[entry]]
         for chain in range(CHAINS):
             d[chain] += graph.couplings[entry] * ((word >> np.uint32(chain)) & np.uint32(1))
-
-
-@compiled
-def _softplus(x: float) -> float:
-    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
 @compiled
@@ -178,7 +174,7 @@ def log_f_at(beta: float, graph: BitGraph, words: np.ndarray) -> np.ndarray:
             if position < graph.blocks[0]:
                 base = float(graph.base[position])
                 for chain in range(CHAINS):
-                    log_f[group, chain] += _softplus(base + beta * graph.scale * d[chain])
+                    log_f[group, chain] += softplus(base + beta * graph.scale * d[chain])
             else:
                 _add_where_on(beta * graph.scale, d, words[group, graph.sites[position]], log_f[group])
     return log_f
@@ -207,7 +203,7 @@ def rounding_gap(beta: float, exact: BitGraph, rounded: BitGraph, words: np.ndar
                     # softplus(t + change) - softplus(t) = log(1 + sigmoid(t) expm1(change)).
                     product[chain] *= 1.0 + change * (1.0 + change / 2) / (1.0 + math.exp(-t))
                 else:
-                    gap[group, chain] += _softplus(t + change) - _softplus(t)
+                    gap[group, chain] += softplus(t + change) - softplus(t)
             if position % SITES == 0:
                 _take_logs(product, gap[group])
         _take_logs(product, gap[group])

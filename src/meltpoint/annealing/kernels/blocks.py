@@ -28,7 +28,7 @@ class Blocks:
         self.builder, self.given = given.builder, given
 
     def place(self, name: str, block: Any) -> Any:
-        """Of a chain's word in an array (chain, block)."""
+        """Pointer to a chain's word in an array (chain, block)."""
         row = self.builder.mul(self.given["chain"], self.given["n_blocks"])
         return self.given.place(name, self.builder.add(row, block))
 
@@ -93,7 +93,7 @@ def sum_slopes(given: Arguments) -> Any:
 
 
 def _odd_weigher(draws: bool) -> Any:
-    """A function that weighs the odd units' step to a new beta and, if told to, draws them there."""
+    """A function that weighs the odd units' step to a new beta and, if it `draws`, draws them there."""
 
     @emitted(
         "generators chain field at bias slope factor minus_change minus_delta real state products n_blocks",

@@ -28,7 +28,7 @@ class Positions:
 
 
 def in_positions(graph: Pairwise) -> Positions:
-    """The order in which kernels walk over a graph."""
+    """The order in which kernels visit a graph's sites."""
     summed_out = np.empty(0, np.int64) if graph.summed_out is None else graph.summed_out
     sites = np.concatenate([summed_out, *graph.blocks]).astype(np.int32)
     blocks = np.cumsum([len(summed_out), *map(len, graph.blocks)]).astype(np.int64)

@@ -19,7 +19,17 @@ from numpy.typing import DTypeLike, NDArray
 from meltpoint.annealing.kernels.blocks import to_words
 from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.kernels.streams import LANES
-from meltpoint.kernels.strips import BLOCK, FEW, GROUP, PAIR, QUAD, STRIP_BYTES, WIDE, safe_group, strip_width
+from meltpoint.kernels.strips import (
+    BLOCK,
+    FEW,
+    GROUP,
+    PAIR,
+    QUAD,
+    WIDE,
+    empty_aligned,
+    safe_group,
+    strip_width,
+)
 
 STATES = 2**QUAD
 ON, OFF, QUADS, FLIPS, CHEAPEST = range(5)
@@ -92,8 +102,8 @@ def pack(family: TwoSidedPath, weight_type: DTypeLike, scale: float = 1.0, lists
     even = _side(even_sizes, target.even_bias, family.base_even, to_even, dtype, scale, lists)
     odd = _side(odd_sizes, target.odd_bias, family.base_odd, blocks, dtype, scale, lists)
     reach = np.abs(target.odd_bias - family.base_odd)
-    for b in target.blocks:
-        reach[target.odd_slices[b.odd_layer]] += np.abs(b.weights).sum(axis=0)
+    for _, columns, weights in target.placed_weights:
+        reach[columns] += np.abs(weights).sum(axis=0)
     real = np.dtype(np.float64 if dtype == np.float64 else np.float32)
     return Packed(even, odd, float(reach.max()), real)
 
@@ -223,9 +233,7 @@ def _tables(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """A copy whose first element starts a cache line: the adders rely on it."""
-    room = np.empty(array.nbytes + STRIP_BYTES, np.uint8)
-    skip = -room.ctypes.data % STRIP_BYTES
-    out = room[skip : skip + array.nbytes].view(array.dtype)
+    """A copy whose first element starts a cache line."""
+    out = empty_aligned(array.size, array.dtype)
     out[:] = array
     return out

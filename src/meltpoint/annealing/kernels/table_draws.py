@@ -35,7 +35,7 @@ def add_rows(given: Arguments) -> None:
 
 
 def _drawer(weighs: bool) -> Any:
-    """A function that draws a site's state and, if told to, weighs the step from another beta."""
+    """A function that draws a site's state and, if it `weighs`, weighs the step from another beta."""
 
     @emitted(
         "width sums chain base position factor uniform minus_change excess", returns=types.int64, reals="base"

@@ -103,16 +103,8 @@ def run_tables(
             for chain in range(n_chains):
                 at = chain * lanes
                 new = draw_and_weigh(
-                    graph.width,
-                    sums,
-                    chain,
-                    graph.base,
-                    position,
-                    factor,
-                    uniforms[chain],
-                    minus_change,
-                    excess,
-                )
+                    graph.width, sums, chain, graph.base, position, factor, uniforms[chain], minus_change, excess
+                )  # fmt: skip
                 if coarse:
                     log_weights[chain] += _log_partition(graph, position, betas[i], sums, at)
                     log_weights[chain] -= _log_partition(graph, position, betas[i - 1], sums, at)
@@ -149,16 +141,8 @@ def run_tables(
                     )  # fmt: skip
                 for chain in range(n_chains):
                     new = draw_state(
-                        graph.width,
-                        sums,
-                        chain,
-                        graph.base,
-                        position,
-                        factor,
-                        uniforms[chain],
-                        factor,
-                        excess,
-                    )
+                        graph.width, sums, chain, graph.base, position, factor, uniforms[chain], factor, excess
+                    )  # fmt: skip
                     at = chain * lanes
                     energy[chain] += np.int64(own[at + new]) - np.int64(own[at + state[site, chain]])
                     state[site, chain] = new

@@ -9,18 +9,13 @@ import math
 
 import numpy as np
 
-from meltpoint.annealing.kernels.blocks import (
-    PRODUCTS,
-    draw_even,
-    sum_slopes,
-    weigh_and_draw_odd,
-    weigh_odd,
-)
+from meltpoint.annealing.kernels.blocks import PRODUCTS, draw_even, sum_slopes, weigh_and_draw_odd, weigh_odd
 from meltpoint.annealing.kernels.groups import draw_groups
 from meltpoint.annealing.kernels.lists import ROOM, list_lines, remember_listed, tables_cost_less
 from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, QUADS, Side
 from meltpoint.kernels.bits import SLACK, WORD
 from meltpoint.kernels.compiling import compiled, compiled_into_callers
+from meltpoint.kernels.numerics import softplus
 from meltpoint.kernels.rows import (
     add_columns,
     add_kept,
@@ -218,13 +213,8 @@ def _coarse_change(
     total = 0.0
     for j in range(size):
         rate = scale * field[first + j] + slope[j]
-        total += _softplus(base_bias[j] + beta * rate) - _softplus(base_bias[j] + previous * rate)
+        total += softplus(base_bias[j] + beta * rate) - softplus(base_bias[j] + previous * rate)
     return total
-
-
-@compiled_into_callers
-def _softplus(x: float) -> float:
-    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
 @compiled_into_callers

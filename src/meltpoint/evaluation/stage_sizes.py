@@ -1,12 +1,12 @@
-"""How much to run next: from what a stage has measured, the quickest one that should be accurate enough.
+"""Sizes of the next stage: from what a stage has measured, the cheapest one that should be accurate enough.
 
 With N - 1 forward chains the gap of an example is log((exp(g) + N - 1) / N), where g is the log of its reverse weight
 over Z: the gap with one particle. Near equilibrium the mean of g and its variance over examples and chains fall as
-1 / steps, and so would the variance of AIS's log weights, were it not for its tail. Several melting chains for an
-example are averaged before the logarithm. All of it is measured in a stage and computed for stages of other sizes; from
-two stages on the power of the steps with which g really fell is used too. These quick formulas search; what was found
-is then predicted by the formulas of the report themselves, from weights that are resampled to the size in question. The
-size that follows is a guess about the time a stage takes, nothing else: estimates are unbiased for any.
+1 / steps; the variance of AIS's log weights falls more slowly, because of its tail. Several melting chains of an
+example are averaged before the logarithm is taken. A stage measures all of this, and the formulas here predict it for
+other sizes; after two stages they use the power of the steps with which g really fell. These quick formulas search for
+a size. The report's own formulas then predict the width of its interval, from weights resampled to that size. A size
+only decides how long a stage takes: its estimates are unbiased for any size.
 """
 
 import math
@@ -27,30 +27,37 @@ from meltpoint.statistics.log_space import log_mean_exp
 from meltpoint.statistics.special import expit
 
 AIM = 0.93
-"""Of the target: predictions are not exact."""
+"""Share of the target that a predicted half width may have: predictions are not exact."""
 
 WORTH_IT = 0.97
-"""Of the half width that is known: a stage that gains less is not run."""
+"""Share of the smallest half width so far that a stage must be predicted to reach to be worth running."""
 
 LEAST_AIS_CHAINS = 500
-"""Of stages that are planned: fewer rarely see the large weights that matter."""
+"""Fewest AIS chains of a planned stage: fewer rarely meet the large weights that matter."""
 
-_FARTHEST = 40.0  # times the steps of a stage: so far its power law is trusted
-_BETWEEN = 10.0  # times the steps of a stage: where to measure again if that is not far enough
-_SHARE_BETWEEN = 0.5  # of what is affordable: it is for the next stage that one measures
+LEAST_ESS = 20.0
+"""Fewest effective chains from which widths are predicted: with fewer, they depend on one weight."""
+
+_FARTHEST = 40.0  # largest ratio of steps over which the power law is trusted
+_BETWEEN = 10.0  # ratio of steps of a stage that measures again, where the power law is not trusted
+_SHARE_BETWEEN = 0.5  # largest share of what is affordable for such a stage: the next one needs the rest
 _MOST_STEPS = 10_000_000
 _LEAST_MELTED = 100  # chains of RAISE, but no fewer than 25 examples and no more than 50
-_FIRST_AIS_CHAINS = 256  # of the stage that measures
+_FIRST_AIS_CHAINS = 256  # AIS chains of a stage that only measures
 _MOST_AIS_CHAINS = 128_000
-_LEAST_ESS = 20.0
 _LEAST_STEPS = 50
-_LEAST_FIRST_STEPS = 300  # fewer tell neither how long a stage takes nor what it would find
+_LEAST_FIRST_STEPS = 300  # with fewer neither the time nor the result of a stage can be predicted
 _GENTLEST_POWER = 0.3
-_VARIANCE_POWER = 0.7  # of the steps, with which the variance of AIS's log weights falls: its tail falls last
-_EVEN_VARIANCE = 2.0  # of AIS's log weights: beyond it limits miss too often (docs/decisions/schedules.md)
-_MOST_GROWTH = 4.0  # times the chains of a stage: so far their spread is trusted
+_VARIANCE_POWER = (
+    0.7  # the variance of AIS's log weights falls as steps to the minus this: its tail falls last
+)
+_EVEN_VARIANCE = (
+    2.0  # of AIS's log weights, at most: above it limits miss too often (docs/decisions/schedules.md)
+)
+_FLAT = 1.15  # sizes of up to this many times the least cost are equal: of them, more steps make a heavy tail lighter
+_MOST_GROWTH = 4.0  # largest ratio of chains over which their spread is trusted
 _GOLDEN = (5**0.5 - 1) / 2
-_GROWTH = 1.05  # from one number of chains to the next that is considered
+_GROWTH = 1.05  # ratio of successive numbers of chains that are considered
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +128,7 @@ class Measured:
     ) -> Floats:
         """Predicted half widths (number of examples,) of the interval; infinite where AIS has too few chains."""
         ais = math.expm1(min(self.log_variance_at(steps), 50.0)) / ais_chains  # variance of log Z
-        if ais_chains / (1 + ais * ais_chains) < _LEAST_ESS:
+        if ais_chains / (1 + ais * ais_chains) < LEAST_ESS:
             return np.full(len(examples), np.inf)
         gap, spread, share = self.predict(steps, chains, ais_chains)
         # One standard error of this measurement on the safe side: a loss that chance has hidden would be met again.
@@ -140,7 +147,7 @@ def measure(
     particles: int | None = None,
     fixed_error: float = 0.0,
 ) -> Measured:
-    """What RAISE's log weights (example, chain), log f (example,) of the same examples, and AIS's weights say."""
+    """Measure a stage by the log weights of RAISE (example, chain) and AIS, and log f (example,) of its examples."""
     log_ratios = melted.log_reverse_weights - log_z.value
     deficits = log_f[:, np.newaxis] - melted.log_reverse_weights - melted.log_weights
     log_variance = upper_variance(log_z.log_weights)
@@ -161,14 +168,14 @@ def upper_variance(log_weights: Floats) -> float:
 
 
 def first_size(
-    test_examples: int, segments: int, affordable: float, chains: int = 2, overhead: float = 0.0
+    test_examples: int, passes: int, affordable: float, chains: int = 2, overhead: float = 0.0
 ) -> Size:
     """A stage to measure with: small, and a third at most of the chain-steps that are affordable.
 
     It has 300 steps even if nothing is affordable: what fewer would find is of no use, and takes hardly less time.
     """
     size = Size(2000, _least_examples(chains, test_examples), chains, _FIRST_AIS_CHAINS)
-    share = min(1.0, affordable / 3 / (size.work(segments) + overhead * size.steps))
+    share = min(1.0, affordable / 3 / (size.work(passes) + overhead * size.steps))
     return replace(size, steps=max(_LEAST_FIRST_STEPS, round(share * size.steps)))
 
 
@@ -178,12 +185,13 @@ def next_size(
     sigmas: float,
     known: float,
     test_examples: int,
-    segments: int,
+    passes: int,
     affordable: float,
     overhead: float = 0.0,
 ) -> Size | None:
-    """The quickest stage whose interval should be plus or minus the target, or the best that is affordable.
+    """A stage whose interval should be plus or minus the target, or the best that is affordable.
 
+    Near the quickest one cost hardly depends on the steps: of those that cost little more, it has the most steps.
     `known` is half the width so far; None if no affordable stage would improve on it by enough to be worth it.
     `overhead` is what asking other starts costs, as a number of chains. Where RAISE's chains say what log f is
     (`heated`) there are as many for an example as were measured: from fewer its bias cannot be told.
@@ -194,31 +202,37 @@ def next_size(
         _FIRST_AIS_CHAINS,
         *np.geomspace(LEAST_AIS_CHAINS, _MOST_AIS_CHAINS, 29).astype(int).tolist(),
     ]
-    quickest: tuple[float, Size] | None = None
+    enough: list[tuple[float, Size]] = []
+    quickest = math.inf
     best: tuple[float, Size] | None = None
     for chains in range(most_chains if measured.heated else 1, most_chains + 1):
         examples = _doubled(_least_examples(chains, test_examples), test_examples)
         for ais_chains in all_ais_chains:
             for steps in all_steps.tolist():
                 sizes = [Size(steps, n, chains, ais_chains) for n in examples.tolist()]
-                if quickest and sizes[0].work(segments) + overhead * steps > quickest[0]:
+                if sizes[0].work(passes) + overhead * steps > _FLAT * quickest:
                     break  # more steps cost more
                 even = measured.log_variance_at(steps) <= _EVEN_VARIANCE
                 limits = measured.half_widths(steps, chains, ais_chains, examples, sigmas)
                 for size, limit in zip(sizes, limits.tolist(), strict=True):
-                    work = size.work(segments) + overhead * steps
-                    enough = even and limit <= AIM * target and ais_chains >= LEAST_AIS_CHAINS
-                    if enough and (quickest is None or work < quickest[0]):
-                        quickest = work, size
+                    work = size.work(passes) + overhead * steps
+                    if even and limit <= AIM * target and ais_chains >= LEAST_AIS_CHAINS:
+                        enough.append((work, size))
+                        quickest = min(quickest, work)
                     if work <= affordable and (best is None or limit < best[0]):
                         best = limit, size
-    if quickest and quickest[1].steps > _FARTHEST * measured.steps:
+    longest = max(
+        (each for each in enough if each[0] <= _FLAT * quickest),
+        key=lambda each: (each[1].steps, -each[0]),
+        default=None,
+    )
+    if longest and longest[1].steps > _FARTHEST * measured.steps:
         least = _least_examples(most_chains, test_examples)
         between = Size(round(_BETWEEN * measured.steps), least, most_chains, _FIRST_AIS_CHAINS)
-        if between.work(segments) <= _SHARE_BETWEEN * affordable:
+        if between.work(passes) <= _SHARE_BETWEEN * affordable:
             return between
-    if quickest and quickest[0] <= affordable:
-        return quickest[1]
+    if longest and longest[0] <= affordable:
+        return longest[1]
     return best[1] if best and best[0] < WORTH_IT * known else None
 
 
@@ -239,7 +253,7 @@ class Observed:
     measured: Measured
 
     def half_width(self, size: Size, alpha: float) -> float:
-        """Predicted half the width of the interval of a stage of this size, with so much of alpha.
+        """Half the width of the interval that a stage of this size should have, at this alpha.
 
         Weights are repeated or left out in proportion. With other steps their spread is as `measured` lets expect.
         """
@@ -293,7 +307,7 @@ def grown_size(
     alpha: float,
     known: float,
     test_examples: int,
-    segments: int,
+    passes: int,
     affordable: float,
 ) -> tuple[float, Size] | None:
     """What the observed stage should grow to, and the half width of the interval that this should give.
@@ -310,13 +324,13 @@ def grown_size(
     least: tuple[int, float, Size] | None = None
     for examples in _doubled(size.examples, test_examples).tolist():
         sizes = [replace(size, examples=examples, ais_chains=chains) for chains in all_ais_chains]
-        possible = [one for one in sizes if one.work(segments) - size.work(segments) <= affordable]
+        possible = [one for one in sizes if one.work(passes) - size.work(passes) <= affordable]
         if not possible:
             break
         # Widths fall with the number of chains.
         first = bisect_left(possible, True, key=lambda one: observed.half_width(one, alpha) <= AIM * target)
         chosen = possible[min(first, len(possible) - 1)]
-        width, work = observed.half_width(chosen, alpha), chosen.work(segments)
+        width, work = observed.half_width(chosen, alpha), chosen.work(passes)
         if chosen == size:  # nothing more is affordable
             continue
         if width <= AIM * target and (least is None or work < least[0]):
@@ -345,6 +359,6 @@ def _shrink(values: Floats, factor: float) -> Floats:
 
 
 def _doubled(least: int, most: int) -> NDArray[np.integer]:
-    """least, and twice as many, and so on up to and with most."""
+    """least, 2 least, 4 least, … below most, and most."""
     powers = least * 2 ** np.arange(max(1, math.ceil(math.log2(max(1, most / least))) + 1))
     return np.unique(np.minimum(powers, most))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from meltpoint.estimators.ais import log_z_of
 from meltpoint.estimators.particles import Melted
-from meltpoint.evaluation.plan import (
+from meltpoint.evaluation.stage_sizes import (
     _EVEN_VARIANCE,
     LEAST_AIS_CHAINS,
     Measured,
@@ -116,7 +116,7 @@ def test_the_first_stage_is_small(available, segments, affordable):
     assert first_size(available, segments, 1e15).work(segments) < 1e7
 
 
-@settings(max_examples=40)
+@settings(max_examples=min(40, settings().max_examples))
 @given(measurements, st.integers(50, 10**6), st.integers(1, 3), st.integers(1, 5000))
 def test_predictions_are_finite_and_no_worse_with_more_steps(measured, steps, chains, ais_chains):
     chains = min(chains, measured.log_ratios.shape[1])
