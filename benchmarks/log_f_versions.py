@@ -1,7 +1,7 @@
 """log f of the deep models in zoo/ in two checkouts in turn: is it faster than it was, at equal error?
 
     git worktree add ../first 7c7e5ed
-    python benchmarks/log_f_versions.py ../first . [--examples 512] [--part 64]
+    python benchmarks/log_f_versions.py ../first . [--models NAME ...] [--examples 512] [--part 64]
 
 Each checkout runs in a process of its own with all its threads, part of the examples after part. The table has wall
 time and processor time for an example, the standard error of an example's log f, and how many times the second is
@@ -24,20 +24,22 @@ MODELS = {
     "omniDBM-1000-1000": "omniglot",
     "omniDBN-1000-1000": "omniglot",
 }
+_WARM_UP = 16  # examples: so that kernels are compiled before they are timed
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkouts", nargs=2, type=Path)
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--examples", type=int, default=512)
     parser.add_argument("--part", type=int, default=64)
     asked = parser.parse_args()
     print("model                first: ms wall, ms processor, error   second                x at equal error")
-    for name in MODELS:
+    for name in asked.models:
         workers = [_Worker(checkout.resolve(), name) for checkout in asked.checkouts]
         for worker in workers:
-            worker.ask(0, asked.part)
+            worker.ask(0, _WARM_UP)
         answers: list[list[dict[str, float]]] = [[], []]
         for k, low in enumerate(range(0, asked.examples, asked.part)):
             for j in (0, 1) if k % 2 == 0 else (1, 0):
