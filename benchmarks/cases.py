@@ -43,6 +43,7 @@ class Case:
     estimator: Literal["AIS", "RAISE"] = "AIS"
     examples: Bits | None = None  # RAISE: one chain each, repeated if there are too few
     friction: FrictionSchedule | None = None  # linear steps without
+    usual_steps: bool = False  # as many as `evaluate` has, in place of a few hundred
 
     def run(self, chains: int, steps: int, threads: int) -> "Timing":
         """Time one call of the public function; nothing is kept between calls but the compiled kernels."""
@@ -114,6 +115,7 @@ def all_cases() -> list[Case]:
         Case("random 784 x 500, half on", half(784, 500), uniform(), 0.9),
         Case("random 1000 x 1000, half on", half(1000, 1000), uniform(), 1.4),
         Case("random 784 x 20, half on", half(784, 20), uniform(), 1.4),
+        Case("random 784 x 20, half on, usual steps", half(784, 20), uniform(), 1.4, usual_steps=True),
         Case("random 2000 x 500, half on", half(2000, 500), uniform(), 1.4),
         Case("DBM 784-500-1000, half on", symmetric_dbm(784, 500, 1000), uniform()),
         Case("top RBM of a DBN 784-500-2000, half on", half(500, 2000), uniform()),

@@ -22,7 +22,9 @@ class Effort:
     bound_chains: int
     steps: int  # of one call; a few hundred, as steps of a usual run are small
     large_steps: int  # the same for models of more than half a million weights
-    small_steps: int  # the same for models of at most fifty thousand weights: as many as a usual run
+    usual_steps: (
+        int  # as many as `evaluate` has: for small models, whose few hundred steps end as threads begin
+    )
     tiny_steps: int
     reference_seconds: float  # the NumPy reference
     bound_seconds: float  # the dense bound before a call, and again after it
@@ -42,7 +44,7 @@ FULL = Effort(
     bound_chains=5_000,
     steps=300,
     large_steps=100,
-    small_steps=3_000,
+    usual_steps=3_000,
     tiny_steps=3_000,
     reference_seconds=0.6,
     bound_seconds=0.4,
@@ -62,7 +64,7 @@ QUICK = Effort(
     bound_chains=64,
     steps=20,
     large_steps=5,
-    small_steps=20,
+    usual_steps=20,
     tiny_steps=50,
     reference_seconds=0.02,
     bound_seconds=0.01,

@@ -17,7 +17,7 @@ from effort import Effort
 from table import Row, Section, compared, quotients
 
 Say = Callable[[str], None]
-_SMALL, _LARGE = 50_000, 500_000  # weights
+_LARGE = 500_000  # weights
 _SPINNING = 0.1  # seconds: threads of a BLAS wait busily for a while after a product, on a core that we need
 
 
@@ -62,11 +62,10 @@ def warmed_up(case: Case, steps: int, threads: int, effort: Effort) -> Track:
 
 
 def steps_of(case: Case, effort: Effort) -> int:
-    """Steps of one call: fewer for large models, so that a round stays short; more for small ones, whose steps
-    would be over before all threads have begun."""
+    """Steps of one call: fewer for large models, so that a round stays short."""
+    if case.usual_steps:
+        return effort.usual_steps
     pairs = sum(low * high for low, high in itertools.pairwise(case.model.layer_sizes))
-    if pairs <= _SMALL:
-        return effort.small_steps
     return effort.steps if pairs <= _LARGE else effort.large_steps
 
 
