@@ -222,9 +222,8 @@ def _make_evaluations_small() -> None:
 
     A pilot's chains are one chunk in place of two: other starts and samples are two, and kept by the same calls.
     """
-    from meltpoint.comparison import trace
     from meltpoint.estimators import pilot
-    from meltpoint.evaluation import evaluate, stage_sizes
+    from meltpoint.evaluation import evaluate, stage_sizes, trace
     from meltpoint.stages import chains
 
     def ranges(n: int, largest: int) -> list[tuple[int, int]]:

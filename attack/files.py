@@ -24,16 +24,16 @@ import scipy.sparse
 import meltpoint as mp
 from attack.campaign import Campaign
 from attack.command import LARGEST, run
-from meltpoint.comparison.trace import load_checkpoint
 from meltpoint.datasets import read as read_data
 from meltpoint.datasets.mnist import read as read_mnist
 from meltpoint.datasets.omniglot import read as read_omniglot
 from meltpoint.errors import SystemFailure
-from meltpoint.files.arrays import read_array
-from meltpoint.files.models import read_note
-from meltpoint.importers.evidence import read_evidence
-from meltpoint.importers.load import recognised
-from meltpoint.importers.source import open_source
+from meltpoint.evaluation.trace import load_checkpoint
+from meltpoint.formats.arrays import read_array
+from meltpoint.formats.evidence import read_evidence
+from meltpoint.formats.load import recognised
+from meltpoint.formats.models import read_note
+from meltpoint.formats.source import open_source
 from meltpoint.models import Model
 from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.training.settings import read_recipe

@@ -6,8 +6,8 @@ import numpy as np
 from cases import Case
 
 from meltpoint.annealing.base import annealing_path
-from meltpoint.annealing.reference import anneal_reference
 from meltpoint.annealing.schedule import as_betas
+from meltpoint.backends.reference import anneal_reference
 from meltpoint.models import Model
 from meltpoint.models.blocks import Segment
 

@@ -24,9 +24,9 @@ from scipy import sparse
 from table import Row, Section, compared, quotients
 
 import meltpoint as mp
-from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import annealing_path, uniform
 from meltpoint.annealing.loop import anneal, prepare_path
+from meltpoint.backends.backend import PreparedPath
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose

@@ -20,18 +20,18 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 import meltpoint as mp
-from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.loop import anneal, prepare_path
+from meltpoint.backends.backend import PreparedPath
 from meltpoint.estimators.ais import run_ais
 from meltpoint.estimators.particles import particle_log_prob
 from meltpoint.estimators.raise_ import run_raise
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
 from meltpoint.statistics.log_space import log_mean_exp
-from meltpoint.units.unit import Bits, Floats
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"

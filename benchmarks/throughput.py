@@ -27,7 +27,7 @@ from speed import speed_sections
 from table import Section
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from meltpoint.files.atomic import atomic_write
+from meltpoint.formats.atomic import atomic_write
 from meltpoint.kernels.threads import check_threads
 
 RESULTS = Path(__file__).resolve().parent / "results" / "throughput.json"

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import meltpoint as mp
-from meltpoint.files.models import read_note
+from meltpoint.formats.models import read_note
 
 ZOO = Path(__file__).parents[1] / "zoo"
 FIGURES = ZOO / "figures.json"

@@ -15,9 +15,6 @@ from meltpoint.version import __version__
 if TYPE_CHECKING:
     from meltpoint import datasets
     from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
-    from meltpoint.comparison.compare import compare
-    from meltpoint.comparison.sweep import sweep
-    from meltpoint.comparison.trace import trace
     from meltpoint.errors import InputError, SystemFailure
     from meltpoint.estimators.ais import LogZ, ais_log_z
     from meltpoint.estimators.conventions import ConventionCheck, check_conventions
@@ -27,21 +24,24 @@ if TYPE_CHECKING:
     from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
     from meltpoint.estimators.raise_ import raise_log_prob
     from meltpoint.estimators.sampling import sample, sample_annealing_model
+    from meltpoint.evaluation.compare import compare
     from meltpoint.evaluation.evaluate import evaluate
+    from meltpoint.evaluation.log_z import log_z
     from meltpoint.evaluation.stored import merge_runs, read_run
-    from meltpoint.importers.load import load
-    from meltpoint.importers.objects import from_object, save
+    from meltpoint.evaluation.sweep import sweep
+    from meltpoint.evaluation.trace import trace
+    from meltpoint.formats.load import load
+    from meltpoint.formats.objects import from_object, save
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
     from meltpoint.models.factor_graph import FactorGraph
     from meltpoint.models.ising import Ising
     from meltpoint.models.potts import Potts
     from meltpoint.models.rbm import RBM
-    from meltpoint.normaliser.log_z import log_z
-    from meltpoint.report.comparison import Comparison
-    from meltpoint.report.log_z import LogZBracket
-    from meltpoint.report.report import Interrupted, Report
-    from meltpoint.report.trace import Trace
+    from meltpoint.results.comparison import Comparison
+    from meltpoint.results.log_z import LogZBracket
+    from meltpoint.results.report import Interrupted, Report
+    from meltpoint.results.trace import Trace
     from meltpoint.statistics.estimate import Estimate
     from meltpoint.training.deep import train_dbm, train_dbn
     from meltpoint.training.rbm import train_rbm
@@ -65,27 +65,27 @@ _HOMES = {
     "raise_log_prob": "estimators.raise_",
     "sample": "estimators.sampling",
     "sample_annealing_model": "estimators.sampling",
-    "Interrupted": "report.report",
-    "compare": "comparison.compare",
+    "Interrupted": "results.report",
+    "compare": "evaluation.compare",
     "evaluate": "evaluation.evaluate",
-    "log_z": "normaliser.log_z",
+    "log_z": "evaluation.log_z",
     "merge_runs": "evaluation.stored",
     "read_run": "evaluation.stored",
-    "from_object": "importers.objects",
-    "save": "importers.objects",
-    "load": "importers.load",
-    "trace": "comparison.trace",
-    "sweep": "comparison.sweep",
+    "from_object": "formats.objects",
+    "save": "formats.objects",
+    "load": "formats.load",
+    "trace": "evaluation.trace",
+    "sweep": "evaluation.sweep",
     "DBM": "models.dbm",
     "DBN": "models.dbn",
     "FactorGraph": "models.factor_graph",
     "Ising": "models.ising",
     "Potts": "models.potts",
     "RBM": "models.rbm",
-    "LogZBracket": "report.log_z",
-    "Comparison": "report.comparison",
-    "Report": "report.report",
-    "Trace": "report.trace",
+    "LogZBracket": "results.log_z",
+    "Comparison": "results.comparison",
+    "Report": "results.report",
+    "Trace": "results.trace",
     "Estimate": "statistics.estimate",
     "train_dbm": "training.deep",
     "train_dbn": "training.deep",

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.layers import unit_named
+from meltpoint.layers.potts import Potts
+from meltpoint.layers.unit import Floats, Unit
 from meltpoint.models.blocks import UnitBlock
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.models.pairwise import Pairwise
-from meltpoint.units import unit_named
-from meltpoint.units.potts import Potts
-from meltpoint.units.unit import Floats, Unit
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from meltpoint.annealing.base import annealing_path, uniform
-from meltpoint.annealing.fused import FusedBackend
 from meltpoint.annealing.loop import anneal
+from meltpoint.backends.numba.layered import FusedBackend
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.rbm import RBM

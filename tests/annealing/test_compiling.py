@@ -23,7 +23,7 @@ _OWN = {  # the sources that loops over graphs have to themselves
     "table_graph.py": ("chains", "table_draws", "table_graph"),
 }
 _OTHERS = {"__init__", "graph_packing", "table_packing"}.union(*_OWN.values())
-_LOOP = "annealing/kernels"
+_LOOP = "backends/numba/kernels"
 LOOPS = [
     *(
         ("tile.py", f"{_LOOP}/{path.name}")

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from meltpoint.annealing.base import annealing_path, uniform
-from meltpoint.annealing.fused import FusedBackend
-from meltpoint.annealing.kernels import lists, tile
-from meltpoint.annealing.kernels.blocks import to_bits, to_words
-from meltpoint.annealing.kernels.lists import ROOM
-from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack, spread
-from meltpoint.annealing.kernels.tile import run_tile
+from meltpoint.backends.numba.kernels import lists, tile
+from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
+from meltpoint.backends.numba.kernels.lists import ROOM
+from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack, spread
+from meltpoint.backends.numba.kernels.tile import run_tile
+from meltpoint.backends.numba.layered import FusedBackend
 from meltpoint.kernels.bits import SLACK, list_on, lister
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.streams import chain_generators

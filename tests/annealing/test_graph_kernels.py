@@ -10,13 +10,13 @@ from scipy import sparse
 
 import meltpoint as mp
 from annealing.graph_fields import bit_field, grid, potts_field
-from meltpoint.annealing import graph_backend
 from meltpoint.annealing.base import annealing_path, uniform
-from meltpoint.annealing.graph_backend import GraphBackend
-from meltpoint.annealing.kernels.bit_graph import state_energy
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.path import AnnealingPath
-from meltpoint.annealing.reference import ReferenceBackend
+from meltpoint.backends.numba import graph as graph_backend
+from meltpoint.backends.numba.graph import GraphBackend
+from meltpoint.backends.numba.kernels.bit_graph import state_energy
+from meltpoint.backends.reference import ReferenceBackend
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose

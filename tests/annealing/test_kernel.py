@@ -6,8 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from meltpoint.annealing.base import Base, annealing_path, uniform
-from meltpoint.annealing.fused import FusedBackend
 from meltpoint.annealing.loop import anneal
+from meltpoint.backends.numba.layered import FusedBackend
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.dbm import DBM

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from meltpoint.annealing import fused
 from meltpoint.annealing.base import Base, annealing_path
-from meltpoint.annealing.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack
 from meltpoint.annealing.loop import anneal
+from meltpoint.backends.numba import layered as fused
+from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment
 from meltpoint.models.dbm import DBM

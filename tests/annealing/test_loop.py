@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from meltpoint.annealing import fused
 from meltpoint.annealing import loop as front
 from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.loop import anneal, prepare_path
+from meltpoint.backends.numba import layered as fused
 from meltpoint.errors import InputError
 from meltpoint.kernels.streams import Streams
 from meltpoint.kernels.threads import check_threads

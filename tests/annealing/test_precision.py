@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.annealing.base import annealing_path, uniform
-from meltpoint.annealing.fused import FusedBackend, FusedPath
-from meltpoint.annealing.kernels.packing import pack
 from meltpoint.annealing.loop import prepare_path
-from meltpoint.annealing.precision import PrecisionSpan, round_weights
+from meltpoint.backends.numba.kernels.packing import pack
+from meltpoint.backends.numba.layered import FusedBackend, FusedPath
+from meltpoint.backends.numba.precision import PrecisionSpan, round_weights
 from meltpoint.errors import InputError
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM

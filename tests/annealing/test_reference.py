@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meltpoint.annealing.base import annealing_path
-from meltpoint.annealing.reference import anneal_reference, sweep_once
+from meltpoint.backends.reference import anneal_reference, sweep_once
 from meltpoint.models.blocks import Segment
 from oracle.driving import models
 from oracle.driving.dictated import Dictation

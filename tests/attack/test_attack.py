@@ -36,7 +36,7 @@ def test_nothing_is_found_in_a_few_seconds():
 
 # Writing through links, as it was before.
 THROUGH_LINKS = """
-import meltpoint.files.atomic as atomic
+import meltpoint.formats.atomic as atomic
 from contextlib import contextmanager
 honest = atomic.atomic_write
 def through(path, follow_links=True):

@@ -20,7 +20,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "socket.getaddrinfo", lambda *args, **kwargs: (_ for _ in ()).throw(OSError("no network"))
     )
-    monkeypatch.setattr("meltpoint.files.download.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("meltpoint.formats.download.time.sleep", lambda seconds: None)
     return lambda *arguments: CliRunner().invoke(app, arguments)
 
 

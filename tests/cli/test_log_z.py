@@ -75,7 +75,7 @@ def test_lines_of_stages_fit_a_narrow_terminal(monkeypatch, capsys):
     from types import SimpleNamespace
 
     from meltpoint.cli import log_z, screen
-    from meltpoint.report.log_z import LogZStage
+    from meltpoint.results.log_z import LogZStage
 
     monkeypatch.setattr(screen, "_terminal", [SimpleNamespace(width=60, print=lambda *_, **__: None)])
     shown = []

@@ -7,7 +7,7 @@ import pytest
 
 import meltpoint as mp
 from meltpoint.cli import trace as tracing
-from meltpoint.report.trace import TracePoint
+from meltpoint.results.trace import TracePoint
 
 QUICK = ("--steps", "40", "--examples", "10", "--ais-chains", "60", "--threads", "1")
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import meltpoint as mp
 from meltpoint.cli.app import app
-from meltpoint.files.models import read_note
+from meltpoint.formats.models import read_note
 from meltpoint.runs.lock import locked
 
 

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 import meltpoint as mp
 from meltpoint.annealing.base import annealing_path
-from meltpoint.annealing.reference import sweep_once
+from meltpoint.backends.reference import sweep_once
 from oracle.sites import enumerate_factors
 
 

@@ -10,15 +10,15 @@ import meltpoint as mp
 from contract import cases
 from contract.three_blocks import states_of
 from meltpoint.annealing.base import annealing_path
-from meltpoint.annealing.fused import FusedBackend
 from meltpoint.annealing.loop import BACKENDS, anneal, prepare_path
 from meltpoint.annealing.path import AnnealingPath
-from meltpoint.annealing.reference import ReferenceBackend, ReferencePath
+from meltpoint.backends.numba.layered import FusedBackend
+from meltpoint.backends.reference import ReferenceBackend, ReferencePath
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers.spin import Spin
 from meltpoint.models import bipartite
 from meltpoint.models.blocks import Segment, Sweep
 from meltpoint.randomness import Purpose
-from meltpoint.units.spin import Spin
 from oracle.concentration import FALSE_ALARM, bernstein
 from oracle.driving import models
 from oracle.driving.checks import EXACT, LOUD, ais_error, raise_error, sampling_error

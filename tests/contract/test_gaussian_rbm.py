@@ -15,9 +15,9 @@ from contract.cases import saved_and_evaluated
 from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers import GAUSSIAN, Gaussian
 from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
-from meltpoint.units import GAUSSIAN, Gaussian
 
 LOUD = 1e-3
 GRID = np.linspace(-25, 25, 2001)  # where the trapezoidal rule is exact to all digits for smooth densities

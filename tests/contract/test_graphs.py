@@ -9,9 +9,9 @@ import pytest
 import meltpoint as mp
 from contract.graphs import CASES, Graph, base_of
 from meltpoint.annealing.base import annealing_path
-from meltpoint.annealing.graph_backend import GraphBackend
 from meltpoint.annealing.loop import anneal, prepare_path
-from meltpoint.annealing.reference import ReferenceBackend, ReferencePath
+from meltpoint.backends.numba.graph import GraphBackend
+from meltpoint.backends.reference import ReferenceBackend, ReferencePath
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.blocks import Segment, Sweep
 from meltpoint.randomness import Purpose

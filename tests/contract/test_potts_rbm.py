@@ -10,14 +10,14 @@ from scipy.special import logsumexp, softmax
 import meltpoint as mp
 from contract.cases import saved_and_evaluated
 from meltpoint.annealing.base import annealing_path
-from meltpoint.annealing.fused import FusedBackend
 from meltpoint.annealing.loop import BACKENDS, anneal, prepare_path
-from meltpoint.annealing.reference import ReferenceBackend, sweep_once
+from meltpoint.backends.numba.layered import FusedBackend
+from meltpoint.backends.reference import ReferenceBackend, sweep_once
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers import Potts
 from meltpoint.models.blocks import Segment
 from meltpoint.models.two_layer import TwoLayer
 from meltpoint.randomness import Purpose
-from meltpoint.units import Potts
 
 EXACT, LOUD = 1e-12, 1e-3
 BETAS = np.array([0.0, 0.3, 0.8, 1.0])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from meltpoint.errors import InputError
-from meltpoint.units import Potts
+from meltpoint.layers import Potts
 
 inputs = st.integers(1, 5).flatmap(
     lambda q: hnp.arrays(np.float64, st.tuples(st.integers(1, 4), st.just(q)), elements=st.floats(-30, 30))

@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from meltpoint.annealing.base import Base
+from meltpoint.layers import Unit, unit_named
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import UnitBlock
 from meltpoint.models.model import Model
 from meltpoint.models.mrf import MarkovRandomField
-from meltpoint.units import Unit, unit_named
-from meltpoint.units.unit import Bits, Floats
 from oracle import chains
 from oracle.tables import all_states
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from meltpoint.files.download import RemoteFile
+from meltpoint.formats.download import RemoteFile
 
 Behaviour = Callable[[BaseHTTPRequestHandler], None]
 

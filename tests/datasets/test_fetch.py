@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meltpoint.errors import InputError
-from meltpoint.files import download as fetch
-from meltpoint.files.download import RemoteFile, cached_path, download, obtain
+from meltpoint.formats import download as fetch
+from meltpoint.formats.download import RemoteFile, cached_path, download, obtain
 
 SOURCE = Path(fetch.__file__).parents[2]
 DAMAGES = [
@@ -26,7 +26,7 @@ DAMAGES = [
 FETCH = """
 import sys
 from pathlib import Path
-from meltpoint.files.download import RemoteFile, download
+from meltpoint.formats.download import RemoteFile, download
 name, folder, size, checksum, url, target = sys.argv[1:]
 print(download(RemoteFile(name, folder, int(size), checksum, (url,)), Path(target), pause=0))
 """

@@ -12,7 +12,7 @@ from scipy.io import savemat
 from meltpoint import datasets
 from meltpoint.datasets import catalogue, mnist, omniglot
 from meltpoint.errors import InputError
-from meltpoint.files.download import cached_path
+from meltpoint.formats.download import cached_path
 
 
 def idx_gz(images):
@@ -49,7 +49,7 @@ def test_mnist_comes_from_the_web_once(small_mnist, web):
 
 
 def test_offline_the_message_names_the_addresses_and_the_way_out(monkeypatch):
-    monkeypatch.setattr("meltpoint.files.download.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("meltpoint.formats.download.time.sleep", lambda seconds: None)
     with pytest.raises(InputError) as caught:
         datasets.load("mnist")
     for mirror in mnist.MIRRORS:
@@ -146,7 +146,7 @@ def test_a_web_page_under_the_name_of_omniglot_is_refused(small_omniglot):
 def test_a_downloaded_omniglot_must_have_the_published_checksum(web, monkeypatch):
     page = b"<html>rate limit exceeded</html>"
     file = dataclasses.replace(omniglot.PUBLISHED, urls=(web.sends(page, promised=len(page)),))
-    monkeypatch.setattr("meltpoint.files.download.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("meltpoint.formats.download.time.sleep", lambda seconds: None)
     monkeypatch.setitem(
         catalogue.ENTRIES, "omniglot", dataclasses.replace(catalogue.ENTRIES["omniglot"], files=(file,))
     )

@@ -9,7 +9,7 @@ import pytest
 
 import meltpoint as mp
 from meltpoint.estimators.conventions import conditional_log_probs, conventions_from_dict
-from meltpoint.report.text import render
+from meltpoint.results.text import render
 
 ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(0)

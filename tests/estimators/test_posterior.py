@@ -7,13 +7,13 @@ import pytest
 from scipy.special import logsumexp
 
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers.bernoulli import sum_softplus
 from meltpoint.models import dbn
 from meltpoint.models.dbn import DBN
 from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM
 from meltpoint.models.recognition import posterior_inputs
 from meltpoint.randomness import Purpose
-from meltpoint.units.bernoulli import sum_softplus
 
 SIGMAS = 4.9
 

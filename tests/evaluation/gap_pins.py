@@ -14,7 +14,7 @@ import numpy as np
 
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, TEST, TRAIN
-from meltpoint.report.report import Report
+from meltpoint.results.report import Report
 
 FILE = Path(__file__).with_suffix(".json")
 _RNG = np.random.default_rng(1)

@@ -11,8 +11,8 @@ from evaluation.kept import plain
 from meltpoint.evaluation import adaptive, planner
 from meltpoint.evaluation import evaluate as front
 from meltpoint.evaluation.stored import read_run
-from meltpoint.report.duration import Clock
-from meltpoint.report.stages import alpha_of
+from meltpoint.results.duration import Clock
+from meltpoint.results.stages import alpha_of
 from meltpoint.stages.decisions import Decision
 from meltpoint.stages.stage import Size
 

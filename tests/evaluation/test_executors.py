@@ -19,7 +19,10 @@ from meltpoint.annealing import loop
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.errors import SystemFailure
 from meltpoint.evaluation.stored import read_run
+from meltpoint.runs.dask import dask_cluster
 from meltpoint.runs.fingerprint import fingerprint
+from meltpoint.runs.processes import processes
+from meltpoint.runs.sending import payload_of
 from meltpoint.stages import chains, execute
 from meltpoint.stages import stage as stage_module
 from meltpoint.stages.execute import Execution, PreparedStage, load_payload, run_stage
@@ -32,9 +35,6 @@ from meltpoint.stages.stage import (
     stage_to_arrays,
     tasks_of,
 )
-from meltpoint.workers.dask import dask_cluster
-from meltpoint.workers.processes import processes
-from meltpoint.workers.sending import payload_of
 
 MODELS = [MODEL, DEEP, STACK]
 

@@ -21,7 +21,7 @@ from meltpoint.evaluation import adaptive
 from meltpoint.evaluation.stage_sizes import Measured, Observed, grown_size
 from meltpoint.evaluation.stored import read_run
 from meltpoint.models.log_f import LogF
-from meltpoint.report.stages import alpha_of
+from meltpoint.results.stages import alpha_of
 from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.store import RunFolder
 from meltpoint.stages.decisions import Decision, read_stages

@@ -14,7 +14,7 @@ from meltpoint.estimators import starts
 from meltpoint.estimators.starts import Computation, ask_starts
 from meltpoint.evaluation import evaluate as front
 from meltpoint.evaluation.stored import merge_runs, read_run
-from meltpoint.report.citation import python_call
+from meltpoint.results.citation import python_call
 
 SIZES = {"steps": 300, "threads": 1}
 

@@ -8,8 +8,8 @@ import pytest
 from numba import njit
 
 import meltpoint as mp
-from meltpoint.annealing import fused
 from meltpoint.annealing.loop import TILE
+from meltpoint.backends.numba import layered as fused
 from meltpoint.stages.execute import completed_tasks
 
 CHAINS = 4

@@ -9,10 +9,10 @@ import pytest
 import meltpoint as mp
 from meltpoint.kernels.announcing import PREPARING
 from meltpoint.models.dbn import Directed
+from meltpoint.runs.processes import processes
 from meltpoint.stages import log_f as parts
 from meltpoint.stages.execute import Execution
 from meltpoint.stages.log_f import log_f_of
-from meltpoint.workers.processes import processes
 
 RNG = np.random.default_rng(0)
 DBM = mp.DBM([RNG.normal(size=(6, 11)), RNG.normal(size=(11, 12))], [RNG.normal(size=n) for n in (6, 11, 12)])

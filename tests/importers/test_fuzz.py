@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import meltpoint as mp
-from files.test_fuzz import EDITS, damage
+from formats.test_fuzz import EDITS, damage
 from importers.crafted import OPTIONS, VALID
-from meltpoint.importers.evidence import read_evidence
-from meltpoint.importers.load import FORMATS, recognised
-from meltpoint.importers.options import parse_options
-from meltpoint.importers.source import open_source
+from meltpoint.formats.evidence import read_evidence
+from meltpoint.formats.load import FORMATS, recognised
+from meltpoint.formats.options import parse_options
+from meltpoint.formats.source import open_source
 
 FUZZ = settings(max_examples=20, deadline=None)
 HAS_H5PY = find_spec("h5py") is not None

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from files.test_hostile import Payload
+from formats.test_hostile import Payload
 from importers.crafted import VALID, deep
 
 MEMORY = 100e6

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from meltpoint.importers.load import FORMATS
-from meltpoint.importers.named_arrays import HIDDEN, VISIBLE, WEIGHTS
-from meltpoint.importers.options import NAMES
+from meltpoint.formats.load import FORMATS
+from meltpoint.formats.named_arrays import HIDDEN, VISIBLE, WEIGHTS
+from meltpoint.formats.options import NAMES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 

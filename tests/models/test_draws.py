@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from meltpoint.kernels.importance import SummedOut, drawable, weigh_draws
 from meltpoint.kernels.streams import Streams, next_uniforms
+from meltpoint.layers.bernoulli import sum_softplus
 from meltpoint.randomness import Purpose
-from meltpoint.units.bernoulli import sum_softplus
 
 
 def case(seed, units, columns, examples, draws, n_proposals):

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from meltpoint.errors import InputError
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers.bernoulli import sum_softplus
 from meltpoint.models import dbm, dbn
 from meltpoint.models.log_f import draw_given, estimate_log_f, log_bernoulli
 from meltpoint.randomness import Purpose
-from meltpoint.units.bernoulli import sum_softplus
 from oracle.concentration import bernstein
 from oracle.driving import models
 from oracle.driving.double import in_double

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from meltpoint.layers.bernoulli import softplus, sum_softplus
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
-from meltpoint.units.bernoulli import softplus, sum_softplus
 from oracle.driving import models
 from oracle.driving.truth import f_visible
 from oracle.tables import Layers, all_states, code

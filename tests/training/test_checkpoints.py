@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from meltpoint.errors import InputError
-from meltpoint.files.models import save
+from meltpoint.formats.models import save
 from meltpoint.models.rbm import RBM
 from meltpoint.training.checkpoint import Checkpoint
 from meltpoint.training.loop import postponed_interrupts
@@ -192,7 +192,7 @@ def test_killed_while_it_writes_it_goes_on_and_leaves_nothing(tmp_path):
 _CHILD = """
 import sys
 import numpy as np
-from meltpoint.files.models import save
+from meltpoint.formats.models import save
 from meltpoint.training.deep import train_dbm
 data = np.random.default_rng(3).random((400, 64))
 model = train_dbm(data, (40, 30), epochs=8, batch=10, sweeps=3, checkpoint=sys.argv[1])

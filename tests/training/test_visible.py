@@ -7,6 +7,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 import meltpoint as mp
+from meltpoint.layers import Potts
 from meltpoint.training.loop import check_examples
 from meltpoint.training.phases import (
     Architecture,
@@ -17,7 +18,6 @@ from meltpoint.training.phases import (
     random_stream,
     trainable_dbm,
 )
-from meltpoint.units import Potts
 
 KINDS = ["bernoulli", "spin", "potts", "gaussian"]
 

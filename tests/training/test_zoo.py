@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from meltpoint.files.models import read_note
+from meltpoint.formats.models import read_note
 from meltpoint.training.settings import read_recipe
 
 ROOT = Path(__file__).parents[2]

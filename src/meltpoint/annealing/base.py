@@ -17,16 +17,16 @@ from meltpoint.annealing.loop import prepare_path
 from meltpoint.annealing.path import AnnealingPath, path_between
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import InputError, Progress
-from meltpoint.importers.objects import ModelLike, from_object
+from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers import BERNOULLI
+from meltpoint.layers.unit import Floats
 from meltpoint.models.blocks import Segment
 from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.records import short_repr
-from meltpoint.units import BERNOULLI
-from meltpoint.units.unit import Floats
 
 BaseName: TypeAlias = Literal["uniform", "data", "model"]
 

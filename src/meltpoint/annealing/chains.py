@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.loop import Annealed, anneal
 from meltpoint.annealing.path import AnnealingPath
-from meltpoint.annealing.precision import Precision
+from meltpoint.backends.backend import PreparedPath
+from meltpoint.backends.numba.precision import Precision
 from meltpoint.errors import Progress
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers.unit import Bits
 from meltpoint.models.blocks import Segment
-from meltpoint.units.unit import Bits
 
 
 @dataclass(frozen=True, eq=False)

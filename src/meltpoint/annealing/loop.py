@@ -11,20 +11,20 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.backend import Backend, PreparedPath, Tile
-from meltpoint.annealing.fused import FusedBackend
-from meltpoint.annealing.graph_backend import GraphBackend
 from meltpoint.annealing.path import AnnealingPath
-from meltpoint.annealing.precision import Precision, check_precision
-from meltpoint.annealing.reference import ReferenceBackend
+from meltpoint.backends.backend import Backend, PreparedPath, Tile
+from meltpoint.backends.numba.graph import GraphBackend
+from meltpoint.backends.numba.layered import FusedBackend
+from meltpoint.backends.numba.precision import Precision, check_precision
+from meltpoint.backends.reference import ReferenceBackend
 from meltpoint.errors import Progress
 from meltpoint.kernels.announcing import preparing_kernels
 from meltpoint.kernels.streams import Streams
 from meltpoint.kernels.threads import check_threads
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import Segment
 from meltpoint.progress import silent
 from meltpoint.records import short_repr
-from meltpoint.units.unit import Bits, Floats
 
 BACKENDS: tuple[Backend, ...] = (FusedBackend(), GraphBackend(), ReferenceBackend())
 """All backends, in the order in which they are asked whether they support a path."""

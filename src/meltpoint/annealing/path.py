@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.kernels.ordered import ordered_product, sum_rows
+from meltpoint.layers.bernoulli import softplus, sum_softplus
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.mrf import MarkovRandomField
-from meltpoint.units.bernoulli import softplus, sum_softplus
-from meltpoint.units.unit import Bits, Floats
 
 
 @dataclass(frozen=True, eq=False)

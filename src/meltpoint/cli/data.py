@@ -80,7 +80,7 @@ def show(
 
 def _described(entry: "Entry") -> dict[str, Any]:
     """One data set, for machines; the path of a file that is not here is null."""
-    from meltpoint.files.download import here
+    from meltpoint.formats.download import here
 
     return {
         "name": entry.name,

@@ -25,8 +25,8 @@ def demo(
     """Train a small RBM on handwritten digits and bracket its likelihood between AIS and RAISE."""
     with report_errors():
         import meltpoint as mp
-        from meltpoint.files.atomic import make_folder
-        from meltpoint.report.figures import plot_closing_in, save_figure
+        from meltpoint.formats.atomic import make_folder
+        from meltpoint.results.figures import plot_closing_in, save_figure
 
         figures = find_spec("matplotlib") is not None
         make_folder(out)

@@ -15,7 +15,7 @@ from meltpoint.cli.workers import executor_of
 from meltpoint.defaults import DEFAULTS
 
 if TYPE_CHECKING:
-    from meltpoint.report.stages import StageSummary
+    from meltpoint.results.stages import StageSummary
 
 
 def evaluate(

@@ -39,8 +39,8 @@ class Sequences:
 
 def load_model(path: Path, options: list[str] | None) -> "Model":
     """The model in a file, read as the `--option NAME=VALUE`s say."""
-    from meltpoint.importers.load import load
-    from meltpoint.importers.options import MissingOptionError
+    from meltpoint.formats.load import load
+    from meltpoint.formats.options import MissingOptionError
 
     given = _named_values(options)
     try:
@@ -55,10 +55,10 @@ def load_model(path: Path, options: list[str] | None) -> "Model":
 
 def load_several(paths: list[str], options: list[str] | None, names: list[str] | None) -> "dict[str, Model]":
     """Models by name; the options are for the files of foreign formats among them."""
-    from meltpoint.comparison.several import named_sources
-    from meltpoint.files import zoo
-    from meltpoint.importers.load import is_own
-    from meltpoint.importers.source import open_source
+    from meltpoint.evaluation.several import named_sources
+    from meltpoint.formats import zoo
+    from meltpoint.formats.load import is_own
+    from meltpoint.formats.source import open_source
 
     files = {name: Path(str(path)) for name, path in named_sources(paths, names).items()}
     return {
@@ -160,7 +160,7 @@ def _read(
         dataset = _load(source, binarize, seed, progress)
         return dataset.train if split == "train" else dataset.test
     from meltpoint.datasets.read import read
-    from meltpoint.units import BERNOULLI
+    from meltpoint.layers import BERNOULLI
 
     examples = read(source, alphabet=sequences.alphabet, outside=sequences.outside)  # pyright: ignore[reportArgumentType]
     if binarize is None and model is not None and model.units[0] != BERNOULLI:

@@ -13,7 +13,7 @@ from meltpoint.cli.screen import PLOT_FORMATS, echo, echo_err, echo_parts, progr
 from meltpoint.defaults import LOG_Z_DEFAULTS
 
 if TYPE_CHECKING:
-    from meltpoint.report.log_z import LogZStage
+    from meltpoint.results.log_z import LogZStage
 
 
 def log_z(
@@ -61,8 +61,8 @@ def log_z(
     with report_errors():
         check_output(plot, *PLOT_FORMATS)
         import meltpoint as mp
-        from meltpoint.importers.evidence import read_evidence
-        from meltpoint.report.log_z_text import render_log_z
+        from meltpoint.formats.evidence import read_evidence
+        from meltpoint.results.log_z_text import render_log_z
 
         loaded = load_model(model, option)
         clamped = None if evidence is None else read_evidence(evidence)

@@ -127,7 +127,7 @@ def _write(plan: "Plan", what: str, name: str | None, results: "Results", docs: 
 def _list(groups: "list[list[Cell]]", inputs: "Inputs", results: "Results") -> None:
     from meltpoint.paper.cells import unique
     from meltpoint.paper.compute import missing, work
-    from meltpoint.report.duration import duration
+    from meltpoint.results.duration import duration
 
     cells = missing(groups, inputs, results)
     costs = [work(cell, inputs[cell.model]) for cell in cells]
@@ -142,7 +142,7 @@ def _compute(groups: "list[list[Cell]]", inputs: "Inputs", results: "Results", t
     """Compute what is missing, and say what was found."""
     from meltpoint.paper.cells import unique
     from meltpoint.paper.compute import missing, run, work
-    from meltpoint.report.duration import duration
+    from meltpoint.results.duration import duration
 
     cells = missing(groups, inputs, results)
     whole, left = len(unique(groups)), len(cells)

@@ -13,7 +13,7 @@ from meltpoint.cli.screen import echo, echo_err
 
 if TYPE_CHECKING:
     from meltpoint.evaluation.stored import StoredRun
-    from meltpoint.report.report import Report
+    from meltpoint.results.report import Report
 
 app = typer.Typer(help="Look at runs that are kept in folders, and join them.", no_args_is_help=True)
 
@@ -83,7 +83,7 @@ def merge(
 
 
 def _write_page(page: str | None, path: Path) -> None:
-    from meltpoint.files.atomic import atomic_write
+    from meltpoint.formats.atomic import atomic_write
 
     if page is None:
         echo_err(f"meltpoint: no {path}: the run has no report yet")
@@ -96,7 +96,7 @@ def _write_page(page: str | None, path: Path) -> None:
 def _known(run: "StoredRun") -> "tuple[Report | None, str]":
     """The report so far, or what is known instead."""
     from meltpoint.errors import InputError
-    from meltpoint.report.report import Interrupted
+    from meltpoint.results.report import Interrupted
 
     try:
         return run.report(), ""
@@ -107,7 +107,7 @@ def _known(run: "StoredRun") -> "tuple[Report | None, str]":
 
 
 def _lines(run: "StoredRun", running: bool) -> list[str]:
-    from meltpoint.report.duration import duration
+    from meltpoint.results.duration import duration
 
     parts = run.specification.parts
     rows = [("run", f"{run.folder}, part{'s' if len(parts) > 1 else ''} {', '.join(map(str, parts))}")]

@@ -47,7 +47,7 @@ def sample(
 
         import meltpoint as mp
         from meltpoint.datasets.picture import mosaic, write_png
-        from meltpoint.files.atomic import atomic_write
+        from meltpoint.formats.atomic import atomic_write
 
         loaded = load_model(model, option)
         shape = (

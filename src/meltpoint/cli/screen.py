@@ -16,7 +16,7 @@ from meltpoint.progress import Lines, terminal_bars
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from meltpoint.report.report import Report
+    from meltpoint.results.report import Report
 
 PLOT_FORMATS = ".png", ".pdf", ".svg"
 
@@ -61,7 +61,7 @@ def _write(text: str) -> None:
 
 def echo_report(report: "Report") -> None:
     """Write a report to stdout as text, no wider than the terminal if that is one."""
-    from meltpoint.report.text import render
+    from meltpoint.results.text import render
 
     columns = (os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0) or _WIDTH
     echo(render(report, min(_WIDTH, max(_NARROWEST, columns))))
@@ -99,7 +99,7 @@ def write_result(
     else:
         show(found)
     if plot is not None:
-        from meltpoint.report.figures import save_figure
+        from meltpoint.results.figures import save_figure
 
         save_figure(found.plot(), plot)
         echo_err(f"figure: {plot}")

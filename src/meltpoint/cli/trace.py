@@ -16,7 +16,7 @@ from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, progress_ba
 from meltpoint.cli.workers import executor_of
 from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_EXAMPLES, TRACE_STEPS
 from meltpoint.errors import InputError, Progress, printable
-from meltpoint.report.trace import Trace, TracePoint
+from meltpoint.results.trace import Trace, TracePoint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,7 +104,7 @@ def trace(
                 remedy="for example: meltpoint trace 'run/*.npz' test.npy",
             )
         import meltpoint as mp
-        from meltpoint.comparison.trace import load_checkpoint
+        from meltpoint.evaluation.trace import load_checkpoint
 
         *patterns, data = arguments
         files = _files(patterns)
@@ -142,7 +142,7 @@ def trace(
 
 def _files(patterns: list[str]) -> list[str]:
     """The files of all patterns, each once, in natural order."""
-    from meltpoint.comparison.trace import find_checkpoints, in_natural_order
+    from meltpoint.evaluation.trace import find_checkpoints, in_natural_order
 
     files: dict[str, None] = {}
     for pattern in patterns:
@@ -182,7 +182,7 @@ def trace_screen() -> Iterator[TraceScreen]:
     from rich.progress import Progress as Bar
     from rich.table import Table
 
-    from meltpoint.report.trace_views import HEAD, trace_row
+    from meltpoint.results.trace_views import HEAD, trace_row
 
     table = Table(box=None, pad_edge=False)
     for k, head in enumerate(HEAD):
@@ -233,10 +233,10 @@ class TrainingTrace:
         """Draw zeros and ones from grey values (`grey`), and take in what an interrupted training has left."""
         from time import monotonic
 
-        from meltpoint.comparison.trace import Tracer, in_natural_order, load_checkpoint
-        from meltpoint.files.atomic import atomic_write, make_folder
-        from meltpoint.files.models import read_note
-        from meltpoint.files.temporary import remove_abandoned
+        from meltpoint.evaluation.trace import Tracer, in_natural_order, load_checkpoint
+        from meltpoint.formats.atomic import atomic_write, make_folder
+        from meltpoint.formats.models import read_note
+        from meltpoint.formats.temporary import remove_abandoned
 
         self.folder = self.out.with_suffix(".trace")
         remove_abandoned(self.folder)
@@ -263,7 +263,7 @@ class TrainingTrace:
 
     def _is_own(self) -> bool:
         """Whether the folder belongs to exactly this training."""
-        from meltpoint.files.bounded import open_regular
+        from meltpoint.formats.bounded import open_regular
 
         wanted = self.training.encode()
         try:
@@ -276,7 +276,7 @@ class TrainingTrace:
         """Keep and evaluate the model of an epoch that has one."""
         if epoch.model is None:
             return
-        from meltpoint.files.models import save
+        from meltpoint.formats.models import save
 
         name = f"{epoch.stage.replace(' ', '-')}-{epoch.number}"
         if any(point.name == name for point in self.points):
@@ -313,8 +313,8 @@ class TrainingTrace:
         """Write trace.json and trace.png into the folder, and the table to stderr."""
         from json import dumps
 
-        from meltpoint.files.atomic import atomic_write
-        from meltpoint.report.figures import save_figure
+        from meltpoint.formats.atomic import atomic_write
+        from meltpoint.results.figures import save_figure
 
         found = self.trace()
         if found is None:

@@ -11,7 +11,7 @@ from meltpoint.errors import InputError
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from meltpoint.workers.dask import TLS
+    from meltpoint.runs.dask import TLS
 
 
 @contextmanager
@@ -35,12 +35,12 @@ def executor_of(
         yield None
         return
     if workers is not None:
-        from meltpoint.workers.processes import processes
+        from meltpoint.runs.processes import processes
 
         with processes(workers) as executor:
             yield executor
         return
-    from meltpoint.workers.dask import dask_cluster
+    from meltpoint.runs.dask import dask_cluster
 
     def notify(text: str) -> None:
         echo_err(f"meltpoint: {text}")
@@ -59,6 +59,6 @@ def _tls(ca_file: Path | None, cert: Path | None, key: Path | None) -> "TLS | No
             expected="all three of them, or none",
             remedy="add the others: both sides of a connection show a certificate",
         )
-    from meltpoint.workers.dask import TLS
+    from meltpoint.runs.dask import TLS
 
     return TLS(ca_file, cert, key)

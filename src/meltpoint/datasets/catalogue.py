@@ -12,7 +12,7 @@ from meltpoint.datasets import builtin, mnist, omniglot
 from meltpoint.datasets.binarize import Binarize
 from meltpoint.datasets.dataset import Dataset, Images, binarized, known_binarize, whole
 from meltpoint.errors import InputError, Progress
-from meltpoint.files.download import RemoteFile, obtain
+from meltpoint.formats.download import RemoteFile, obtain
 from meltpoint.progress import reports_progress
 
 

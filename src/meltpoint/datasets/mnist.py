@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from meltpoint.datasets.dataset import Images
-from meltpoint.files.arrays import read_array
-from meltpoint.files.download import RemoteFile
+from meltpoint.formats.arrays import read_array
+from meltpoint.formats.download import RemoteFile
 
 # All three have the files as they were first published; which one answers does not matter, the checksums do.
 MIRRORS = (

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from meltpoint.datasets.dataset import Images
 from meltpoint.errors import InputError
-from meltpoint.files.arrays import read_array
-from meltpoint.files.download import RemoteFile, checksum_of
+from meltpoint.formats.arrays import read_array
+from meltpoint.formats.download import RemoteFile, checksum_of
 
 SIDE = 28
 N_TRAIN, N_TEST = 24_345, 8_070

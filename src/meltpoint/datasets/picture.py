@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.files.atomic import atomic_write
+from meltpoint.formats.atomic import atomic_write
 from meltpoint.models.checks import Bits
 
 INK, PAPER, LINE = 0, 255, 190

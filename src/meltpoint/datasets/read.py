@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import DataWarning, InputError
-from meltpoint.files.arrays import read_array, split_name
-from meltpoint.files.fasta import Outside, read_fasta
-from meltpoint.files.formats import Format, detect, is_fasta, is_idx, is_text
-from meltpoint.files.packed import first_unpacked, read_tar, tar_content, unpack
-from meltpoint.files.parquet import read_parquet
-from meltpoint.files.text import Table, read_table
+from meltpoint.formats.arrays import read_array, split_name
+from meltpoint.formats.fasta import Outside, read_fasta
+from meltpoint.formats.formats import Format, detect, is_fasta, is_idx, is_text
+from meltpoint.formats.packed import first_unpacked, read_tar, tar_content, unpack
+from meltpoint.formats.parquet import read_parquet
+from meltpoint.formats.text import Table, read_table
 from meltpoint.models.checks import counts_rows
 
 _INDEX = {"", "unnamed: 0", "index", "id", "row", "no", "nr", "__index_level_0__"}

@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
 from meltpoint.annealing.loop import Annealed, anneal, prepare_path
 from meltpoint.annealing.path import AnnealingPath
-from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.backends.backend import PreparedPath
+from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import AIS_CHAINS, DEFAULTS
 from meltpoint.errors import InputError, Progress
-from meltpoint.importers.objects import ModelLike, from_object
+from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import check_count
 from meltpoint.progress import reports_progress
@@ -25,7 +26,6 @@ from meltpoint.randomness import Purpose
 from meltpoint.records import fields_html
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
-from meltpoint.units.unit import Bits, Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)

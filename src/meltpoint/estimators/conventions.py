@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meltpoint.importers.objects import ModelLike, from_object
+from meltpoint.formats.objects import ModelLike, from_object
+from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.models.readings import Reading
 from meltpoint.statistics.estimate import finite_or_none
-from meltpoint.units.bernoulli import sum_softplus
-from meltpoint.units.unit import Bits, Floats
 
 _SIGNIFICANT = 4.0  # standard errors, of differences between readings on the same examples and units
 _AS_GOOD = 3.0  # standard errors within which the more usual mistake is named

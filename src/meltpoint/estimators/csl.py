@@ -17,15 +17,15 @@ from meltpoint.defaults import CSL_CHAINS, DEFAULTS
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.particles import LogProb
-from meltpoint.importers.objects import ModelLike, from_object
+from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams, next_uniforms
+from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.layers.unit import Floats
 from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import check_count
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
-from meltpoint.units.bernoulli import sum_softplus
-from meltpoint.units.unit import Floats
 
 EVERY = 20
 """Moves from one sample to the next; states in between are strongly correlated. (The authors of CSL take 100.)"""

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination_order import Order, find_order, interaction_graph, least_width
+from meltpoint.layers.unit import Floats
 from meltpoint.models.factors import Factors
 from meltpoint.records import short_repr
-from meltpoint.units.unit import Floats
 
 LOG2_LARGEST = 27.0
 """Largest log2 of the number of entries that are added up for one unit: its message has half of them or fewer."""

@@ -29,11 +29,11 @@ from typing import Any
 
 import numpy as np
 
+from meltpoint.layers.unit import Floats
 from meltpoint.records import short_repr
 from meltpoint.statistics.certificate import certify_log_z
 from meltpoint.statistics.estimate import finite_or_none
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
-from meltpoint.units.unit import Floats
 
 MODES = "modes"
 """Name of the finding that mean-field modes give together; others have the names of bases."""

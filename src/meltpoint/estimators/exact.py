@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination import Eliminated, eliminate, order_for
 from meltpoint.estimators.elimination_order import Order
-from meltpoint.importers.objects import ModelLike, from_object
+from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.announcing import preparing_kernels
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models.bipartite import Bipartite

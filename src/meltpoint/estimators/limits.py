@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from meltpoint.estimators.evidence import Evidence
+from meltpoint.layers.unit import Floats
 from meltpoint.statistics.certificate import Certificate, certify_log_z
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
 from meltpoint.statistics.special import stdtrit
-from meltpoint.units.unit import Floats
 
 LEAST_CHAINS = 2
 """Fewest AIS chains from which log Z has an upper limit."""

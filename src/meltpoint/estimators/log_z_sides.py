@@ -18,12 +18,12 @@ import numpy as np
 
 from meltpoint.estimators.evidence import MODES, Evidence, Finding, Start, Starts, log_reach, reach_of
 from meltpoint.estimators.limits import LEAST_CHAINS, certified_log_z, log_z_limits, widened
+from meltpoint.layers.unit import Floats
 from meltpoint.records import short_repr
 from meltpoint.statistics.certificate import Certificate, certify_log_z
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
 from meltpoint.statistics.special import stdtrit
-from meltpoint.units.unit import Floats
 
 EXACT_SAMPLES = "exact samples"
 """Name of the finding that melted exact samples give."""

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base
+from meltpoint.layers import two_state
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
 from meltpoint.statistics.special import expit, logit
-from meltpoint.units import two_state
-from meltpoint.units.unit import Bits, Floats
 
 _SWEEPS = 30
 _WORK = 3_000_000_000  # unit pairs times sweeps, for all starting points: half a second

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.path import AnnealingPath
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.model import Model
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.randomness import Purpose, generator
-from meltpoint.units.unit import Bits, Floats
 
 _KEY = 4, 1  # what else the evidence draws has other numbers
 _SWEEPS = 30

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meltpoint.errors import InputError
+from meltpoint.layers.bernoulli import softplus
+from meltpoint.layers.unit import Floats
 from meltpoint.models.checks import check_count
 from meltpoint.records import fields_html
 from meltpoint.statistics.certificate import Certificate, cost_of
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp, log_sum_exp
 from meltpoint.statistics.special import expit, softmax
-from meltpoint.units.bernoulli import softplus
-from meltpoint.units.unit import Floats
 
 _ENOUGH_GROUPS = 5
 """Fewest groups of forward chains whose differences give the error of their mean."""

@@ -16,17 +16,18 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
 from meltpoint.annealing.chains import Annealer, Chains, Threads
 from meltpoint.annealing.friction import Windows, measure_friction
 from meltpoint.annealing.loop import Annealed, prepare_path
 from meltpoint.annealing.path import AnnealingPath
 from meltpoint.annealing.schedule import as_betas, spend_equally
+from meltpoint.backends.backend import PreparedPath
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
-from meltpoint.importers.objects import ModelLike, from_object
+from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model
@@ -34,7 +35,6 @@ from meltpoint.progress import reports_progress, silent
 from meltpoint.randomness import Purpose, generator
 from meltpoint.records import short_repr
 from meltpoint.statistics.estimate import plain
-from meltpoint.units.unit import Bits, Floats
 
 ScheduleName: TypeAlias = Literal["friction", "linear"]
 

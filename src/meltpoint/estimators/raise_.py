@@ -12,22 +12,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
 from meltpoint.annealing.loop import anneal, prepare_path
-from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.backends.backend import PreparedPath
+from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import LogZ, path_digest
 from meltpoint.estimators.particles import LogProb, check_forward, particle_log_prob
-from meltpoint.importers.objects import ModelLike, from_object
+from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
-from meltpoint.units.unit import Bits, Floats
 
 
 class RaiseWeights(NamedTuple):

@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base, uniform
 from meltpoint.annealing.chains import Annealer, Chains, Threads
 from meltpoint.annealing.loop import Annealed, anneal, prepare_path
-from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.backends.backend import PreparedPath
+from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS, SAMPLE_MOVES, SAMPLE_STEPS
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.exact import sample_exactly
-from meltpoint.importers.objects import ModelLike, from_object
+from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
-from meltpoint.units.unit import Bits, Floats
 
 _TASK = "sampling"
 _EXACT = 1  # key of the random numbers of exact samples

@@ -8,23 +8,23 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.chains import Annealer, Chains, Threads
 from meltpoint.annealing.loop import Annealed, prepare_path
 from meltpoint.annealing.path import AnnealingPath
-from meltpoint.annealing.precision import Precision
+from meltpoint.backends.backend import PreparedPath
+from meltpoint.backends.numba.precision import Precision
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.evidence import MODES, Start, Starts, reach_of
 from meltpoint.estimators.modes import find_modes, mode_bases, nearest_mode
 from meltpoint.estimators.optima import find_optima
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
 from meltpoint.statistics.log_space import log_mean_exp
-from meltpoint.units.unit import Bits, Floats
 
 TASK = "other starts"
 """What progress calls it."""

@@ -26,8 +26,8 @@ from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.models.log_f import LogF
 from meltpoint.randomness import Purpose, sequence
-from meltpoint.report.duration import Clock
-from meltpoint.report.report import Report
+from meltpoint.results.duration import Clock
+from meltpoint.results.report import Report
 from meltpoint.runs.contents import spent_name
 from meltpoint.stages.decisions import keep_decision, recall_decision
 from meltpoint.stages.evidence import gather_evidence, recall_evidence

@@ -14,8 +14,8 @@ from typing import Any, Unpack
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.base import Base, annealing_path
-from meltpoint.annealing.precision import Precision
 from meltpoint.annealing.schedule import Steps
+from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS, Settings
 from meltpoint.errors import Progress
 from meltpoint.estimators.particles import Melted
@@ -48,26 +48,26 @@ from meltpoint.evaluation.settings import (
     check_part,
     resolve_settings,
 )
-from meltpoint.files.parameters import to_arrays
-from meltpoint.importers.objects import ModelLike, from_object
+from meltpoint.formats.objects import ModelLike, from_object
+from meltpoint.formats.parameters import to_arrays
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.models.log_f import LogF
 from meltpoint.progress import reports_progress
-from meltpoint.report.compose import controlled_log_f, versions
-from meltpoint.report.duration import Clock
-from meltpoint.report.report import Report
-from meltpoint.report.stages import StageSummary
+from meltpoint.results.compose import controlled_log_f, versions
+from meltpoint.results.duration import Clock
+from meltpoint.results.report import Report
+from meltpoint.results.stages import StageSummary
 from meltpoint.runs.contents import NAMES, SAMPLES, base_name, pilot_folder
 from meltpoint.runs.fingerprint import fingerprint
+from meltpoint.runs.sending import Sender
 from meltpoint.runs.specification import Specification
 from meltpoint.runs.store import NullStore, RunFolder, Store, open_run
 from meltpoint.stages.chains import KeptChains
 from meltpoint.stages.evidence import other_bases
 from meltpoint.stages.execute import Execution
 from meltpoint.stages.log_f import log_f_of
-from meltpoint.workers.sending import Sender
 
 _log = logging.getLogger("meltpoint")
 

@@ -13,8 +13,8 @@ from meltpoint.estimators.evidence import Starts
 from meltpoint.evaluation.adaptive import Context, ask_others, better_base, stage_seed
 from meltpoint.evaluation.stage_report import most_found, report_of
 from meltpoint.models.checks import Floats
-from meltpoint.report.duration import Clock
-from meltpoint.report.report import Report
+from meltpoint.results.duration import Clock
+from meltpoint.results.report import Report
 from meltpoint.runs.contents import turn_name
 from meltpoint.runs.store import Store
 from meltpoint.stages.execute import Execution, run_stage

@@ -21,10 +21,10 @@ from meltpoint.evaluation.stage_sizes import (
     next_size,
 )
 from meltpoint.models.log_f import LogF
-from meltpoint.report.compose import controlled_log_f
-from meltpoint.report.duration import Clock
-from meltpoint.report.report import Report
-from meltpoint.report.stages import StageSummary, alpha_of
+from meltpoint.results.compose import controlled_log_f
+from meltpoint.results.duration import Clock
+from meltpoint.results.report import Report
+from meltpoint.results.stages import StageSummary, alpha_of
 from meltpoint.runs.store import Store
 from meltpoint.stages.decisions import Decision
 from meltpoint.stages.stage import Size, Stage, StageWeights, new_tasks_of

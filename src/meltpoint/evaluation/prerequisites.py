@@ -21,8 +21,8 @@ from meltpoint.estimators.pilot import PILOT_STEPS, FrictionSchedule, Pilot
 from meltpoint.estimators.sampling import sample_states
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits
-from meltpoint.report.report import Report
-from meltpoint.report.shown import ShownStates, choose_shown, sample_count
+from meltpoint.results.report import Report
+from meltpoint.results.shown import ShownStates, choose_shown, sample_count
 from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.contents import (
     CONVENTIONS,

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base
-from meltpoint.annealing.precision import Precision, check_precision
 from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.backends.numba.precision import Precision, check_precision
 from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS, Settings
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.pilot import ScheduleName
 from meltpoint.models.checks import Floats, check_count
 from meltpoint.randomness import check_seed
-from meltpoint.report.stages import StageSummary
+from meltpoint.results.stages import StageSummary
 from meltpoint.statistics.certificate import check_confidence
 
 BaseChoice: TypeAlias = Literal["auto", "data", "model", "uniform"]

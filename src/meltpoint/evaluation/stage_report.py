@@ -8,10 +8,10 @@ from meltpoint.defaults import Settings
 from meltpoint.estimators.evidence import Starts
 from meltpoint.evaluation.prerequisites import Origin, shown_of
 from meltpoint.models.log_f import LogF
-from meltpoint.report.compose import compose, optimistic_of
-from meltpoint.report.report import Interrupted, Report
-from meltpoint.report.stages import OtherBase, StageSummary, alpha_of
-from meltpoint.report.verdict import judge_target
+from meltpoint.results.compose import compose, optimistic_of
+from meltpoint.results.report import Interrupted, Report
+from meltpoint.results.stages import OtherBase, StageSummary, alpha_of
+from meltpoint.results.verdict import judge_target
 from meltpoint.stages.stage import Stage, StageWeights, join_weights
 
 

@@ -21,7 +21,7 @@ from meltpoint.estimators.evidence import Start, Starts
 from meltpoint.estimators.particles import Melted, particle_log_prob
 from meltpoint.models.checks import Floats
 from meltpoint.models.log_f import LogF
-from meltpoint.report.compose import between_of, conservative_of
+from meltpoint.results.compose import between_of, conservative_of
 from meltpoint.stages.stage import Size
 from meltpoint.statistics.log_space import log_mean_exp
 from meltpoint.statistics.special import expit

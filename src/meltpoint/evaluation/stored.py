@@ -28,7 +28,7 @@ from meltpoint.evaluation.prerequisites import (
 )
 from meltpoint.evaluation.stage_report import best_stage, most_found, report_of, summary_of, with_stages
 from meltpoint.models.log_f import LogF
-from meltpoint.report.report import Report
+from meltpoint.results.report import Report
 from meltpoint.runs.contents import (
     CONVENTIONS,
     EXACT,

@@ -21,7 +21,7 @@ from meltpoint.kernels.rows import add_float_pairs
 from meltpoint.kernels.streams import LANES
 from meltpoint.kernels.strips import BLOCK, PAIR, STRIP_BYTES, Strips, strips_of
 from meltpoint.kernels.xoshiro import UNIFORM, Generators
-from meltpoint.units.unit import Floats
+from meltpoint.layers.unit import Floats
 
 WIDTH = PAIR * STRIP_BYTES // 4
 """Columns of a strip of float32."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.parallel_compiling import KernelCall
-from meltpoint.units.unit import Bits, Floats
+from meltpoint.layers.unit import Bits, Floats
 
 _COLUMNS = 128
 """Columns that are added at once: those of all rows stay in the second-level cache while chains are processed."""

@@ -11,11 +11,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from meltpoint.layers import BERNOULLI
+from meltpoint.layers.unit import Floats, Unit
 from meltpoint.models.blocks import Indices, Sparse, UnitBlock
 from meltpoint.models.layout import Layout, LayoutField
 from meltpoint.models.pairwise import Pairwise
-from meltpoint.units import BERNOULLI
-from meltpoint.units.unit import Floats, Unit
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.layers import BERNOULLI, Unit, two_state
+from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import UnitBlock
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.statistics.special import expit
-from meltpoint.units import BERNOULLI, Unit, two_state
-from meltpoint.units.bernoulli import sum_softplus
-from meltpoint.units.unit import Bits, Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.units.unit import Bits, Floats, Unit
+from meltpoint.layers.unit import Bits, Floats, Unit
 
 Indices: TypeAlias = NDArray[np.integer]
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.layers import BERNOULLI, Unit
+from meltpoint.layers.bernoulli import check_bits
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.foreign import as_array
-from meltpoint.units import BERNOULLI, Unit
-from meltpoint.units.bernoulli import check_bits
-from meltpoint.units.unit import Bits, Floats
 
 __all__ = [
     "Bits",

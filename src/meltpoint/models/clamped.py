@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import Progress
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.binary_field import BinaryField
 from meltpoint.models.blocks import UnitBlock
 from meltpoint.models.factor_field import FactorField
 from meltpoint.statistics.log_space import log_sum_exp
-from meltpoint.units.unit import Bits, Floats
 
 _MOVES = 25  # sweeps of a chain: as many importance samples are saved
 _LEAST_CHAINS = 8  # fewest chains whose halves and quarters can be compared

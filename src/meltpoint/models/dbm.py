@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.importance import SummedOut, drawable, weigh_draws
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers import Unit, unit_named
+from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.factors import Factors, layered_factors
@@ -19,9 +22,6 @@ from meltpoint.models.mean_field import settled_rates
 from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
 from meltpoint.randomness import Purpose
 from meltpoint.statistics.special import expit, logit, logsumexp
-from meltpoint.units import Unit, unit_named
-from meltpoint.units.bernoulli import sum_softplus
-from meltpoint.units.unit import Bits, Floats
 
 _MEAN_FIELD_SWEEPS = 200
 _MEAN_FIELD_TOLERANCE = 1e-6

@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.importance import SummedOut, weigh_draws
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers import Unit, unit_named
+from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.blocks import RaiseStart, Segment
@@ -32,9 +35,6 @@ from meltpoint.models.rbm import RBM
 from meltpoint.models.recognition import Mixture, posterior_inputs
 from meltpoint.randomness import Purpose, generator
 from meltpoint.statistics.special import expit, logsumexp
-from meltpoint.units import Unit, unit_named
-from meltpoint.units.bernoulli import sum_softplus
-from meltpoint.units.unit import Bits, Floats
 
 _CONTROL_EXAMPLES = 64  # whose hidden layers are annealed
 

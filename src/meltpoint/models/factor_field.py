@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.layers import Potts
+from meltpoint.layers.unit import Floats, Unit
 from meltpoint.models.blocks import Indices, UnitBlock
 from meltpoint.models.factor_tables import FactorTables
 from meltpoint.models.layout import Layout, LayoutField
-from meltpoint.units import Potts
-from meltpoint.units.unit import Floats, Unit
 
 _AT_ONCE = 4_000_000  # values that are looked up in one go: memory does not grow with chains and sites
 

@@ -11,6 +11,8 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.layers import Potts
+from meltpoint.layers.unit import Floats
 from meltpoint.models import checks
 from meltpoint.models.binary_field import binary_field
 from meltpoint.models.blocks import Indices, Sparse
@@ -19,8 +21,6 @@ from meltpoint.models.factors import Factor, Factors, number_visible_first
 from meltpoint.models.graph import LARGEST_Q, GraphField, GraphModel, hidden_sites
 from meltpoint.models.layout import lay_out
 from meltpoint.models.model import ParameterArrays
-from meltpoint.units import Potts
-from meltpoint.units.unit import Floats
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meltpoint.layers.unit import Floats
 from meltpoint.models.blocks import Indices
 from meltpoint.models.pairwise import Pairwise
-from meltpoint.units.unit import Floats
 
 
 @dataclass(frozen=True, eq=False)

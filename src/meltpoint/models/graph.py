@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError, Progress
+from meltpoint.layers import Unit
+from meltpoint.layers.unit import Bits, Floats, TwoState
 from meltpoint.models.binary_field import BinaryField
 from meltpoint.models.blocks import Indices, RaiseStart, Segment, Sparse
 from meltpoint.models.clamped import enumerate_hidden, hidden_states, weigh_hidden
@@ -21,8 +23,6 @@ from meltpoint.models.factors import number_visible_first
 from meltpoint.models.log_f import SAMPLES, LogF, block_that_fits, estimate_log_f
 from meltpoint.models.model import Model, PathToModel, Uniforms
 from meltpoint.randomness import Purpose, generator
-from meltpoint.units import Unit
-from meltpoint.units.unit import Bits, Floats, TwoState
 
 GraphField: TypeAlias = BinaryField | FactorField
 

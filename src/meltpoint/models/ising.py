@@ -10,6 +10,8 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.layers import unit_named
+from meltpoint.layers.unit import Floats, TwoState
 from meltpoint.models import checks
 from meltpoint.models.binary_field import BinaryField, binary_field
 from meltpoint.models.blocks import Indices, Sparse
@@ -18,8 +20,6 @@ from meltpoint.models.graph import GraphModel, hidden_sites
 from meltpoint.models.layout import lay_out
 from meltpoint.models.model import ParameterArrays
 from meltpoint.models.readings import Reading, ising_readings
-from meltpoint.units import unit_named
-from meltpoint.units.unit import Floats, TwoState
 
 _ROUNDING = 1e-10  # of the largest coupling, by which the two directions of a pair may differ
 

@@ -12,10 +12,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from meltpoint.layers.unit import Unit
 from meltpoint.models.blocks import Indices, Sparse, UnitBlock
 from meltpoint.models.colouring import colour_classes, colour_of_component, two_colours
 from meltpoint.models.mrf import MarkovRandomField
-from meltpoint.units.unit import Unit
 
 
 @dataclass(frozen=True, eq=False)

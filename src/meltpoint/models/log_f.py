@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import Progress
+from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.records import short_repr
 from meltpoint.statistics.control_variate import control_variate_mean
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 from meltpoint.statistics.special import stdtrit
-from meltpoint.units.bernoulli import sum_softplus
-from meltpoint.units.unit import Bits, Floats
 
 SAMPLES = 500
 BLOCK = 256

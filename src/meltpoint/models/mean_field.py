@@ -8,8 +8,8 @@ together, because products of other shapes round otherwise, and an example's dra
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
-from meltpoint.units.unit import Bits, Floats
 
 _ROWS = 64
 _SWEEPS = 200

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.threads import check_threads
+from meltpoint.layers import BERNOULLI, Unit, two_state
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks
 from meltpoint.models.blocks import RaiseStart, Segment
 from meltpoint.models.factors import Factors, condition
 from meltpoint.models.log_f import SAMPLES, LogF
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.models.readings import Reading
-from meltpoint.units import BERNOULLI, Unit, two_state
-from meltpoint.units.unit import Bits, Floats
 
 Uniforms: TypeAlias = Callable[[int], NDArray[np.floating]]
 """Gives uniform numbers (chain, so many) from the chains' own streams."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import Sweep, UnitBlock
-from meltpoint.units.unit import Bits, Floats
 
 if TYPE_CHECKING:
     from meltpoint.models.bipartite import Bipartite

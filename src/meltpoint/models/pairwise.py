@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from meltpoint.errors import InputError
+from meltpoint.layers.unit import Floats
 from meltpoint.models.blocks import Indices
-from meltpoint.units.unit import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.statistics.special import expit
-from meltpoint.units.bernoulli import sum_softplus
-from meltpoint.units.unit import Bits, Floats
 
 CHAINS, STEPS = 8, 200
 """Chains of an example, and the steps of each."""

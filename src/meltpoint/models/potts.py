@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.layers import Potts as PottsUnit
+from meltpoint.layers.unit import Floats
 from meltpoint.models import checks
 from meltpoint.models.blocks import Indices, Sparse
 from meltpoint.models.factor_graph import (
@@ -22,8 +24,6 @@ from meltpoint.models.factors import Factor, Factors
 from meltpoint.models.graph import GraphField, GraphModel, hidden_sites
 from meltpoint.models.model import ParameterArrays
 from meltpoint.models.readings import Reading, potts_readings
-from meltpoint.units import Potts as PottsUnit
-from meltpoint.units.unit import Floats
 
 _ROUNDING = 1e-10  # of the largest coupling, by which the two directions of a pair may differ
 

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.layers import GAUSSIAN, TWO_STATE, Gaussian, Potts, TwoState, Unit, two_state, unit_named
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.factors import Factors, layered_factors, potts_layer_factors
@@ -16,8 +18,6 @@ from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_b
 from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.models.readings import Reading, potts_readings, rbm_readings
 from meltpoint.models.two_layer import TwoLayer, with_hidden_bits
-from meltpoint.units import GAUSSIAN, TWO_STATE, Gaussian, Potts, TwoState, Unit, two_state, unit_named
-from meltpoint.units.unit import Bits, Floats
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)

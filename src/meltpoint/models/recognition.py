@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.kernels.importance import drawable
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.statistics.special import expit, logit
-from meltpoint.units.unit import Bits, Floats
 
 _EVERY = 4  # the samples 0, 4, 8, … are recognition's
 _SWEEPS = 20

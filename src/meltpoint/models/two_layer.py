@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.layers import BERNOULLI, Potts, TwoState, Unit
+from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import UnitBlock
 from meltpoint.models.mrf import MarkovRandomField
-from meltpoint.units import BERNOULLI, Potts, TwoState, Unit
-from meltpoint.units.bernoulli import sum_softplus
-from meltpoint.units.unit import Bits, Floats
 
 Product: TypeAlias = Callable[[NDArray[Any], Floats], Floats]
 """The product of states (chain, unit) and weights (unit, column)."""

@@ -25,8 +25,8 @@ from meltpoint.paper.cells import Cell
 from meltpoint.paper.models import DEEP, MODELS, Inputs, LoadedModel
 from meltpoint.paper.results import Record, Results, record_of
 from meltpoint.randomness import Purpose, generator
-from meltpoint.report.compose import conservative_of, exact_of, gap_of, optimistic_of
-from meltpoint.report.duration import Clock
+from meltpoint.results.compose import conservative_of, exact_of, gap_of, optimistic_of
+from meltpoint.results.duration import Clock
 from meltpoint.runs.store import NullStore, Store
 from meltpoint.stages.execute import Execution, run_stage
 from meltpoint.stages.log_f import log_f_of

@@ -18,7 +18,7 @@ from meltpoint.paper.cells import CURVES, Cell, CellMethod, PaperBase, Plan
 from meltpoint.paper.models import SMALL, PaperModel
 from meltpoint.paper.results import Results, write_text
 from meltpoint.paper.tables import csv_numbers
-from meltpoint.report.figures import CONSERVATIVE, EXACT, OPTIMISTIC, save_figure, styled_figure
+from meltpoint.results.figures import CONSERVATIVE, EXACT, OPTIMISTIC, save_figure, styled_figure
 from meltpoint.statistics.estimate import Estimate, finite_or_none
 
 if TYPE_CHECKING:

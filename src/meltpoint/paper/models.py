@@ -13,7 +13,7 @@ from meltpoint.annealing.base import Base, data_rates, uniform
 from meltpoint.datasets.catalogue import load as load_data
 from meltpoint.datasets.dataset import Dataset
 from meltpoint.errors import InputError, Progress
-from meltpoint.files.models import load as load_model
+from meltpoint.formats.models import load as load_model
 from meltpoint.models import Model
 
 PaperBase: TypeAlias = Literal["uniform", "data"]

@@ -13,8 +13,8 @@ from meltpoint.paper.findings import SIGMAS, findings, row_label
 from meltpoint.paper.models import PAPER_STEPS
 from meltpoint.paper.results import Record, Results, write_text
 from meltpoint.paper.tables import all_rows, markdown, pipes, shown_estimate, table_rows
-from meltpoint.report.duration import duration
-from meltpoint.report.figures import save_figure
+from meltpoint.results.duration import duration
+from meltpoint.results.figures import save_figure
 
 _LISTED = 30
 

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from meltpoint.files.atomic import atomic_write, make_folder
-from meltpoint.files.bounded import open_regular
+from meltpoint.formats.atomic import atomic_write, make_folder
+from meltpoint.formats.bounded import open_regular
 from meltpoint.kernels.threads import check_threads
 from meltpoint.paper.cells import Cell, CellMethod
 from meltpoint.paper.models import MODELS, LoadedModel
-from meltpoint.report.compose import versions
+from meltpoint.results.compose import versions
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.store import RunFolder, Store, refuse_links
 from meltpoint.statistics.estimate import Estimate

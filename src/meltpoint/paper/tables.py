@@ -12,7 +12,7 @@ from typing import Any
 from meltpoint.paper.cells import BASES, TABLES, PaperBase, Plan, bases_of
 from meltpoint.paper.models import DEEP, PAPER_STEPS, PAPER_VALUES, SMALL, PaperModel
 from meltpoint.paper.results import Results, write_text
-from meltpoint.report.stages import ENOUGH_ESS
+from meltpoint.results.stages import ENOUGH_ESS
 from meltpoint.statistics.estimate import Estimate
 
 _ABSENT = "—"

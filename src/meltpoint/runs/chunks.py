@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.files.atomic import atomic_write
-from meltpoint.files.bounded import open_regular
-from meltpoint.files.npz import NUMBERS, read_npz, write_npz
+from meltpoint.formats.atomic import atomic_write
+from meltpoint.formats.bounded import open_regular
+from meltpoint.formats.npz import NUMBERS, read_npz, write_npz
 from meltpoint.runs.fingerprint import Arrays, fingerprint
 
 AxisLength: TypeAlias = int | str | None

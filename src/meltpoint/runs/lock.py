@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from meltpoint.errors import InputError
-from meltpoint.files.atomic import write_error
-from meltpoint.files.temporary import is_at, try_lock
+from meltpoint.formats.atomic import write_error
+from meltpoint.formats.temporary import is_at, try_lock
 from meltpoint.runs.contents import LOCK
 
 _LOCK_SECONDS = 0.5  # seconds: whoever only looks whether there is a writer holds the lock for an instant

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from meltpoint.errors import InputError, shortened
-from meltpoint.files.atomic import atomic_write, write_error
-from meltpoint.files.bounded import open_regular
+from meltpoint.formats.atomic import atomic_write, write_error
+from meltpoint.formats.bounded import open_regular
 from meltpoint.runs.contents import SPECIFICATION as FILE
 from meltpoint.runs.fingerprint import fingerprint
 

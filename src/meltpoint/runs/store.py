@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, RunWarning, SystemFailure
-from meltpoint.files.atomic import atomic_write, make_folder, write_error
-from meltpoint.files.bounded import open_regular
-from meltpoint.files.temporary import is_temporary, remove_abandoned
+from meltpoint.formats.atomic import atomic_write, make_folder, write_error
+from meltpoint.formats.bounded import open_regular
+from meltpoint.formats.temporary import is_temporary, remove_abandoned
 from meltpoint.runs.chunks import ChunkLayout, read_sealed, write_sealed
 from meltpoint.runs.contents import LOCK, REPORT
 from meltpoint.runs.fingerprint import Arrays

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.chains import Chains, Threads, anneal_counted, chain_steps
 from meltpoint.annealing.loop import Annealed, compile_kernels, prepare_path
 from meltpoint.annealing.path import AnnealingPath, path_between
+from meltpoint.backends.backend import PreparedPath
 from meltpoint.errors import Progress
 from meltpoint.kernels.streams import Streams
 from meltpoint.models import Model
@@ -26,11 +26,11 @@ from meltpoint.randomness import Purpose
 from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.contents import chains_name
 from meltpoint.runs.fingerprint import Arrays, fingerprint
+from meltpoint.runs.processes import stop_if_asked
+from meltpoint.runs.sending import Payload, Sender, read_payload
 from meltpoint.runs.store import Store
 from meltpoint.stages.execute import Execution, completed_tasks, progress_of
 from meltpoint.stages.stage import model_from_arrays, model_to_arrays, ranges
-from meltpoint.workers.processes import stop_if_asked
-from meltpoint.workers.sending import Payload, Sender, read_payload
 
 _CHAINS = 32  # of a task: half as many as of a stage's, because there are few of them
 _WORTH_KEEPING = 20  # steps of a chain: fewer are made sooner than they are sent or written

@@ -20,21 +20,21 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.loop import compile_kernels, prepare_path
+from meltpoint.backends.backend import PreparedPath
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.ais import run_ais
 from meltpoint.estimators.raise_ import run_raise
 from meltpoint.kernels.announcing import PREPARING
 from meltpoint.runs.contents import growth_name, stage_name
+from meltpoint.runs.executor import explain_dead_workers
 from meltpoint.runs.fingerprint import Arrays, fingerprint
+from meltpoint.runs.processes import stop_if_asked
+from meltpoint.runs.sending import Payload, Sender, read_payload
 from meltpoint.runs.store import NullStore, Store
 from meltpoint.stages.decisions import growth_to_arrays
 from meltpoint.stages.stage import Stage, StageWeights, Task, stage_from_arrays, stage_to_arrays, tasks_of
-from meltpoint.workers.executor import explain_dead_workers
-from meltpoint.workers.processes import stop_if_asked
-from meltpoint.workers.sending import Payload, Sender, read_payload
 
 ANNEALING = "AIS and RAISE"
 """The name of a stage in progress, by default."""

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base
-from meltpoint.annealing.precision import Precision
+from meltpoint.backends.numba.precision import Precision
 from meltpoint.errors import InputError
 from meltpoint.estimators.ais import LogZ, log_z_of
 from meltpoint.estimators.particles import Melted
-from meltpoint.files.parameters import from_arrays, to_arrays
+from meltpoint.formats.parameters import from_arrays, to_arrays
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.randomness import Purpose, generator

@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, RunWarning, SystemFailure
-from meltpoint.files.formats import Format, detect
-from meltpoint.files.npz import entry_names
+from meltpoint.formats.formats import Format, detect
+from meltpoint.formats.npz import entry_names
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM
 from meltpoint.runs.chunks import read_sealed, write_sealed

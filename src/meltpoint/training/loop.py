@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.bit_products import State
+from meltpoint.layers import Unit
 from meltpoint.models import Model, checks
 from meltpoint.randomness import Purpose, check_seed, generator
 from meltpoint.training.checkpoint import Checkpoint, StagePlan, open_checkpoint, run_fingerprint
@@ -43,7 +44,6 @@ from meltpoint.training.phases import (
 )
 from meltpoint.training.settings import TrainingSettings, with_epochs
 from meltpoint.training.visible import BERNOULLI_VISIBLE, Rows, VisibleUnits, visible_units
-from meltpoint.units import Unit
 
 _SHUFFLE, _DRAWS = 0, 1  # keys of random streams; the monitor has 2, the starts of stages 3 and 4
 _OFFSET_SHARE = 0.01  # weight of each new batch in the running means that centre the units

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meltpoint.errors import Progress
+from meltpoint.layers import Unit
 from meltpoint.models import Model
 from meltpoint.models.rbm import RBM
 from meltpoint.progress import reports_progress
@@ -28,7 +29,6 @@ from meltpoint.training.settings import (
     check_positive,
     default_rate,
 )
-from meltpoint.units import Unit
 
 _START, _RATES = 3, 4  # keys of random streams
 _RATES_EXAMPLES = 10_000
@@ -68,7 +68,7 @@ def train_rbm(
         Number of hidden units, which are Bernoulli.
     visible
         Kind of visible units: "bernoulli", "spin", "potts" or "gaussian". Potts units have as many states as the data
-        shows; for more give a unit, `meltpoint.units.Potts(21)`. Gaussian units learn their scales.
+        shows; for more give a unit, `meltpoint.layers.Potts(21)`. Gaussian units learn their scales.
     method
         "pcd": chains go on from update to update; "cd": they start at the batch.
     k

@@ -19,9 +19,9 @@ from meltpoint.kernels.bit_products import State
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.numerics import LIMIT, exp
 from meltpoint.kernels.xoshiro import LANES, fill_uniforms
+from meltpoint.layers import BERNOULLI, GAUSSIAN, SPIN, Potts, Unit, unit_named
 from meltpoint.models.rbm import RBM
 from meltpoint.statistics.special import ndtri
-from meltpoint.units import BERNOULLI, GAUSSIAN, SPIN, Potts, Unit, unit_named
 
 Array: TypeAlias = NDArray[np.floating]
 Extras: TypeAlias = tuple[Array, ...]

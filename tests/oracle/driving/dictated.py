@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import UnitBlock
-from meltpoint.units.unit import Bits, Floats
 
 
 class Dictation:

@@ -6,15 +6,15 @@ from unittest import mock
 
 import numpy as np
 
-from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.loop import Annealed
 from meltpoint.annealing.path import AnnealingPath
-from meltpoint.annealing.reference import anneal_reference
+from meltpoint.backends.backend import PreparedPath
+from meltpoint.backends.reference import anneal_reference
 from meltpoint.estimators import ais, raise_, sampling
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model, dbn
 from meltpoint.models.blocks import Segment
-from meltpoint.units.unit import Bits, Floats
 from oracle.driving.double import in_double
 from oracle.driving.steps import Moments, exact_anneal, final_distribution, moments
 from oracle.driving.truth import generated, recognition_outcomes, recognition_probability, recognition_sizes

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from meltpoint.annealing.reference import sweep_once
+from meltpoint.backends.reference import sweep_once
 
 
 def _loop(path, segment, state, draw, beta_of, *, weigh_first=False, sign=1):

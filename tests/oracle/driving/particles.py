@@ -8,15 +8,15 @@ from unittest import mock
 
 import numpy as np
 
-from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.base import Base, annealing_path
 from meltpoint.annealing.loop import Annealed, prepare_path
 from meltpoint.annealing.path import AnnealingPath
-from meltpoint.annealing.reference import anneal_reference
+from meltpoint.backends.backend import PreparedPath
+from meltpoint.backends.reference import anneal_reference
 from meltpoint.estimators import ais, particles, raise_
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model, dbn
 from meltpoint.models.blocks import Segment
-from meltpoint.units.unit import Bits, Floats
 from oracle.driving.dictated import Dictation
 from oracle.driving.double import in_double
 from oracle.driving.truth import recognition_outcomes, recognition_probability

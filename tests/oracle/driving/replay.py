@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.fused import FusedPath
 from meltpoint.annealing.loop import Annealed
-from meltpoint.annealing.reference import anneal_reference
+from meltpoint.backends.numba.layered import FusedPath
+from meltpoint.backends.reference import anneal_reference
 from meltpoint.kernels.streams import Streams, next_uniforms
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import Segment, UnitBlock
-from meltpoint.units.unit import Bits, Floats
 
 NUDGE = 3e-5
 """Relative change of a uniform that float32 arithmetic could be mistaken about."""

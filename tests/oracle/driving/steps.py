@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from meltpoint.annealing.backend import PreparedPath
 from meltpoint.annealing.loop import Annealed
 from meltpoint.annealing.path import AnnealingPath
-from meltpoint.annealing.reference import anneal_reference
+from meltpoint.backends.backend import PreparedPath
+from meltpoint.backends.reference import anneal_reference
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import Segment
-from meltpoint.units.unit import Bits, Floats
 from oracle.driving.dictated import Dictation, product
 from oracle.tables import add_up, all_states, code
 

@@ -10,19 +10,19 @@ from unittest import mock
 
 import numpy as np
 
-from meltpoint.annealing import fused
 from meltpoint.annealing import loop as front
-from meltpoint.annealing.backend import PreparedPath
-from meltpoint.annealing.fused import FusedPath
-from meltpoint.annealing.kernels.blocks import to_bits, to_words
-from meltpoint.annealing.kernels.packing import Packed, spread, without_padding
 from meltpoint.annealing.loop import Annealed
 from meltpoint.annealing.path import TwoSidedPath
-from meltpoint.annealing.reference import anneal_reference
+from meltpoint.backends.backend import PreparedPath
+from meltpoint.backends.numba import layered as fused
+from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
+from meltpoint.backends.numba.kernels.packing import Packed, spread, without_padding
+from meltpoint.backends.numba.layered import FusedPath
+from meltpoint.backends.reference import anneal_reference
 from meltpoint.kernels.streams import LANES, Streams
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
-from meltpoint.units.unit import Bits, Floats
 from oracle.driving.dictated import Dictation
 from oracle.tables import add_up, all_states, code
 

@@ -1,0 +1,1 @@
+"""What runs a path: a readable reference in NumPy, and compiled kernels."""

@@ -1,0 +1,71 @@
+"""The interface of a backend, which says which paths it supports, prepares them, and advances tiles of chains."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.annealing.path import AnnealingPath
+from meltpoint.backends.numba.precision import Precision
+from meltpoint.kernels.streams import Streams
+from meltpoint.layers.unit import Bits, Floats
+from meltpoint.models.blocks import Segment
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """Chains that one thread runs together: views of their parts of all results, and their streams."""
+
+    state: Bits  # where the chains start; where they ended once they have finished
+    cumulative_log_weights: Floats  # (chain, segment)
+    finished: NDArray[np.bool_]
+    done: NDArray[np.int64]  # (1,): chain-steps
+    streams: Streams
+
+    def count(self, steps: int) -> None:
+        """Add steps that all chains of the tile have made."""
+        self.done[0] += steps * len(self.state)
+
+    def finish(self, state: Bits, cumulative_log_weights: Floats) -> None:
+        """Write the results; until then nothing is changed."""
+        self.state[:] = state
+        self.cumulative_log_weights[:] = cumulative_log_weights
+        self.finished[:] = True
+
+
+class PreparedPath(Protocol):
+    """A path as a backend runs it, made once and used for any number of runs."""
+
+    @property
+    def path(self) -> AnnealingPath:
+        """The path."""
+        ...
+
+    @property
+    def chains_at_once(self) -> int:
+        """Chains that together cost as much as one of them: tiles are cut at multiples of it."""
+        ...
+
+    def compile(self, processes: int = 1) -> None:
+        """Compile what it needs, in so many processes at most, or load it from a cache."""
+        ...
+
+    def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
+        """Take the tile's chains through the segments; pause for other tiles after about so many steps."""
+        ...
+
+
+class Backend(Protocol):
+    """Runs the annealing loop."""
+
+    name: str
+
+    def supports(self, path: AnnealingPath) -> bool:
+        """Whether it can run a path."""
+        ...
+
+    def prepare(self, path: AnnealingPath, precision: Precision) -> PreparedPath:
+        """The path as this backend runs it."""
+        ...

@@ -1,0 +1,1 @@
+"""The compiled backends, of layered models and of graphs, and their kernels."""

@@ -1,0 +1,238 @@
+"""Sweeps over sparse graphs of sites with two states, for groups of chains: the loop of `reference`, fused.
+
+The input of a site at beta is base + beta · scale · d, where d is a whole number: field plus the couplings to the
+neighbours whose bit is one, in steps of scale. Whole numbers add up exactly, so log f changes by d at every flip and
+never drifts. A site is redrawn in all chains of a group together; the couplings are read once for them.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.backends.numba.kernels.bit_draws import redraw, weigh_and_draw, weigh_only
+from meltpoint.backends.numba.kernels.chains import CHAINS
+from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.numerics import softplus
+
+SITES = 128
+"""Sites that are redrawn before sums of d, of 23 bits each, are widened."""
+_LARGEST_STEP = 4.0  # |change of an input| up to which float32 keeps the digits of a weight's factor
+_TINY = 1e-5  # change of an input whose cube is lost in float64
+_LARGEST_PRODUCT = 400.0  # |log| of a product that neither overflows nor underflows
+
+
+class BitGraph(NamedTuple):
+    """A graph as the kernel sees it. Positions are sites in the order of a forward sweep, what is summed out first."""
+
+    sites: NDArray[np.int32]  # (position,)
+    base: NDArray[Any]  # (position,) inputs at beta 0
+    fields: NDArray[Any]  # (position,) field - base, in steps
+    starts: NDArray[np.int64]  # (position + 1,) where its entries begin
+    middles: NDArray[np.int64]  # (position,) where its neighbours that are summed out begin
+    neighbours: NDArray[np.int32]  # (entry,) sites
+    couplings: NDArray[Any]  # (entry,) in steps
+    blocks: NDArray[
+        np.int64
+    ]  # (block + 1,) where the state's blocks begin; the first one after what is summed out
+    scale: float
+    reach: float  # the largest |d| · scale
+
+
+@compiled
+def run_bits(
+    betas: np.ndarray,
+    graph: BitGraph,
+    reversed_sweeps: bool,
+    clamped: np.ndarray,
+    words: np.ndarray,
+    generators: np.ndarray,
+    first_lane: int,
+    energy: np.ndarray,
+    log_weights: np.ndarray,
+) -> None:
+    """Take every group through betas[0] … betas[-1], in place.
+
+    `words` (group, site) holds the bits, `energy` (group, chain) the state's part of log f_1 - log f_0 in steps,
+    `log_weights` (group, chain) gain; `clamped` (site,) marks sites that keep their value. `first_lane` is the
+    generator of the first position.
+    """
+    sites, base, fields, starts, middles = graph.sites, graph.base, graph.fields, graph.starts, graph.middles
+    neighbours, couplings, blocks = graph.neighbours, graph.couplings, graph.blocks
+    n_sites, n_summed, n_blocks = words.shape[1], blocks[0], blocks.size - 1
+    real = base.dtype.type
+    products = np.empty(CHAINS)
+    for group in range(words.shape[0]):
+        turn = first_lane
+        for i in range(betas.size):
+            beta = betas[i]
+            last = i + 1 == betas.size
+            factor = real(beta * graph.scale)
+            if n_summed > 0:
+                # The weight of the last step, at the state that this step starts from; the draw needs the same d.
+                change = beta - betas[i - 1] if i > 0 else 0.0
+                coarse = abs(change) * graph.reach > _LARGEST_STEP
+                if coarse:
+                    _add_softplus(graph, betas[i - 1], beta, words, group, log_weights)
+                minus_change = real(0.0 if coarse else -change * graph.scale)
+                size = _sites_at_once(change, graph.reach)
+                for low in range(0, n_summed, size):
+                    high = min(low + size, n_summed)
+                    products[:] = 1.0
+                    if last:
+                        weigh_only(
+                            words, n_sites, low, high, sites, base, fields, starts, middles, neighbours, couplings,
+                            factor, minus_change, generators, group, turn, products,
+                        )  # fmt: skip
+                    else:
+                        weigh_and_draw(
+                            words, n_sites, low, high, sites, base, fields, starts, middles, neighbours, couplings,
+                            factor, minus_change, generators, group, turn, products,
+                        )  # fmt: skip
+                        turn += high - low
+                    if minus_change != 0:
+                        for chain in range(CHAINS):
+                            log_weights[group, chain] -= math.log(products[chain])
+            if last:
+                break
+            for k in range(n_blocks):
+                block = n_blocks - 1 - k if reversed_sweeps else k
+                end = blocks[block + 1]
+                for low in range(blocks[block], end, SITES):
+                    high = min(low + SITES, end)
+                    redraw(
+                        words, n_sites, low, high, sites, base, fields, starts, middles, neighbours, couplings,
+                        factor, clamped, generators, group, turn, energy,
+                    )  # fmt: skip
+                    turn += high - low
+            step = (betas[i + 1] - beta) * graph.scale
+            for chain in range(CHAINS):
+                log_weights[group, chain] += step * energy[group, chain]
+
+
+@compiled
+def _sites_at_once(change: float, reach: float) -> int:
+    """How many weights can be multiplied before their logarithm is taken."""
+    step = min(abs(change) * reach, _LARGEST_STEP)
+    return SITES if step * SITES < _LARGEST_PRODUCT else max(1, int(_LARGEST_PRODUCT / step))
+
+
+@compiled
+def _add_softplus(
+    graph: BitGraph, previous: float, beta: float, words: np.ndarray, group: int, log_weights: np.ndarray
+) -> None:
+    """Add the change of log f between two betas by what is summed out, for steps of any size."""
+    d = np.empty(CHAINS)
+    for position in range(graph.blocks[0]):
+        _input_of(graph, position, words, group, d)
+        for chain in range(CHAINS):
+            rate = graph.scale * d[chain]
+            base = float(graph.base[position])
+            log_weights[group, chain] += softplus(base + beta * rate) - softplus(base + previous * rate)
+
+
+@compiled
+def _input_of(graph: BitGraph, position: int, words: np.ndarray, group: int, d: np.ndarray) -> None:
+    """d (chain,) of a position from the sites of the state alone, in steps."""
+    d[:] = graph.fields[position]
+    for entry in range(graph.starts[position], graph.middles[position]):
+        word = words[group, graph.neighbours[entry]]
+        for chain in range(CHAINS):
+            d[chain] += graph.couplings[entry] * ((word >> np.uint32(chain)) & np.uint32(1))
+
+
+@compiled
+def state_energy(graph: BitGraph, words: np.ndarray) -> np.ndarray:
+    """The state's part (group, chain) of log f_1 - log f_0, in steps: what `run_bits` keeps up to date."""
+    energy = np.zeros((words.shape[0], CHAINS), np.int64)
+    total = np.empty(CHAINS, np.int64)
+    for group in range(words.shape[0]):
+        for position in range(graph.blocks[0], graph.sites.size):
+            own = words[group, graph.sites[position]]
+            total[:] = graph.fields[position]
+            for entry in range(graph.starts[position], graph.middles[position]):
+                if graph.neighbours[entry] < graph.sites[position]:  # every pair once
+                    word = words[group, graph.neighbours[entry]]
+                    for chain in range(CHAINS):
+                        total[chain] += graph.couplings[entry] * np.int64(
+                            (word >> np.uint32(chain)) & np.uint32(1)
+                        )
+            for chain in range(CHAINS):
+                energy[group, chain] += total[chain] * np.int64((own >> np.uint32(chain)) & np.uint32(1))
+    return energy
+
+
+@compiled
+def log_f_at(beta: float, graph: BitGraph, words: np.ndarray) -> np.ndarray:
+    """log f_beta(state) (group, chain) without the base's share of the state, in float64."""
+    log_f = np.zeros((words.shape[0], CHAINS))
+    d = np.empty(CHAINS)
+    for group in range(words.shape[0]):
+        for position in range(graph.sites.size):
+            _pairs_of(graph, position, words, group, d)
+            if position < graph.blocks[0]:
+                base = float(graph.base[position])
+                for chain in range(CHAINS):
+                    log_f[group, chain] += softplus(base + beta * graph.scale * d[chain])
+            else:
+                _add_where_on(beta * graph.scale, d, words[group, graph.sites[position]], log_f[group])
+    return log_f
+
+
+@compiled
+def rounding_gap(beta: float, exact: BitGraph, rounded: BitGraph, words: np.ndarray) -> np.ndarray:
+    """log f_beta(state) (group, chain) of the exact graph less that of the rounded one, in float64."""
+    gap = np.zeros((words.shape[0], CHAINS))
+    d, other = np.empty(CHAINS), np.empty(CHAINS)
+    product = np.empty(CHAINS)
+    for group in range(words.shape[0]):
+        product[:] = 1.0
+        for position in range(exact.sites.size):
+            _pairs_of(exact, position, words, group, d)
+            _pairs_of(rounded, position, words, group, other)
+            for chain in range(CHAINS):
+                d[chain] -= rounded.scale * other[chain]
+            if position >= exact.blocks[0]:
+                _add_where_on(beta, d, words[group, exact.sites[position]], gap[group])
+                continue
+            base = float(exact.base[position])
+            for chain in range(CHAINS):
+                t, change = base + beta * rounded.scale * other[chain], beta * d[chain]
+                if abs(change) < _TINY:
+                    # softplus(t + change) - softplus(t) = log(1 + sigmoid(t) expm1(change)).
+                    product[chain] *= 1.0 + change * (1.0 + change / 2) / (1.0 + math.exp(-t))
+                else:
+                    gap[group, chain] += softplus(t + change) - softplus(t)
+            if position % SITES == 0:
+                _take_logs(product, gap[group])
+        _take_logs(product, gap[group])
+    return gap
+
+
+@compiled
+def _take_logs(product: np.ndarray, gap: np.ndarray) -> None:
+    """gap += log(product), which begins anew at 1."""
+    for chain in range(CHAINS):
+        gap[chain] += math.log(product[chain])
+        product[chain] = 1.0
+
+
+@compiled
+def _add_where_on(factor: float, d: np.ndarray, word: int, out: np.ndarray) -> None:
+    """out += factor · d in the chains whose bit is one."""
+    for chain in range(CHAINS):
+        out[chain] += factor * d[chain] * ((word >> np.uint32(chain)) & np.uint32(1))
+
+
+@compiled
+def _pairs_of(graph: BitGraph, position: int, words: np.ndarray, group: int, d: np.ndarray) -> None:
+    """As `_input_of`; between two sites of the state a pair counts for the later one alone."""
+    d[:] = graph.fields[position]
+    summed_out = position < graph.blocks[0]
+    for entry in range(graph.starts[position], graph.middles[position]):
+        neighbour = graph.neighbours[entry]
+        if summed_out or neighbour < graph.sites[position]:
+            word = words[group, neighbour]
+            for chain in range(CHAINS):
+                d[chain] += graph.couplings[entry] * ((word >> np.uint32(chain)) & np.uint32(1))

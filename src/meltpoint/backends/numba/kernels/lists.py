@@ -1,0 +1,151 @@
+"""Which rows to add: of the units that are on, or off, or flipped.
+
+Adding costs a cache line per row and strip, so the shortest list wins. Integer sums do not drift, so what a layer
+adds to a field can be kept and corrected by the rows of the units that flipped. The choice is made for every chain,
+layer and step. It depends on the states alone, never on a clock, and does not change the sums.
+"""
+
+import numpy as np
+
+from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS
+from meltpoint.kernels.bits import WORD, count_flipped, list_on
+from meltpoint.kernels.compiling import compiled_into_callers
+from meltpoint.kernels.strips import BLOCK, FEW, QUAD, STRIP_BYTES
+
+_FLIPS_OVERHEAD = 4  # rows: two lists have two remainders
+_LEAST_LINES = 64  # of a section: fewer gain less from the first-level cache than a further pass costs
+_ROWS_OF_A_TABLE = 1.6  # a line of a table costs as much: tables do not stay in the first-level cache
+_LOOKED_AT = 8  # one of so many chains
+ROOM = 2 * BLOCK
+"""Lines that fill up the lists of a section."""
+
+
+@compiled_into_callers
+def list_lines(
+    words: np.ndarray,
+    listed: np.ndarray,
+    starts: np.ndarray,
+    sizes: np.ndarray,
+    sections: np.ndarray,
+    edges: np.ndarray,
+    real: np.ndarray,
+    none_on: np.ndarray,
+    lists: int,
+    corrects: bool,
+    lines: np.ndarray,
+    kinds: np.ndarray,
+    places: np.ndarray,
+    whole: np.ndarray,
+) -> None:
+    """List, chain by chain and layer by layer, the lines to add and to subtract for units (chain, block) of a side.
+
+    `starts`, `sizes`, `sections`, `edges`, `real` and `lists` are the side's, see `Side`; `none_on` (block,) is zero.
+    A line is row * STRIP_BYTES; `lines` is flat, (chain * unit,) with ROOM more for every section and SLACK at the end.
+    `kinds` (chain, layer) say of which kind the lists are, `places` (chain, section, 4) where the lines to add begin
+    and how many there are, and the same of those to subtract; lists of a layer's sections follow each other, filled up
+    to whole BLOCKs with the row of zeros after the layer's rows. `whole` (layer,) says whether lists are so short that
+    a layer's sections had better be added up together. `listed` (chain, block) holds the units of the last call and
+    then of this one, unless it is empty; `corrects` says whether what was added up after the last call is still there.
+    """
+    room = starts[-1] + ROOM * (edges.size - 1)
+    n_listed = np.empty(sizes.size, np.int64)
+    for layer in range(sizes.size):
+        n_listed[layer] = 0
+    flat, flat_listed = words.reshape(-1), listed.reshape(-1)
+    for chain in range(words.shape[0]):
+        for layer in range(
+            sizes.size
+        ):  # in order: a list may overwrite the beginning of the next one's place
+            size = sizes[layer]
+            first = starts[layer] // WORD
+            n_words = starts[layer + 1] // WORD - first
+            at = chain * words.shape[1]
+            kind = lists
+            if kind == CHEAPEST and size <= FEW and not corrects:
+                kind = ON  # a choice that cannot be foreseen costs more than it saves
+            elif kind == CHEAPEST:
+                n_on = count_flipped(words, at + first, none_on, first, n_words)
+                n_flipped = (
+                    count_flipped(words, at + first, listed, at + first, n_words) if corrects else size
+                )
+                kind = _cheapest(n_on, n_flipped, size)
+            elif kind == QUADS or (kind == FLIPS and not corrects):
+                kind = ON
+            kinds[chain, layer] = kind
+            end = chain * room + starts[layer] + ROOM * sections[layer]
+            zeros = n_words * WORD * STRIP_BYTES
+            # Units of one array that are not in another: one place for all of them, which is compiled once.
+            for half in range(2):
+                source, others, at_source, at_others = flat, none_on, at, 0
+                if kind == FLIPS:
+                    others, at_others = flat_listed, at
+                if half == 1:
+                    source, at_source, others, at_others = others, at_others, flat, at
+                    if kind == OFF:
+                        source, at_source = real, 0
+                listing = kind == FLIPS or kind == (ON if half == 0 else OFF)
+                for section in range(sections[layer], sections[layer + 1]):
+                    block = edges[section]
+                    count = edges[section + 1] - block if listing else 0
+                    begin = end
+                    end = list_on(
+                        source, at_source + block, others, at_others + block, count,
+                        (block - first) * WORD * STRIP_BYTES, STRIP_BYTES, lines, begin,
+                    )  # fmt: skip
+                    places[chain, section, 2 * half], places[chain, section, 2 * half + 1] = (
+                        begin,
+                        end - begin,
+                    )
+                    end = _fill_up(lines, begin, end, zeros)
+            n_listed[layer] += end - places[chain, sections[layer], 0]
+    for layer in range(sizes.size):
+        n_sections = sections[layer + 1] - sections[layer]
+        whole[layer] = n_listed[layer] < _LEAST_LINES * n_sections * words.shape[0]
+    remember_listed(words, listed)
+
+
+@compiled_into_callers
+def tables_cost_less(
+    words: np.ndarray, listed: np.ndarray, size: int, none_on: np.ndarray, corrects: bool
+) -> bool:
+    """Whether tables of the units (chain, block) of a layer of this size cost less than its rows, for most chains.
+
+    `listed`, `none_on` and `corrects` are as in `list_lines`. Some of the chains are looked at: sums are the same
+    either way.
+    """
+    n_words = words.shape[1]
+    rows, lines = 0, 0
+    for chain in range(0, words.shape[0], _LOOKED_AT):
+        at = chain * n_words
+        n_on = count_flipped(words, at, none_on, 0, n_words)
+        shorter = min(n_on, size - n_on)
+        if corrects:
+            shorter = min(shorter, count_flipped(words, at, listed, at, n_words) + _FLIPS_OVERHEAD)
+        rows += shorter
+        lines += n_words * WORD // QUAD
+    return rows > _ROWS_OF_A_TABLE * lines
+
+
+@compiled_into_callers
+def remember_listed(words: np.ndarray, listed: np.ndarray) -> None:
+    """Keep the units (chain, block) whose rows are added up, to correct the sums by what flips."""
+    for chain in range(listed.shape[0]):
+        for k in range(words.shape[1]):
+            listed[chain, k] = words[chain, k]
+
+
+@compiled_into_callers
+def _fill_up(lines: np.ndarray, begin: int, end: int, zeros: int) -> int:
+    """Fill a list up to whole blocks; gives where the next one begins."""
+    for k in range(BLOCK - 1):
+        lines[end + k] = zeros
+    return begin + (end - begin + BLOCK - 1) // BLOCK * BLOCK
+
+
+@compiled_into_callers
+def _cheapest(n_on: int, n_flipped: int, size: int) -> int:
+    """Which list is shortest."""
+    shorter = min(n_on, size - n_on)
+    if n_flipped + _FLIPS_OVERHEAD < shorter:
+        return FLIPS
+    return ON if n_on == shorter else OFF

@@ -1,0 +1,215 @@
+"""The backend of units on two sides, Bernoulli or Potts and hidden bits: kernels that keep a tile for many steps.
+
+Its one block is drawn after the other side, which is summed out, so that a sweep is its own reversal: segments with
+reversed sweeps are run as they are.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from meltpoint.annealing.path import AnnealingPath, TwoSidedPath
+from meltpoint.backends.backend import Tile
+from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
+from meltpoint.backends.numba.kernels.packing import Packed, pack, spread, without_padding
+from meltpoint.backends.numba.kernels.tile import run_tile
+from meltpoint.backends.numba.one_hot import OneHot, has_potts_sites, largest_slope, one_hot_path
+from meltpoint.backends.numba.precision import (
+    Precision,
+    PrecisionSpan,
+    check_precision,
+    cut_at_model,
+    round_weights,
+    sixteen_bit_scale,
+)
+from meltpoint.kernels.ordered import sum_rows_call
+from meltpoint.kernels.parallel_compiling import KernelCall, compile_calls
+from meltpoint.kernels.streams import LANES
+from meltpoint.layers.unit import Bits, Floats
+from meltpoint.models.blocks import Segment
+
+_CALL_WORK = 4_000_000_000  # unit pairs per kernel call: a fraction of a second
+_LEAST_WORK = 400_000_000  # some milliseconds: what surrounds a call must not be felt
+_STEP_WORK = 50_000  # what a chain-step costs besides its unit pairs, counted in them
+
+
+class FusedBackend:
+    """Runs two-sided paths, and those to Potts units with hidden bits, as groups of which one bit is on."""
+
+    name = "fused"
+
+    def supports(self, path: AnnealingPath) -> bool:
+        """Whether it can run a path."""
+        return isinstance(path, TwoSidedPath) or has_potts_sites(path)
+
+    def prepare(self, path: AnnealingPath, precision: Precision) -> "FusedPath":
+        """Lay a path out for the kernels. `mixed` falls back to float32 where 16 bits are too coarse."""
+        check_precision(precision)
+        places, bits = (None, path) if isinstance(path, TwoSidedPath) else one_hot_path(path)
+
+        def packed(bits: TwoSidedPath, weight_type: DTypeLike, scale: float = 1.0) -> Packed:
+            found = pack(bits, weight_type, scale)
+            if places is None:
+                return found
+            real = to_words(places.all_states(np.ones(places.sites, np.bool_)))
+            even = found.even._replace(real=real)
+            return replace(found, even=even, reach=largest_slope(path), q=places.q)
+
+        exact_packed = packed(bits, np.float64 if precision == "float64" else np.float32)
+        on = None if places is None else places.sites
+        scale = sixteen_bit_scale(bits, on) if precision == "mixed" else None
+        if scale is None:
+            return FusedPath(path, exact_packed, None, None, bits, places)
+        rounded = round_weights(bits, scale)
+        return FusedPath(path, exact_packed, rounded, packed(rounded, np.int16, scale), bits, places)
+
+
+@dataclass(frozen=True, eq=False)
+class FusedPath:
+    """A path in the kernels' layout, exact and, where precision is mixed, rounded.
+
+    Where its units are Potts sites, `bits_path` is the same path for their bits, which lie at `places`.
+    """
+
+    path: AnnealingPath
+    exact_packed: Packed
+    rounded: TwoSidedPath | None
+    rounded_packed: Packed | None
+    bits_path: TwoSidedPath
+    places: OneHot | None = None
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Units of each even layer, without padding."""
+        return self.exact_packed.even.sizes
+
+    def to_bits(self, state: Bits) -> NDArray[np.uint8]:
+        """Bits (chain, even unit) of states (chain, unit of the state)."""
+        return state if self.places is None else self.places.bits(state)
+
+    def to_state(self, bits: NDArray[np.uint8]) -> Bits:
+        """What `to_bits` was given."""
+        return bits if self.places is None else self.places.states(bits)
+
+    def spans(self, betas: Floats) -> list[PrecisionSpan]:
+        """Betas cut by the number format they are run in."""
+        return [PrecisionSpan(betas, True)] if self.rounded is None else cut_at_model(betas)
+
+    def packed(self, exact: bool) -> Packed:
+        """The layout for a span."""
+        return self.exact_packed if exact or self.rounded_packed is None else self.rounded_packed
+
+    def change(self, beta: float, bits: NDArray[np.uint8], to_exact: bool) -> Floats:
+        """Log weight (chain,) of changing between the exact and the rounded path at beta, in float64."""
+        if self.rounded is None:
+            return np.zeros(len(bits))
+        # The even units' biases are the same in both.
+        exact, rounded = (path.odd_log_f(beta, bits) for path in (self.bits_path, self.rounded))
+        return exact - rounded if to_exact else rounded - exact
+
+    @property
+    def chains_at_once(self) -> int:
+        """Units are in the lanes of vectors, chains are not."""
+        return 1
+
+    def compile(self, processes: int = 1) -> None:
+        """Compile what it needs, in so many processes at most, or load it from a cache."""
+        compile_calls(self.kernel_calls(), processes)
+
+    def kernel_calls(self) -> list[KernelCall]:
+        """The kernels of both number formats, and what changes between them."""
+        calls: list[KernelCall] = []
+        for packed in (self.exact_packed, self.rounded_packed):
+            if packed is not None:
+                words, generators = np.zeros((1, 1), np.uint32), np.ones((1, 4, LANES), np.uint32)
+                changing = words[0], words, generators, np.zeros(1), np.ones(1)
+                calls.append(KernelCall(run_tile, _arguments(packed, np.ones(1), *changing)))
+        if self.rounded is not None:
+            calls.append(sum_rows_call())
+        return calls
+
+    def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
+        """Take the tile's chains through the segments; pause for other tiles after about so many steps."""
+        chains = _Chains.start(tile, self.to_bits(tile.state), self.sizes)
+        cuts = [self.spans(segment.betas) for segment in segments]
+        cumulative = np.empty_like(tile.cumulative_log_weights)
+        exact = True
+        for k, segment in enumerate(segments):
+            words = self._clamped_words(segment)
+            for span in cuts[k]:
+                if span.exact != exact:
+                    self._change(chains, span.betas[0], span.exact)
+                    exact = span.exact
+                yield from self._run(chains, span, words, tile, steps)
+            # A segment ends on the path on which the next one begins, the last one on the exact path.
+            following = cuts[k + 1][0].exact if k + 1 < len(segments) else True
+            if following != exact:
+                self._change(chains, segment.betas[-1], following)
+                exact = following
+            cumulative[:, k] = chains.total
+        tile.finish(self.to_state(chains.units(self.sizes)), cumulative)
+
+    def _clamped_words(self, segment: Segment) -> NDArray[np.uint32]:
+        """Which even units (block,) keep their value."""
+        clamped = segment.clamped
+        if clamped is None:
+            clamped = np.zeros(self.sizes.sum(), np.bool_)
+        elif self.places is not None:
+            clamped = self.places.all_states(clamped)
+        return to_words(spread(clamped, self.sizes))
+
+    def _change(self, chains: "_Chains", beta: float, to_exact: bool) -> None:
+        """Change between the exact and the rounded path where the chains are."""
+        if beta != 0:  # where weights count for nothing
+            chains.log_weights[:] += self.change(beta, chains.units(self.sizes), to_exact)
+
+    def _run(
+        self, chains: "_Chains", span: PrecisionSpan, clamped: NDArray[np.uint32], tile: Tile, steps: int
+    ) -> Iterator[None]:
+        """Run one span in calls that are short enough to stop between, and long enough to be worth it."""
+        packed = self.packed(span.exact)
+        pairs = int(packed.even.starts[-1] * packed.odd.starts[-1])
+        work = (pairs + _STEP_WORK) * len(chains.words)
+        steps = max(16, min(max(steps, _LEAST_WORK // work), _CALL_WORK // work))
+        for low in range(0, span.betas.size - 1, steps):
+            betas = span.betas[low : low + steps + 1]
+            _call(packed, betas, clamped, *vars(chains).values())
+            tile.count(betas.size - 1)
+            yield
+
+
+@dataclass(frozen=True, eq=False)
+class _Chains:
+    """What the kernels change in place, in the order of `run_tile`; weights are exp(log_weights) / pending_product."""
+
+    words: NDArray[np.uint32]  # (chain, block of 32 even units)
+    generators: NDArray[np.uint32]
+    log_weights: Floats
+    pending_product: Floats
+
+    @classmethod
+    def start(cls, tile: Tile, bits: NDArray[np.uint8], sizes: NDArray[np.int64]) -> "_Chains":
+        n = len(bits)
+        return cls(to_words(spread(bits, sizes)), tile.streams.generators(), np.zeros(n), np.ones(n))
+
+    @property
+    def total(self) -> Floats:
+        """Log weights (chain,) with what is pending."""
+        return self.log_weights - np.log(self.pending_product)
+
+    def units(self, sizes: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Even bits (chain, unit)."""
+        return without_padding(to_bits(self.words), sizes)
+
+
+def _call(packed: Packed, *changing: NDArray[Any]) -> None:
+    run_tile(*_arguments(packed, *changing))
+
+
+def _arguments(packed: Packed, betas: Floats, *changing: NDArray[Any]) -> tuple[Any, ...]:
+    """What `run_tile` is given; `changing` are clamped units and the arrays of `_Chains`."""
+    tables, real = packed.tables, np.empty(0, packed.real)
+    return betas, packed.even, packed.odd, packed.reach, packed.q, tables, real, *changing

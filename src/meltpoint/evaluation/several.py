@@ -1,0 +1,143 @@
+"""Evaluations of several models on one test set, each in a folder of its own: what compare() and trace() share."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from numpy.typing import ArrayLike
+
+from meltpoint.errors import InputError, Progress
+from meltpoint.evaluation.evaluate import Evaluation, evaluate_with_inputs
+from meltpoint.formats.load import load
+from meltpoint.formats.objects import from_object
+from meltpoint.formats.temporary import temporary_folder
+from meltpoint.models import Model
+from meltpoint.runs.contents import SPECIFICATION
+from meltpoint.runs.store import refuse_links
+
+ModelSource: TypeAlias = Model | str | os.PathLike[str]
+"""A model, or the file that it is in."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated(Evaluation):
+    """An evaluation, and the number of the stage that its report is about."""
+
+    stage: int
+
+
+def evaluate_in_folder(
+    model: Model,
+    test: ArrayLike,
+    train: ArrayLike | None,
+    folder: Path,
+    **options: Any,  # noqa: ANN401
+) -> Evaluated:
+    """Evaluate a model in a folder of a folder of runs, or continue there."""
+    refuse_links(folder / SPECIFICATION, folder.parent)
+    found = evaluate_with_inputs(model, test, train, run=folder, **options)
+    report, s = found.report, found.report.settings
+    own = (s.steps, s.examples, s.chains, s.ais_chains, report.conservative.value)
+    same = [
+        k
+        for k, stage in enumerate(report.stages)
+        if (stage.steps, stage.examples, stage.chains, stage.ais_chains, stage.conservative) == own
+    ]
+    return Evaluated(report, found.log_f, found.origin, same[-1] if same else 0)
+
+
+@contextmanager
+def folder_of_runs(run: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """The folder in which each model has one of its own; a temporary one if none is given."""
+    if run is not None:
+        yield Path(run)
+        return
+    with temporary_folder() as folder:
+        yield folder
+
+
+def folder_name(number: int, name: str) -> str:
+    """Name of a model's folder: its number, and what of its name any file system takes.
+
+    >>> folder_name(2, "run/epoch 5?")
+    '02-run-epoch-5'
+    """
+    return f"{number:02d}-{re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-.')[:60]}".rstrip("-")
+
+
+def named_sources(
+    models: "Mapping[str, ModelSource | Any] | Iterable[ModelSource | Any]",
+    names: Sequence[str] | None = None,
+    noun: str = "model",
+) -> dict[str, ModelSource]:
+    """Models or files by name: the names that are given, those of the files, or "model 1", "model 2", ….
+
+    Files of one name in different folders are told apart by their folders.
+    """
+    if isinstance(models, Mapping):
+        named = {str(name): _as_source(source) for name, source in models.items()}
+        return dict(zip(_checked_names(names, len(named)), named.values(), strict=True)) if names else named
+    if isinstance(models, str | os.PathLike | Model):
+        models = [models]
+    sources = [_as_source(source) for source in models]
+    if names is not None:
+        return dict(zip(_checked_names(names, len(sources)), sources, strict=True))
+    own = [
+        f"{noun} {k + 1}" if isinstance(source, Model) else Path(source).stem
+        for k, source in enumerate(sources)
+    ]
+    own = [
+        str(Path(source).with_suffix("")) if own.count(name) > 1 and not isinstance(source, Model) else name
+        for name, source in zip(own, sources, strict=True)
+    ]
+    for k, name in enumerate(own):
+        own[k] = f"{name} ({k + 1})" if name in own[:k] else name
+    return dict(zip(own, sources, strict=True))
+
+
+def _as_source(source: Any) -> ModelSource:  # noqa: ANN401
+    """A model or a path as it is, an object of another library as a model."""
+    return source if isinstance(source, str | os.PathLike) else from_object(source)
+
+
+def _checked_names(names: Sequence[str], count: int) -> list[str]:
+    chosen = [names] if isinstance(names, str) else [str(name) for name in names]
+    if len(chosen) != count or len(set(chosen)) != count:
+        raise InputError(
+            found=f"the names {', '.join(chosen) or '(none)'} for {count:,} models",
+            expected="a name for each of them, all different",
+            remedy="leave them out for the names of the files",
+        )
+    return chosen
+
+
+def load_source(source: ModelSource) -> Model:
+    """The model itself, or that in a file."""
+    return source if isinstance(source, Model) else load(source)
+
+
+def check_same_visible(name: str, model: Model, first_name: str, first: Model) -> None:
+    """Refuse models whose visible units are not of one number and kind: their probabilities are not comparable."""
+    if model.n_visible != first.n_visible:
+        raise InputError(
+            found=f"{name} with {model.n_visible:,} visible units",
+            expected=f"{first.n_visible:,}, as {first_name} has",
+            remedy="compare models of the same examples: log-probabilities of others have no common scale",
+        )
+    if model.units[0] != first.units[0]:
+        raise InputError(
+            found=f"{name} with visible units of kind {model.units[0].name}",
+            expected=f"{first.units[0].name}, as {first_name} has",
+            remedy="convert one of the models, so that both take the same examples",
+        )
+
+
+def progress_named(name: str, progress: Progress | None) -> Progress | None:
+    """Progress of one model of several: its name before the task."""
+    if not callable(progress):
+        return progress
+    return lambda task, done, total: progress(f"{name}: {task}", done, total)

@@ -1,0 +1,130 @@
+"""Writing a file whole or not at all."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from meltpoint.errors import InputError, SystemFailure
+from meltpoint.formats.temporary import create_temporary
+
+_WRONG_PATH = {
+    errno.ENOENT: ("a folder that does not exist", "create the folder first, or correct the path"),
+    errno.ENOTDIR: ("a file where a folder should be", "correct the path"),
+    errno.EEXIST: ("a file where a folder should be", "correct the path"),
+    errno.EISDIR: ("a folder where a file should be", "correct the path, or remove the folder"),
+    errno.EACCES: ("no permission to write there", "choose another folder, or change the permissions"),
+    errno.EPERM: ("no permission to write there", "choose another folder, or change the permissions"),
+    errno.ENAMETOOLONG: ("a name that is too long", "choose a shorter name"),
+    errno.EINVAL: ("something that is not a regular file", "choose another path"),
+    errno.ELOOP: ("a link that leads nowhere", "remove the link, or choose another path"),
+}
+_DISK = {
+    errno.ENOSPC: ("no space left on the disk", "free some space, or choose another disk"),
+    errno.EDQUOT: ("no space left in the disk quota", "free some space, or choose another disk"),
+    errno.EROFS: ("a read-only disk", "choose another folder"),
+    errno.EIO: ("a disk that fails", "check the disk, or choose another one"),
+}
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str], *, follow_links: bool = True) -> Iterator[BinaryIO]:
+    """A binary file to write; it takes its place at `path` when the block ends, complete and on the disk.
+
+    If anything fails, `path` is left as it was and nothing stays beside it. A path that cannot be written to is an
+    InputError, a failing disk a SystemFailure. A link keeps pointing to its target, which is what gets replaced;
+    without `follow_links` the link itself is replaced, as a pipe or device would be, and its target left alone. An
+    existing file keeps its permissions.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_write(Path(folder) / "notes.txt") as file:
+    ...         _ = file.write(b"whole or not at all")
+    ...     (Path(folder) / "notes.txt").read_text()
+    'whole or not at all'
+    """
+    try:
+        target = Path(path).resolve() if follow_links else Path(path)
+        mode = _mode_of_replaceable(target, replace_special=not follow_links)
+        # Renaming is atomic only within one file system, so the temporary file lies beside its target.
+        temporary, file = create_temporary(target.parent)
+    # RuntimeError: links in a circle, before Python 3.13
+    except (OSError, ValueError, RuntimeError) as problem:
+        raise write_error(path, problem) from problem
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            if mode is not None:
+                temporary.chmod(mode)
+            if os.name == "posix":  # while it is locked: nobody may take it for abandoned
+                temporary.replace(target)
+        if os.name != "posix":
+            temporary.replace(target)
+    except BaseException as problem:
+        # Ctrl-C must clean up too; what cannot be removed must not hide why.
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(problem, OSError):
+            raise write_error(path, problem) from problem
+        raise
+    _sync_folder(target.parent)
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder, with its parents, unless it is there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as problem:
+        raise write_error(path, problem) from problem
+
+
+def write_error(path: str | os.PathLike[str], problem: Exception) -> InputError | SystemFailure:
+    """The error for a path that the system could not write to: an InputError, or a SystemFailure of the disk."""
+    code = (problem.errno if isinstance(problem, OSError) else None) or errno.EINVAL
+    if code in _WRONG_PATH:
+        kind, (found, remedy) = InputError, _WRONG_PATH[code]
+        if not isinstance(problem, OSError):
+            found = str(problem)
+    else:
+        reason = problem.strerror if isinstance(problem, OSError) else None
+        kind, (found, remedy) = (
+            SystemFailure,
+            _DISK.get(code, (reason or str(problem), "choose another path")),
+        )
+    return kind(
+        found=f"{found} while writing {os.fspath(path)!r}",
+        expected="a path that can be written to",
+        remedy=remedy,
+    )
+
+
+def _mode_of_replaceable(target: Path, replace_special: bool) -> int | None:
+    """Permissions of the file about to be replaced, None if there is none."""
+    try:
+        status = target.lstat()  # a link that was to be followed is resolved by now
+    except FileNotFoundError:
+        return None
+    # os.replace would put a file over a device such as /dev/null, and over a file marked read-only.
+    if not stat.S_ISREG(status.st_mode):
+        if replace_special and not stat.S_ISDIR(status.st_mode):
+            return None
+        raise OSError(errno.EINVAL, "not a regular file")
+    if not os.access(target, os.W_OK):
+        raise OSError(errno.EACCES, "read-only")
+    return stat.S_IMODE(status.st_mode)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself survive a power cut, where the system can."""
+    if os.name == "posix":
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)

@@ -1,0 +1,176 @@
+"""Arrays of numbers in MATLAB files of version 5 to 7.2.
+
+SciPy's reader of these files is compiled code that trusts them: a wrong type code, or a sparse index out of
+range, ends the process (scipy pull request 25829). Here only NumPy's checked operations touch the bytes, and
+tests/files hold the result against SciPy's.
+
+A file is 128 bytes of header and then data elements, each a tag (type, size) and its content. A variable is
+an element that holds elements: flags, axes, name, numbers; it may be compressed as a whole. The layout is in
+MathWorks' "MAT-File Format".
+"""
+
+import math
+import struct
+import zlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.errors import InputError
+from meltpoint.formats.bounded import Allowance, allowance_of, open_regular, reading
+from meltpoint.formats.formats import Format
+from meltpoint.formats.sparse import columns_written_out, sparse_allowance, take_dense
+
+_FILE_HEADER = 128
+_MATRIX, _COMPRESSED = 14, 15
+_NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_SPARSE, _DENSE = 5, range(6, 16)
+_COMPLEX = 0x0800
+
+# Enough for the flags, axes and name of any variable MATLAB can make.
+_VARIABLE_HEADER = 4096
+
+
+@dataclass(frozen=True)
+class _Variable:
+    """A numeric variable: its header, and the element it came from, still packed."""
+
+    name: str
+    shape: tuple[int, ...]
+    is_sparse: bool
+    is_complex: bool
+    order: str
+    element: tuple[int, memoryview]
+
+
+def variable_names(path: Path) -> list[str]:
+    """Names of the numeric variables in a .mat file; cells, structs and text are passed over."""
+    with reading(path, Format.MAT.value):
+        return [variable.name for variable in _variables(path)]
+
+
+def read_variables(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
+    """The named numeric variables of a .mat file in the type they are stored in, sparse ones written out."""
+    with reading(path, Format.MAT.value):
+        found = {variable.name: variable for variable in _variables(path) if variable.name in names}
+        size = path.stat().st_size
+        dense = allowance_of(path, size)
+        sparse = sparse_allowance(path, size)
+        return {name: _array(found[name], path, dense, sparse) for name in names}
+
+
+def unroll(array: NDArray[Any]) -> NDArray[Any]:
+    """Examples (example, pixel), batch after batch, from batches (case, pixel, batch); others as they are.
+
+    >>> unroll(np.arange(8).reshape(2, 2, 2)).tolist()
+    [[0, 2], [4, 6], [1, 3], [5, 7]]
+    """
+    if array.ndim != 3:
+        return array
+    return array.transpose(2, 0, 1).reshape(-1, array.shape[1])
+
+
+def _variables(path: Path) -> Iterator[_Variable]:
+    with open_regular(path) as file:
+        data = memoryview(file.read())
+    order = "<" if data[126:128] == b"IM" else ">"
+    seen: set[str] = set()
+    for element in _elements(data[_FILE_HEADER:], order):
+        parts = _elements(_content(element, order, _VARIABLE_HEADER), order)
+        flags = int(_numbers(_next(parts), order)[0])
+        kind = flags & 0xFF
+        if kind not in (_SPARSE, *_DENSE):
+            continue
+        shape = tuple(int(length) for length in _numbers(_next(parts), order))
+        name = bytes(_next(parts)[1]).decode("latin-1")
+        if not name:
+            continue  # what MATLAB keeps for itself: the workspace of functions and objects
+        if name in seen:
+            raise ValueError(f"variable {name!r} is there twice")
+        seen.add(name)
+        yield _Variable(name, shape, kind == _SPARSE, bool(flags & _COMPLEX), order, element)
+
+
+def _array(variable: _Variable, path: Path, dense: Allowance, sparse: Allowance) -> NDArray[Any]:
+    where, order = f"{path}:{variable.name}", variable.order
+    if variable.is_complex:
+        raise InputError(
+            found=f"complex numbers in {where}", expected="real numbers", remedy="save its real part"
+        )
+    parts = _elements(_content(variable.element, order, allowance=dense), order)
+    for _ in ("flags", "shape", "name"):
+        _next(parts)
+    if variable.is_sparse:
+        indices, starts, values = (_numbers(_next(parts), order) for _ in range(3))
+        remedy = "save it in MATLAB with full(...), or a part of it"
+        take_dense(sparse, variable.shape, values.itemsize, where, remedy)
+        return columns_written_out(variable.shape, indices.astype(np.int64), starts.astype(np.int64), values)
+    values = _numbers(_next(parts), order)
+    # Not left to reshape, to which -1 is no error.
+    if math.prod(variable.shape) != values.size:
+        raise ValueError(f"{variable.name} promises shape {variable.shape}, there are {values.size} numbers")
+    return values.reshape(variable.shape, order="F")
+
+
+def _elements(data: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
+    """Type code and content of one data element after the other."""
+    position = 0
+    while position < len(data):
+        kind, size = struct.unpack_from(f"{order}II", data, position)
+        begin, end = position + 8, position + 8 + size
+        position = end if kind == _COMPRESSED else end + -size % 8
+        if kind >> 16:
+            # A small element: the size is the upper half of the type, the content takes the size's place.
+            kind, size = kind & 0xFFFF, kind >> 16
+            begin, end, position = begin - 4, begin - 4 + min(size, 4), begin
+        if end > len(data):
+            raise ValueError(f"it ends {end - len(data)} bytes too early")
+        yield kind, data[begin:end]
+
+
+def _next(parts: Iterator[tuple[int, memoryview]]) -> tuple[int, memoryview]:
+    part = next(parts, None)
+    if part is None:
+        raise ValueError("a variable lacks a part")
+    return part
+
+
+def _content(
+    element: tuple[int, memoryview],
+    order: str,
+    limit: int | None = None,
+    allowance: Allowance | None = None,
+) -> memoryview:
+    """What a variable's element holds, at most `limit` bytes of it if that is compressed."""
+    kind, packed = element
+    if kind == _MATRIX:
+        return packed
+    if kind != _COMPRESSED:
+        raise ValueError(f"a data element of type {kind} in place of a variable")
+    stream = zlib.decompressobj()
+    kind, size = struct.unpack(f"{order}II", stream.decompress(packed, 8))
+    # To zlib a limit of 0 means none.
+    if kind != _MATRIX or size == 0:
+        raise ValueError(f"a compressed element of type {kind} that promises {size} bytes")
+    wanted = size if limit is None else min(size, limit)
+    if allowance is not None:
+        allowance.take(wanted)
+    content = stream.decompress(stream.unconsumed_tail, wanted)
+    if len(content) < wanted:
+        raise ValueError(f"a compressed variable promises {size} bytes, it ends after {len(content)}")
+    # At its end the stream checks its sum.
+    if limit is None and not stream.eof:
+        raise ValueError(f"a compressed variable does not end after the {size} bytes it promises")
+    return memoryview(content)
+
+
+def _numbers(element: tuple[int, memoryview], order: str) -> NDArray[Any]:
+    kind, content = element
+    if kind not in _NUMBERS:
+        raise ValueError(f"numbers of unknown type {kind}")
+    dtype = np.dtype(order + _NUMBERS[kind])
+    return np.frombuffer(content, dtype).astype(dtype.newbyteorder("="))

@@ -1,0 +1,243 @@
+"""Models from arrays by the names that people give them: W, b, c; weights, visible_bias, hidden_bias; J, h; and the
+like.
+
+A bias belongs to the side that its name says; the axes of the weights follow from the lengths of the biases,
+and asked for where they are equal. What is there besides the parameters is refused, unless the parameters are named
+by the caller: it might be a second layer.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.errors import InputError
+from meltpoint.formats import build
+from meltpoint.formats.options import Options, ask
+from meltpoint.formats.source import Source
+from meltpoint.models import Model
+
+OPTIONS = frozenset(
+    {"orientation", "visible", "hidden", "weights", "visible_bias", "hidden_bias", "units", "gauge"}
+)
+
+WEIGHTS = (
+    "weights",
+    "weight",
+    "w",
+    "weight_matrix",
+    "weightmatrix",
+    "vishid",
+    "components_",
+    "kernel",
+    "w_vh",
+)
+VISIBLE = (
+    *(
+        "visible_bias",
+        "visible_biases",
+        "vbias",
+        "v_bias",
+        "v_b",
+        "b_v",
+        "bv",
+        "vb",
+        "bias_v",
+        "bias_visible",
+    ),
+    *("visbias", "visbiases", "vis_bias", "bvis", "b_vis", "intercept_visible_", "v"),
+)
+HIDDEN = (
+    *("hidden_bias", "hidden_biases", "hbias", "h_bias", "h_b", "b_h", "bh", "hb", "bias_h", "bias_hidden"),
+    *("hidbias", "hidbiases", "hid_bias", "bhid", "b_hid", "intercept_hidden_", "h"),
+    "bias",  # of a linear layer, which holds the weights and the hidden biases
+)
+_LETTERS = {frozenset("bc"): ("b", "c"), frozenset("ab"): ("a", "b")}
+"""Visible and hidden bias where they have one letter: E = -b·v - c·h (Bengio), E = -a·v - b·h (Hinton)."""
+
+_FIXED = {"vishid": "visible-hidden", "components_": "hidden-visible"}
+"""Weights whose axes are known from their name."""
+
+_COUPLINGS, _FIELDS = ("j", "couplings", "coupling_matrix"), ("h", "fields", "bias")
+
+
+def model(source: Source, arrays: Mapping[str, NDArray[Any]], options: Options) -> Model:
+    """The model that the named arrays are the parameters of."""
+    if not arrays:
+        raise InputError(
+            found=f"{source.name}, without an array of numbers",
+            expected="the parameters of a model",
+            remedy="check how it was saved",
+        )
+    given = {
+        key: getattr(options, key)
+        for key in ("weights", "visible_bias", "hidden_bias")
+        if getattr(options, key) is not None
+    }
+    short = _short_names(arrays)
+    graph = [next((short[name] for name in names if name in short), None) for names in (_COUPLINGS, _FIELDS)]
+    if not given and graph[0] is not None and graph[1] is not None and len(arrays) == 2:
+        return _graph(source, arrays[graph[0]], arrays[graph[1]], options)
+    _refuse_graph_options(source, options)
+    names = _choose(source, arrays, short, given)
+    weights, visible_bias, hidden_bias = (np.asarray(arrays[name]) for name in names)
+    for name, array in zip(names, (weights, visible_bias, hidden_bias), strict=True):
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"{name!r} has values of type {array.dtype}")
+    hidden_bias = hidden_bias.reshape(-1)
+    if weights.ndim == 3:
+        weights, visible_bias = _potts_axes(source, names, weights, visible_bias, hidden_bias)
+    else:
+        visible_bias = visible_bias.reshape(-1)
+        weights = _oriented(source, names[0], weights, visible_bias.size, hidden_bias.size, options)
+    units = {key: value for key in ("visible", "hidden") if (value := getattr(options, key)) is not None}
+    return build.rbm(source, weights, visible_bias, hidden_bias, **units)
+
+
+def _short_names(arrays: Mapping[str, NDArray[Any]]) -> dict[str, str]:
+    """Full name by the last part of it in small letters, as far as that is unique: rbm.W and params/W are w."""
+    short: dict[str, list[str]] = {}
+    for name in arrays:
+        short.setdefault(name.replace("/", ".").rpartition(".")[2].lower(), []).append(name)
+    return {last: names[0] for last, names in short.items() if len(names) == 1}
+
+
+def _choose(
+    source: Source, arrays: Mapping[str, NDArray[Any]], short: dict[str, str], given: dict[str, str]
+) -> tuple[str, str, str]:
+    """Names of the weights, the visible bias and the hidden bias."""
+    for name in given.values():
+        if name not in arrays:
+            raise InputError(
+                found=f"no array {name!r} in {source.name}",
+                expected=f"one of its arrays: {', '.join(arrays)}",
+                remedy="check the name",
+            )
+    letters = next((pair for both, pair in _LETTERS.items() if both <= set(short)), None)
+    known = {
+        "weights": next((short[name] for name in WEIGHTS if name in short), None),
+        "visible_bias": next((short[name] for name in VISIBLE if name in short), None),
+        "hidden_bias": next((short[name] for name in HIDDEN if name in short), None),
+    }
+    if letters and known["visible_bias"] is None and known["hidden_bias"] is None:
+        known |= {"visible_bias": short[letters[0]], "hidden_bias": short[letters[1]]}
+    chosen = known | given
+    missing = [key for key, name in chosen.items() if name is None]
+    besides = [name for name in arrays if name not in chosen.values() and arrays[name].size > 1]
+    if missing or (besides and len(given) < len(chosen)):
+        found = (
+            f"no {', '.join(missing)}"
+            if missing
+            else f"{', '.join(besides)} besides the parameters of an RBM"
+        )
+        raise InputError(
+            found=f"{found} in {source.name} with the arrays {', '.join(arrays)}",
+            expected="weights, visible_bias and hidden_bias (or W, b, c)",
+            remedy="name the arrays: weights=…, visible_bias=…, hidden_bias=…; or are model and data "
+            "swapped?",
+        )
+    return chosen["weights"], chosen["visible_bias"], chosen["hidden_bias"]  # pyright: ignore
+
+
+def _oriented(
+    source: Source, name: str, weights: NDArray[Any], visible: int, hidden: int, options: Options
+) -> NDArray[Any]:
+    """Weights (visible, hidden)."""
+    orientation = options.orientation
+    if weights.shape == (visible, hidden) != (hidden, visible):
+        fitting = "visible-hidden"
+    elif weights.shape == (hidden, visible) != (visible, hidden):
+        fitting = "hidden-visible"
+    elif weights.shape == (visible, hidden):
+        fitting = orientation or _FIXED.get(name.replace("/", ".").rpartition(".")[2])
+        if fitting is None:
+            raise ask(
+                "orientation",
+                f"square weights {name} {weights.shape} in {source.name}",
+                '"visible-hidden" or "hidden-visible"',
+                "say which axis is first: nn.Linear(visible, hidden) and sklearn store hidden-visible, v @ W "
+                "needs visible-hidden",
+            )
+    else:
+        raise InputError(
+            found=f"weights {name} of shape {weights.shape} with {visible} visible and {hidden} hidden biases in "
+            f"{source.name}",
+            expected=f"({visible}, {hidden}) or ({hidden}, {visible})",
+            remedy="name the arrays: weights=…, visible_bias=…, hidden_bias=…",
+        )
+    if orientation not in (None, fitting):
+        raise InputError(
+            found=f"orientation={orientation!r} for weights {weights.shape} with {visible} visible and {hidden} "
+            f"hidden biases in {source.name}",
+            expected=f"{fitting!r}, the only one that fits",
+            remedy="leave it out; are the two biases swapped?",
+        )
+    return weights if fitting == "visible-hidden" else weights.T
+
+
+def _potts_axes(
+    source: Source,
+    names: tuple[str, str, str],
+    weights: NDArray[Any],
+    visible_bias: NDArray[Any],
+    hidden_bias: NDArray[Any],
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Weights (site, state, hidden) and visible bias (site, state)."""
+    if weights.shape != (*visible_bias.shape, hidden_bias.size):
+        raise InputError(
+            found=f"weights {names[0]} of shape {weights.shape}, visible bias {visible_bias.shape} and "
+            f"{hidden_bias.size} hidden biases in {source.name}",
+            expected="(site, state, hidden), (site, state) and (hidden,)",
+            remedy="transpose the arrays, and save them again",
+        )
+    return weights, visible_bias
+
+
+def _graph(source: Source, couplings: NDArray[Any], fields: NDArray[Any], options: Options) -> Model:
+    """An Ising model from J (i, j) and h (i,), a Potts model from J (i, j, a, b) or (i, a, j, b) and h (i, a)."""
+    n = len(fields) if fields.ndim else 0
+    if fields.ndim == 1 and couplings.shape == (n, n):
+        if options.units is None:
+            raise ask(
+                "units",
+                f"couplings and fields of {n} units in {source.name}",
+                '"spin" or "bernoulli"',
+                "spin if the units are -1 and +1, bernoulli if 0 and 1",
+            )
+        i, j = np.triu_indices(n, 1)
+        return build.ising(source, n, (i, j, _once(source, couplings)[i, j]), fields, options.units)
+    if fields.ndim == 2 and couplings.ndim == 4:
+        q = fields.shape[1]
+        tables = (
+            couplings.transpose(0, 2, 1, 3) if couplings.shape == (n, q, n, q) != (n, n, q, q) else couplings
+        )
+        if tables.shape == (n, n, q, q):
+            pairs = {(i, j): np.asarray(tables[i, j], float) for i in range(n) for j in range(i + 1, n)}
+            return build.potts(source, pairs, fields, options)
+    raise InputError(
+        found=f"couplings of shape {couplings.shape} and fields of shape {fields.shape} in {source.name}",
+        expected="(n, n) and (n,), or (sites, sites, states, states) and (sites, states)",
+        remedy="transpose the arrays, and save them again",
+    )
+
+
+def _once(source: Source, couplings: NDArray[Any]) -> NDArray[Any]:
+    """The coupling of every pair above the diagonal, from a symmetric or a triangular matrix."""
+    upper, lower = np.triu(couplings, 1), np.tril(couplings, -1)
+    if np.diag(couplings).any() or not (np.array_equal(upper, lower.T) or not upper.any() or not lower.any()):
+        raise InputError(
+            found=f"couplings in {source.name} that are neither symmetric nor triangular, or have a diagonal",
+            expected="the coupling of every pair once or in both places, and zeros on the diagonal",
+            remedy="add the two triangles, and the diagonal to the fields (0 and 1) or leave it out (-1 and +1)",
+        )
+    return upper if upper.any() else lower.T
+
+
+def _refuse_graph_options(source: Source, options: Options) -> None:
+    if options.units is not None or options.gauge is not None:
+        raise InputError(
+            found=f"units or gauge for the RBM in {source.name}",
+            expected="visible= and hidden= for the kinds of its units",
+            remedy="leave units and gauge out",
+        )

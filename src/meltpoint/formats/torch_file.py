@@ -1,0 +1,243 @@
+"""PyTorch state dicts, `.pt` and `.pth`, in the zip format and in the one before 1.6. Nothing is unpickled.
+
+The file's pickle is read opcode by opcode: dictionaries, text, numbers and tensors, whose numbers lie beside it.
+Anything that would call another function is refused.
+"""
+
+import math
+import struct
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.errors import InputError
+from meltpoint.formats import named_arrays
+from meltpoint.formats.bounded import DEFLATE_RATIO, Allowance, allowance_of
+from meltpoint.formats.opcodes import IGNORED, Global, Refused, read_opcodes
+from meltpoint.formats.options import Options
+from meltpoint.formats.source import Source
+from meltpoint.models import Model
+
+NAME = "PyTorch file"
+OPTIONS = named_arrays.OPTIONS
+
+_ZIP = (b"PK\x03\x04",)
+_LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+_LONGEST_PICKLE = 1 << 22
+_MOST_ENTRIES = 10_000
+_STORAGES = {
+    "DoubleStorage": "f8",
+    "FloatStorage": "f4",
+    "HalfStorage": "f2",
+    "BFloat16Storage": "bf16",
+    "LongStorage": "i8",
+    "IntStorage": "i4",
+    "ShortStorage": "i2",
+    "CharStorage": "i1",
+    "ByteStorage": "u1",
+    "BoolStorage": "b1",
+}
+_IGNORED = {
+    "numpy.core.multiarray.scalar",
+    "numpy._core.multiarray.scalar",
+    "numpy.dtype",
+    "_codecs.encode",
+}
+"""What a NumPy number beside the tensors is made by: the last loss, for instance."""
+
+_STATE = ("state_dict", "model_state_dict", "model", "rbm")
+"""Keys under which checkpoints keep the state dict, beside the optimiser's."""
+
+
+def recognises(source: Source) -> bool:
+    """Whether it is a zip with a data.pkl in a folder, or begins with PyTorch's older signature."""
+    if source.head.startswith(_LEGACY):
+        return True
+    if not source.head.startswith(_ZIP):
+        return False
+    with source.open() as file, zipfile.ZipFile(file) as archive:
+        return any(name.endswith("/data.pkl") for name in archive.namelist())
+
+
+def read(source: Source, options: Options) -> Model:
+    """The model whose parameters are the tensors of the state dict."""
+    try:
+        arrays = _from_legacy(source) if source.head.startswith(_LEGACY) else _from_zip(source)
+    except Refused as problem:
+        raise InputError(
+            found=f"{source.name}, a PyTorch file that holds {problem}: it could run any program when it is opened",
+            expected="a state dict: names and tensors",
+            remedy=f"if you trust it: model = torch.load({source.path.name!r}, weights_only=False); "
+            "torch.save(model.state_dict(), 'state.pt')",
+        ) from problem
+    return named_arrays.model(source, arrays, options)
+
+
+@dataclass(frozen=True)
+class _Storage:
+    """The numbers of one or more tensors: their type, and the key they are stored by."""
+
+    dtype: str
+    key: str
+    count: int
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """A view of a storage."""
+
+    storage: _Storage
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def _from_zip(source: Source) -> dict[str, NDArray[Any]]:
+    with source.open() as file, zipfile.ZipFile(file) as archive:
+        allowance = allowance_of(source.path, source.size)
+        members = {info.filename: info for info in archive.infolist()}
+        pickles = [name for name in members if name.endswith("/data.pkl")]
+        if len(pickles) != 1:
+            raise ValueError(f"{len(pickles)} files data.pkl")
+        folder = pickles[0].removesuffix("data.pkl")
+
+        def content(name: str, longest: int) -> bytes:
+            info = members[folder + name]
+            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise ValueError(f"{name!r} is compressed in another way than by PyTorch")
+            if info.file_size > min(longest, DEFLATE_RATIO * source.size):
+                raise ValueError(f"{name!r} promises {info.file_size} bytes")
+            with archive.open(info) as entry:
+                return entry.read(info.file_size + 1)[: info.file_size]
+
+        order = "<"
+        if f"{folder}byteorder" in members:
+            order = {b"little": "<", b"big": ">"}[content("byteorder", 10)]
+        found, _ = read_opcodes(content("data.pkl", _LONGEST_PICKLE), _persistent, _reduce)
+
+        def numbers(storage: _Storage) -> bytes:
+            allowance.take(members[f"{folder}data/{storage.key}"].file_size)
+            return content(f"data/{storage.key}", source.size * DEFLATE_RATIO)
+
+        return _arrays(found, numbers, order, allowance)
+
+
+def _from_legacy(source: Source) -> dict[str, NDArray[Any]]:
+    """The older format: pickles of signature, version, system, state dict and keys, then the storages one by one."""
+    data = source.data
+    begin = 0
+    values = []
+    for _ in range(5):
+        value, length = read_opcodes(data[begin:], _persistent, _reduce)
+        values.append(value)
+        begin += length
+    _, _, system, found, keys = values
+    order = ">" if isinstance(system, dict) and system.get("little_endian") is False else "<"
+    storages = {tensor.storage.key: tensor.storage for tensor in _flat(found).values()}
+    places: dict[str, bytes] = {}
+    for key in keys if isinstance(keys, list) else []:
+        if key not in storages:
+            raise ValueError("a storage that no tensor uses")
+        (count,) = struct.unpack_from(f"{order}q", data, begin)
+        end = begin + 8 + count * _width(storages[key].dtype)
+        if count < 0 or end > len(data):
+            raise ValueError("it ends too early")
+        places[key] = data[begin + 8 : end]
+        begin = end
+    return _arrays(found, lambda storage: places[storage.key], order, allowance_of(source.path, source.size))
+
+
+def _persistent(value: object) -> _Storage:
+    """The storage that a persistent id names: ("storage", type, key, device, count)."""
+    if not isinstance(value, tuple) or len(value) not in (5, 6) or value[0] != "storage":
+        raise Refused("a reference to something else than a storage")
+    kind, key, count = value[1], value[2], value[4]
+    if not isinstance(kind, Global) or kind.module != "torch" or kind.name not in _STORAGES:
+        raise Refused(f"a storage of type {kind}"[:80])
+    if not isinstance(key, str) or type(count) is not int or (len(value) == 6 and value[5] is not None):
+        raise ValueError("a storage without a key or a size")
+    return _Storage(_STORAGES[kind.name], key, count)
+
+
+def _reduce(function: Global, arguments: tuple[Any, ...]) -> object:
+    """What the few functions that are known would return."""
+    name = f"{function.module}.{function.name}"
+    if name in _IGNORED:
+        return IGNORED
+    if name == "collections.OrderedDict" and not arguments:
+        return {}
+    if name == "torch._utils._rebuild_parameter" and arguments and isinstance(arguments[0], _Tensor):
+        return arguments[0]
+    if name in ("torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor") and len(arguments) >= 4:
+        storage, offset, shape, strides = arguments[:4]
+        sizes = (offset, *shape, *strides) if type(shape) is tuple and type(strides) is tuple else (None,)
+        if not isinstance(storage, _Storage) or not all(type(size) is int and size >= 0 for size in sizes):
+            raise ValueError("a tensor without a storage, or with a wrong shape")
+        return _Tensor(storage, offset, shape, strides)
+    raise Refused(f"a call of {name[:80]}")
+
+
+def _flat(found: object) -> dict[str, _Tensor]:
+    """Tensors by their names, those of dictionaries in dictionaries with dots between."""
+    if isinstance(found, dict):
+        inner = [found[key] for key in _STATE if isinstance(found.get(key), dict)]
+        found = inner[0] if len(inner) == 1 else found
+    if not isinstance(found, dict):
+        raise Refused("something else than a dictionary of tensors")
+    tensors: dict[str, _Tensor] = {}
+    entries, seen = [("", found)], 0
+    while entries:
+        prefix, dictionary = entries.pop()
+        for key, value in dictionary.items():
+            seen += 1
+            # A dictionary can hold itself.
+            if seen > _MOST_ENTRIES:
+                raise ValueError(f"more than {_MOST_ENTRIES} entries")
+            if isinstance(value, dict):
+                entries.append((f"{prefix}{key}."[:200], value))
+            elif isinstance(value, _Tensor):
+                tensors[f"{prefix}{key}"] = value
+    return tensors
+
+
+def _arrays(
+    found: object, numbers: Callable[[_Storage], bytes], order: str, allowance: Allowance
+) -> dict[str, NDArray[Any]]:
+    stored: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, tensor in _flat(found).items():
+        key = tensor.storage.key
+        if key not in stored:
+            stored[key] = _typed(numbers(tensor.storage), tensor.storage.dtype, order)
+        arrays[name] = _view(stored[key], tensor, allowance)
+    return arrays
+
+
+def _typed(content: bytes, dtype: str, order: str) -> NDArray[Any]:
+    if dtype == "bf16":  # the upper half of a float32
+        return (np.frombuffer(content, f"{order}u2").astype(np.uint32) << 16).view(np.float32)
+    return np.frombuffer(content, order + dtype)
+
+
+def _view(stored: NDArray[Any], tensor: _Tensor, allowance: Allowance) -> NDArray[Any]:
+    if len(tensor.shape) != len(tensor.strides) or len(tensor.shape) > 8:
+        raise ValueError("a tensor with another number of strides than axes")
+    if math.prod(tensor.shape) == 0:
+        return np.empty(tensor.shape, stored.dtype)
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.strides, strict=True))
+    if tensor.offset + last >= stored.size:
+        raise ValueError("a tensor that reaches beyond its storage")
+    allowance.take(math.prod(tensor.shape) * stored.itemsize)
+    # Safe: no element of the view lies outside, as was just checked.
+    view = np.lib.stride_tricks.as_strided(
+        stored[tensor.offset :], tensor.shape, [stride * stored.itemsize for stride in tensor.strides]
+    )
+    return view.astype(stored.dtype.newbyteorder("="), order="C")
+
+
+def _width(dtype: str) -> int:
+    return 2 if dtype == "bf16" else np.dtype(dtype).itemsize

@@ -1,1 +1,0 @@
-"""log_z(): the normaliser of a model from both sides, without a test set."""

@@ -1,0 +1,144 @@
+"""What to write in a paper: a sentence, a line of LaTeX, and references in BibTeX."""
+
+import math
+
+from meltpoint.defaults import DEFAULTS
+from meltpoint.errors import printable
+from meltpoint.results.report import Report
+from meltpoint.statistics.estimate import decimals
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{character: f"\\{character}" for character in "#$%&_"},
+}
+
+
+def interval_digits(report: Report) -> int:
+    """Decimals worth printing of an interval's ends: two, or as many as its half width needs (at most four)."""
+    low, high = report.between
+    half = (high - low) / 2
+    return min(4, max(2, 1 - math.floor(math.log10(half)))) if 0 < half < math.inf else 2
+
+
+def paper_sentence(report: Report) -> str:
+    """One sentence with the interval, its confidence and its condition, or why there is none to be written."""
+    low, high = (decimals(end, interval_digits(report)) for end in report.between)
+    s = report.settings
+    if not all(map(math.isfinite, report.between)):
+        return "No interval is known: there is nothing to be written yet."
+    starts = f" ({report.evidence.starts:,} starts were tried)" if report.evidence else ""
+    doubt = (
+        "" if report.verdict.trusted else f" The tool does not trust this result: {report.verdict.sentence}"
+    )
+    return (
+        f"The mean test log-probability of the model ({report.model}, {report.test_examples:,} test examples) lies "
+        f"between {low} and {high} nats with {100 * s.confidence:.12g}% confidence, provided that no mode was "
+        f"missed{starts}. It was bracketed between RAISE ({report.conservative}, N = {report.particles:,}) and AIS "
+        f"({report.optimistic}) with {s.steps:,} annealing steps and {s.ais_chains:,} AIS chains "
+        f"by meltpoint {report.versions.get('meltpoint', '')}.{doubt}"
+    )
+
+
+def latex_line(report: Report) -> str:
+    """A row of a table: the model, the two sides, and the interval."""
+    low, high = (_latex_number(end, interval_digits(report)) for end in report.between)
+    name = latex_escaped(report.names.get("model", report.model))
+    sides = " & ".join(
+        f"${_latex_number(e.value, e.digits)}"
+        + (rf" \pm {decimals(e.stderr, e.digits)}$" if math.isfinite(e.stderr) and e.stderr > 0 else "$")
+        for e in (report.conservative, report.optimistic)
+    )
+    return rf"{name} & {sides} & $[{low},\, {high}]$ \\"
+
+
+def latex_escaped(text: str) -> str:
+    r"""A text for LaTeX.
+
+    >>> latex_escaped("model_1 50%")
+    'model\\_1 50\\%'
+    """
+    return "".join(_LATEX.get(character, character) for character in printable(text))
+
+
+def _latex_number(value: float, digits: int) -> str:
+    return decimals(value, digits) if math.isfinite(value) else r"\infty" if value > 0 else r"-\infty"
+
+
+def bibtex(report: Report) -> str:
+    """Entries for the method's paper and for meltpoint."""
+    version = report.versions.get("meltpoint", "")
+    return f"""@inproceedings{{burda2015accurate,
+  author    = {{Burda, Yuri and Grosse, Roger B. and Salakhutdinov, Ruslan}},
+  title     = {{Accurate and conservative estimates of {{MRF}} log-likelihood using reverse annealing}},
+  booktitle = {{Artificial Intelligence and Statistics ({{AISTATS}})}},
+  year      = {{2015}}
+}}
+
+@software{{meltpoint,
+  author  = {{{{The meltpoint authors}}}},
+  title   = {{meltpoint: how probable a {{Markov}} random field makes a test set, from both sides}},
+  version = {{{version}}}
+}}"""
+
+
+def python_call(report: Report) -> str:
+    """The call that repeats the evaluation."""
+    model = report.names.get("model")
+    load = f"mp.load({model!r})" if model else "…  # the model with the fingerprint below"
+    train = ", train" if _has_train(report) else ""
+    # The reader's own base and betas are objects, which have fingerprints.
+    own = {"base": "base" in report.fingerprints, "steps": report.settings.schedule == "given"}
+    given = "".join(
+        f", {name}={'betas' if name == 'steps' else name}" if own.get(name) else f", {name}={value!r}"
+        for name, value in _given(report).items()
+    )
+    return f"import meltpoint as mp\n\nmodel = {load}\nreport = mp.evaluate(model, test{train}{given})"
+
+
+def command_line(report: Report) -> str:
+    """The command that repeats the evaluation, with MODEL, DATA and TRAIN for files that have no name."""
+    import shlex
+
+    words = [report.names.get("model", "MODEL"), report.names.get("test", "DATA")]
+    train = report.names.get("train", "TRAIN" if _has_train(report) else "")
+    if train and train != words[1]:
+        words += ["--train", train]
+    options = {name: value for name, value in _given(report).items() if name not in _PYTHON_ONLY}
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        words += (
+            [f"--no-{name}"]
+            if value is False
+            else [option, f"{value:g}s" if name == "budget" else f"{value}"]
+        )
+    return " ".join(["meltpoint evaluate", *(shlex.quote(printable(word)) for word in words)])
+
+
+_PYTHON_ONLY = {"precision", "confidence"}
+_SIZES = ("steps", "chains", "examples", "ais_chains")
+
+
+def _has_train(report: Report) -> bool:
+    return "training set" in report.fingerprints
+
+
+def _given(report: Report) -> dict[str, object]:
+    """Settings of which the call must speak: sizes, unless stages have chosen them, and what is not the default."""
+    settings = vars(report.settings)
+    in_stages = report.settings.budget is not None
+    names = ("base", "gap", "budget") if in_stages else ("base", *_SIZES)
+    given = {name: settings[name] for name in names if settings[name] is not None}
+    if report.other_base is not None:
+        given["base"] = "auto"  # the reported one was turned to, with random numbers of its own
+    if settings["schedule"] not in ("given", DEFAULTS.schedule):
+        given["schedule"] = settings["schedule"]
+    for name in ("particles", "precision", "tolerance", "confidence", "evidence"):
+        if settings[name] != getattr(DEFAULTS, name) and not (
+            name == "tolerance" and settings[name] == settings["gap"]
+        ):
+            given[name] = settings[name]
+    return given | {"seed": settings["seed"]}

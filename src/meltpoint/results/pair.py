@@ -1,0 +1,241 @@
+"""Two models on the same test set: the difference of their mean log-probabilities, from their reports.
+
+For models with exact log f the difference is mean(log f_A - log f_B) - (log Z_A - log Z_B). The first term is known for
+this test set without any error, so only the errors of the two log Z are left.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from meltpoint.estimators.evidence import Evidence
+from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_prob_limits
+from meltpoint.estimators.particles import Melted, certify_mean_log_prob, particle_log_prob
+from meltpoint.models.log_f import LogF
+from meltpoint.results.report import Report, most_log_prob
+from meltpoint.statistics.control_variate import control_variate_mean
+from meltpoint.statistics.estimate import Estimate, combined_error, plain
+from meltpoint.statistics.paired import (
+    Limits,
+    believed_correlation,
+    limits_of_difference,
+    paired_log_mean_error,
+)
+from meltpoint.statistics.special import stdtrit
+
+About: TypeAlias = Literal["test set", "population"]
+"""What a difference is about: these test examples, or all that they were drawn from."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The mean log-probability of `first` less that of `second`, in nats per example.
+
+    `optimistic` is the difference according to AIS, `conservative` according to RAISE, None where it was not run for
+    the same examples, `exact` by enumeration, None where it is not known. `between` holds that on this test set,
+    `population` that on all examples that the test set was drawn from, each with the confidence of the comparison for
+    all of its pairs together, if no start missed a mode; `sampling_error` is what the choice of test examples adds.
+    `separate` is what the two reports would give by themselves with the same confidence. `at_most` and `at_least` hold
+    whatever was missed, and are None where no such limit is known. `certified` (first, second) are lower limits of how
+    much more each one's annealing model gives to the examples RAISE was run for than the other model does.
+    """
+
+    first: str
+    second: str
+    optimistic: Estimate
+    conservative: Estimate | None
+    exact: float | None
+    between: tuple[float, float]
+    population: tuple[float, float]
+    separate: tuple[float, float]
+    sampling_error: float
+    correlation: float
+    at_most: float | None
+    at_least: float | None
+    certified: tuple[float | None, float | None]
+
+    def interval(self, about: About) -> tuple[float, float]:
+        """The interval about the test set or the population."""
+        return self.population if about == "population" else self.between
+
+    def better(self, about: About) -> str | None:
+        """The name of the better model, None if that is not known."""
+        low, high = self.interval(about)
+        return self.first if low > 0 else self.second if high < 0 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {name: plain(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedModel:
+    """One model of a comparison: its name, its report, and log f of every test example."""
+
+    name: str
+    report: Report
+    log_f: LogF
+
+    @property
+    def exact(self) -> float | None:
+        """The exact mean log-probability, None unless both log Z and log f are exact."""
+        return self.report.exact.value if self.report.exact and self.log_f.is_exact else None
+
+    @property
+    def evidence(self) -> Evidence:
+        """What other starts found; nothing if they were not asked."""
+        return self.report.evidence or Evidence()
+
+    def limits(self, alpha: float) -> Limits:
+        """Limits of the mean log-probability, those of `Report.between` at this alpha, with noise and rest apart.
+
+        Noise is that of the chains of AIS. All else is rest: what other starts found, the distance of RAISE, the
+        noise and the rise of an estimated log f.
+        """
+        if self.exact is not None:
+            return Limits(self.exact)
+        report = self.report
+        forward = report.ais_log_weights
+        log_z = log_z_limits(forward, self.evidence, alpha)
+        low, high = mean_log_prob_limits(
+            self.log_f.mean_limits(alpha),
+            log_z,
+            report.conservative,
+            alpha,
+            log_z_ceiling=self.evidence.log_z_ceiling,
+            most=most_log_prob(report.model),
+        )
+        value = report.optimistic.value
+        above, below = high - value, value - low
+        plain = log_z_limits(forward, Evidence(), alpha)[1] - report.log_z.value
+        noise_above = max(0.0, min(above, report.log_z.value - log_z[0]))
+        noise_below = max(0.0, min(below, plain))
+        if not (math.isfinite(above) and math.isfinite(below)):
+            return Limits(value, rest=(above, below))
+        return Limits(value, (noise_above, noise_below), (above - noise_above, below - noise_below))
+
+    def certified_high(self, alpha: float, positions: Any = slice(None)) -> float:  # noqa: ANN401
+        """An upper limit of the mean log-probability of these examples, whatever was missed; infinite without one."""
+        if not self.log_f.is_exact:
+            return math.inf
+        bound = certified_log_z(self.report.ais_log_weights, self.evidence, alpha).bound
+        return float(np.mean(self.log_f.values[positions])) - bound
+
+    def certified_annealing_model(self, alpha: float) -> float:
+        """A lower limit of the annealing model's mean log-probability of the examples RAISE was run for."""
+        report = self.report
+        forward = report.ais_log_weights if report.particles > 1 else report.ais_log_weights[:0]
+        return certify_mean_log_prob(*_melted(report), forward, 1 - alpha)[0].bound
+
+
+def compose_pair(first: ComparedModel, second: ComparedModel, alpha: float) -> Pair:
+    """The difference of two models, for each of whose claims `alpha` is the probability of being wrong."""
+    one, other = first.limits(alpha), second.limits(alpha)
+    correlation = _correlation(first, second)
+    differences = first.log_f.values - second.log_f.values
+    n = len(differences)
+    sampling = float(np.std(differences, ddof=1)) / math.sqrt(n) if n > 1 else math.inf
+    margin = -float(stdtrit(n - 1, alpha / 4)) * sampling if n > 1 else math.inf
+    exact = first.exact - second.exact if first.exact is not None and second.exact is not None else None
+    return Pair(
+        first=first.name,
+        second=second.name,
+        optimistic=_optimistic(first, second),
+        conservative=_conservative(first, second),
+        exact=exact,
+        between=limits_of_difference(one, other, correlation),
+        population=limits_of_difference(one, other, correlation, margin),
+        separate=(one.low - other.high, one.high - other.low),
+        sampling_error=sampling,
+        correlation=correlation,
+        at_most=_at_most(first, second, alpha),
+        at_least=_negative(_at_most(second, first, alpha)),
+        certified=(_certified(first, second, alpha), _certified(second, first, alpha)),
+    )
+
+
+def _correlation(first: ComparedModel, second: ComparedModel) -> float:
+    """Correlation of the errors of the two log Z; the worst case where Ctrl-C left chains that cannot be paired."""
+    if first.report.interrupted or second.report.interrupted:
+        return -1.0
+    return believed_correlation(first.report.ais_log_weights, second.report.ais_log_weights)
+
+
+def _optimistic(first: ComparedModel, second: ComparedModel) -> Estimate:
+    one, other = first.report, second.report
+    if one.interrupted or other.interrupted:
+        own = one.log_z.stderr + other.log_z.stderr
+    else:
+        own = float(paired_log_mean_error(one.ais_log_weights, other.ais_log_weights))
+    error, df = combined_error(
+        (own, min(one.ess, other.ess) - 1),
+        (first.log_f.mean.error + second.log_f.mean.error, min(first.log_f.mean.df, second.log_f.mean.df)),
+    )
+    value = one.optimistic.value - other.optimistic.value
+    return Estimate(value, error, "difference", "the noise of the AIS chains of both, paired", df=df)
+
+
+def _conservative(first: ComparedModel, second: ComparedModel) -> Estimate | None:
+    """RAISE's difference, example by example; None where it was not run for the same examples."""
+    one, other = first.report, second.report
+    positions = one.per_example.positions
+    if one.interrupted or other.interrupted or not np.array_equal(positions, other.per_example.positions):
+        return None
+    probs = [
+        particle_log_prob(*_melted(report), report.ais_log_weights, report.particles)
+        for report in (one, other)
+    ]
+    control = first.log_f.values - second.log_f.values
+    own = paired_log_mean_error(probs[0].log_weights, probs[1].log_weights)
+    log_f_errors = first.log_f.stderrs[positions] + second.log_f.stderrs[positions]
+    value, choice = control_variate_mean(
+        probs[0].values - probs[1].values, control[positions], control, np.hypot(own, log_f_errors)
+    )
+    shares = [prob.forward_shares.mean(axis=0) if prob.particles > 1 else np.zeros(0) for prob in probs]
+    if all(len(share) == 1 for share in shares):
+        common = float(
+            paired_log_mean_error(
+                one.ais_log_weights, other.ais_log_weights, (float(shares[0][0]), float(shares[1][0]))
+            )
+        )
+    else:
+        common = sum(
+            math.sqrt(float(np.sum(np.square(share * prob.forward_stderrs))))
+            for share, prob in zip(shares, probs, strict=True)
+        )
+    error, df = combined_error(
+        (choice, len(positions) - 1),
+        (common, min(one.ess, other.ess) - 1),
+        (first.log_f.values_error + second.log_f.values_error, math.inf),
+    )
+    return Estimate(value, error, "difference", "examples, their chains and forward chains, paired", df=df)
+
+
+def _at_most(first: ComparedModel, second: ComparedModel, alpha: float) -> float | None:
+    """An upper limit of the difference, whatever was missed: the second model's exact value is needed for it."""
+    if second.exact is None:
+        return None
+    if first.exact is not None:
+        return first.exact - second.exact
+    high = first.certified_high(alpha / 2)
+    return high - second.exact if math.isfinite(high) else None
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+def _certified(better: ComparedModel, worse: ComparedModel, alpha: float) -> float | None:
+    """How much more the annealing model of `better` certainly gives to its examples than the model `worse` does.
+
+    Four certificates of a pair share alpha: two of annealing models, two of log Z.
+    """
+    high = worse.certified_high(alpha / 4, better.report.per_example.positions)
+    low = better.certified_annealing_model(alpha / 4)
+    return low - high if math.isfinite(high) and math.isfinite(low) else None
+
+
+def _melted(report: Report) -> Melted:
+    return Melted(report.per_example.log_weights, report.per_example.log_reverse_weights)

@@ -1,0 +1,237 @@
+"""What an evaluation found: both estimates, their gap, a verdict, and everything needed to repeat it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.defaults import Settings
+from meltpoint.errors import InputError
+from meltpoint.estimators.ais import LogZ
+from meltpoint.estimators.conventions import ConventionCheck
+from meltpoint.estimators.evidence import Evidence
+from meltpoint.estimators.pilot import FrictionSchedule, Pilot
+from meltpoint.models.checks import Floats
+from meltpoint.records import short_repr
+from meltpoint.results.shown import ShownStates
+from meltpoint.results.stages import OtherBase, StageSummary
+from meltpoint.results.verdict import Verdict
+from meltpoint.statistics.certificate import Certificate
+from meltpoint.statistics.estimate import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from xarray import DataTree  # pyright: ignore[reportMissingImports]
+
+    from meltpoint.results.plots import PlotKind
+
+
+_OF_DENSITIES = " (log density relative to Lebesgue measure)"
+
+
+def most_log_prob(model: str) -> float:
+    """The largest log-probability that a model of this description can give: 0, but for densities."""
+    return math.inf if "gaussian" in model else 0.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PerExample:
+    """RAISE per example: position in the test set, log p_N, its own error, log f, and what they were made of.
+
+    `log_weights` and `log_reverse_weights` (example, chain) are those of the paper's estimator, with one particle.
+    """
+
+    positions: NDArray[np.integer]
+    log_prob: Floats
+    stderr: Floats
+    log_f: Floats
+    log_weights: Floats
+    log_reverse_weights: Floats
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report:
+    """A likelihood from both sides, in nats per example. Print it, plot it, or call `to_dict()`.
+
+    `conservative` (RAISE with `particles` particles) and `optimistic` (AIS) are the bracket, `gap` their difference,
+    `verdict` what to make of it. `settings` is what was asked for, `pilot` what finding the schedule cost; after
+    Ctrl-C the report is `interrupted`, and `per_example` may have fewer examples than were asked for. `between` is an
+    interval for the model's own value with the confidence of the settings, if no start missed a mode; `evidence` says
+    what other starts found, None if they were not asked. The mean log-probability is at most `upper_bound`, with the
+    same confidence and without any condition, where log f is exact. `stages` are those of a run that was asked for
+    a gap; `other_base` is what an evaluation from another base found that was made too, None if there was none.
+    `conventions` says whether the data fit another reading of the parameters better, None if it was not asked.
+    `friction` is what the pilot measured, `shown` are examples and samples to look at. `fingerprints` and `names` say
+    what was evaluated: of the model, the test set and the training set.
+    """
+
+    model: str
+    test_examples: int
+    settings: Settings
+    particles: int
+    pilot: Pilot | None
+    conservative: Estimate
+    optimistic: Estimate
+    gap: Estimate
+    between: tuple[float, float]
+    upper_bound: float | None
+    exact: Estimate | None
+    log_z: Estimate
+    ess: float
+    pareto_k: float
+    log_f_error: float
+    control_variate_gain: float
+    certificate: Certificate
+    certified_estimate: float
+    log_z_certificate: Certificate
+    verdict: Verdict
+    per_example: PerExample
+    ais_log_weights: Floats
+    seconds: dict[str, float]
+    versions: dict[str, str]
+    evidence: Evidence | None = None
+    stages: tuple[StageSummary, ...] = ()
+    other_base: OtherBase | None = None
+    interrupted: bool = False
+    conventions: ConventionCheck | None = None
+    friction: FrictionSchedule | None = None
+    shown: ShownStates | None = None
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> str:
+        """What log-probabilities are in; those of real numbers are densities."""
+        return f"nats per example{_OF_DENSITIES if most_log_prob(self.model) > 0 else ''}"
+
+    def __repr__(self) -> str:
+        return f"Report({self.model}: {self.conservative} to {self.optimistic}, {self.verdict.reason})"
+
+    def __str__(self) -> str:
+        from meltpoint.results.text import render
+
+        return render(self)
+
+    @property
+    def per_example_differences(self) -> Floats:
+        """By how many nats (example,) AIS's log-probability lies above RAISE's; NaN if both are infinite."""
+        per = self.per_example
+        with np.errstate(invalid="ignore", over="ignore"):
+            return per.log_f - self.log_z.value - per.log_prob
+
+    def plot(self, kind: PlotKind = "overview", *, sweep: Sequence[Report] = ()) -> Figure:
+        """A figure, which a notebook shows by itself; save it with savefig.
+
+        Parameters
+        ----------
+        kind
+            "overview": estimates per example and the spread of the log weights. "bracket": both sides closing in, over
+            a sweep or over stages, or the interval of a single stage. "differences": AIS minus RAISE per example.
+            "weights": their spread and their tail. "evidence": log Z from every start. "friction": along the path, and
+            the schedule. "samples": of the model, beside data.
+        sweep
+            For the bracket: reports of the same model with other numbers of steps, as `mp.sweep` gives.
+        """
+        from meltpoint.results.plots import plot
+
+        return plot(self, kind, sweep)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers, strings and lists: JSON."""
+        from meltpoint.results.plain import report_to_dict
+
+        return report_to_dict(self)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """One HTML page with everything, which needs no network and runs no script; written to `path` if given.
+
+        Parameters
+        ----------
+        path
+            A file to write, such as "report.html"; without it the page is only returned.
+        """
+        from meltpoint.formats.atomic import atomic_write
+        from meltpoint.results.html import render_page
+
+        page = render_page(self)
+        if path is not None:
+            with atomic_write(path) as file:
+                file.write(page.encode())
+        return page
+
+    def _repr_html_(self) -> str:
+        from meltpoint.results.html import report_html
+
+        return report_html(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report to a file whose name ends in .json (for `from_dict`) or .html.
+
+        Parameters
+        ----------
+        path
+            The file, which is written whole or not at all.
+        """
+        from pathlib import Path
+
+        from meltpoint.formats.atomic import atomic_write
+
+        suffix = Path(path).suffix.lower()
+        if suffix in (".html", ".htm"):
+            self.to_html(path)
+            return
+        if suffix != ".json":
+            raise InputError(
+                found=f"{os.fspath(path)} for a report",
+                expected="a name that ends in .json or .html",
+                remedy="rename it; for a figure use report.plot().savefig(path)",
+            )
+        import json
+
+        with atomic_write(path) as file:
+            file.write(json.dumps(self.to_dict(), indent=2, allow_nan=False).encode() + b"\n")
+
+    def to_arviz(self) -> DataTree:
+        """The weights and the examples as ArviZ's DataTree; needs `pip install 'meltpoint[arviz]'`.
+
+        Group `log_likelihood` has RAISE's `log_prob` (chain, draw, example) with one draw, `sample_stats` its
+        `log_weight` and `log_reverse_weight` with a draw for each of its chains, and `constant_data` AIS's
+        `ais_log_weight` (ais_chain) and `log_f` (example).
+        """
+        from meltpoint.results.arviz import to_arviz
+
+        return to_arviz(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Report:
+        """The report whose `to_dict()` this is, or what `json.load` has read from a file of it."""
+        from meltpoint.results.plain import report_from_dict
+
+        return report_from_dict(content)
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C when AIS had an answer and RAISE had none: one side of the bracket, so no report.
+
+    `log_z` is what AIS found with the chains that were finished, `optimistic` the likelihood that follows.
+    """
+
+    def __init__(self, optimistic: Estimate, log_z: LogZ, ais_chains: int) -> None:
+        done = len(log_z.log_weights)
+        stage = (
+            f"of {ais_chains:,} AIS chains, {done:,} were finished" if done < ais_chains else "AIS was done"
+        )
+        super().__init__(
+            f"{stage}, RAISE had finished no example: optimistic {optimistic}, conservative unknown "
+            f"(log Z {log_z})"
+        )
+        self.optimistic = optimistic
+        self.log_z = log_z

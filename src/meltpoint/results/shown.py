@@ -1,0 +1,104 @@
+"""Examples and samples to look at: the states of a few test examples, and of samples of the model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.layers.unit import Floats
+from meltpoint.records import short_repr
+
+_MOST = 16  # examples, and samples
+_WORST = 8
+_MOST_VALUES = 16_000  # of all samples together, so that a report stays small
+_LEAST = 4
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShownStates:
+    """States (example, visible unit) of test examples at these positions (example,), and of samples of the model.
+
+    Whole numbers from 0 on, or real ones, of units of this name. Without samples these have no rows.
+    """
+
+    unit: str
+    positions: NDArray[np.integer]
+    states: NDArray[Any]
+    samples: NDArray[Any] = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
+
+    __repr__ = short_repr
+
+    def state_of(self, position: int) -> NDArray[Any] | None:
+        """The state (visible unit,) of the test example at this position, None if it is not shown."""
+        found = np.flatnonzero(self.positions == position)
+        return self.states[found[0]] if len(found) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values: a text with one digit (0 to 9, a to z) for each state, or numbers."""
+        return {
+            "unit": self.unit,
+            "positions": [int(position) for position in self.positions],
+            "states": [_to_plain(state) for state in self.states],
+            "samples": [_to_plain(state) for state in self.samples],
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "ShownStates":
+        """The inverse of `to_dict`."""
+        return cls(
+            str(content["unit"]),
+            np.array(content["positions"], np.int64),
+            _from_plain(content["states"]),
+            _from_plain(content["samples"]),
+        )
+
+
+def sample_count(visible: int) -> int:
+    """How many samples of so many visible units are shown: 16, fewer of large ones, none of very large ones.
+
+    >>> sample_count(784), sample_count(2000), sample_count(10**6)
+    (16, 8, 0)
+    """
+    count = min(_MOST, _MOST_VALUES // visible)
+    return count if count >= _LEAST else 0
+
+
+def choose_shown(
+    unit: str, positions: NDArray[np.integer], states: NDArray[Any], differences: Floats
+) -> ShownStates | None:
+    """The first of these examples and those with the largest differences (example,); None of very large ones."""
+    count = sample_count(states.shape[1])
+    if not count:
+        return None
+    chosen = dict.fromkeys([*range(min(count, len(states))), *worst(differences)[: min(count, _WORST)]])
+    rows = list(chosen)
+    return ShownStates(unit, positions[rows], states[rows])
+
+
+def worst(differences: Floats) -> list[int]:
+    """Numbers of examples in the order of the size of their differences (example,), the largest first."""
+    return np.argsort(-np.abs(np.nan_to_num(differences)), kind="stable").tolist()
+
+
+def digits_of(state: NDArray[Any]) -> str | None:
+    """States (unit,) of one example as a digit each, 0 to 9 and a to z; None where they are not states or too many."""
+    if np.issubdtype(state.dtype, np.integer) and state.max(initial=0) < len(_DIGITS):
+        return "".join(_DIGITS[value] for value in state.tolist())
+    return None
+
+
+def _to_plain(state: NDArray[Any]) -> str | list[float]:
+    text = digits_of(state)
+    return [float(value) for value in state.tolist()] if text is None else text
+
+
+def _from_plain(rows: Sequence[str | list[float]]) -> NDArray[Any]:
+    if not rows:
+        return np.zeros((0, 0), np.uint8)
+    texts = [row for row in rows if isinstance(row, str)]
+    if len(texts) == len(rows):
+        return np.array([[_DIGITS.index(digit) for digit in text] for text in texts], np.uint8)
+    return np.array(rows, np.float64)
