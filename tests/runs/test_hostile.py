@@ -2,12 +2,21 @@
 
 import json
 import os
+import tempfile
+import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import text
 
+from meltpoint.annealing.base import Base
 from meltpoint.errors import InputError, RunWarning
+from meltpoint.evaluation.evaluate import evaluate
+from meltpoint.evaluation.stored import merge_runs, read_run
+from meltpoint.models.rbm import RBM
 from meltpoint.runs import lock
 from meltpoint.runs.chunks import check_layout, read_sealed, write_sealed
 from meltpoint.runs.lock import is_locked, locked
@@ -73,6 +82,76 @@ def test_a_linked_folder_is_not_left_by(folder):
         np.testing.assert_array_equal(run.read("part-1/a")["values"], CHUNK["values"])
         run._waiting.clear()
     assert outside(folder) == PRECIOUS
+
+
+@pytest.mark.parametrize("name", ["a/../../outside/new", "../outside/new", "{outside}/new"])
+def test_no_name_of_a_chunk_leads_out_of_the_folder(folder, name):
+    (folder / "a").mkdir()
+    name = name.format(outside=folder.parent / "outside")
+    write_sealed(folder.parent / "outside" / "new.npz", CHUNK, SPECIFICATION.fingerprint, name)
+    before = outside(folder)
+    with reopened(folder) as run:
+        with pytest.warns(RunWarning, match=r"a path out of .* counts as missing"):
+            assert run.read(name) is None
+        with pytest.warns(RunWarning, match="a path out of"):
+            run.write(name, {"values": np.zeros(2)})
+        run._waiting.clear()
+    assert outside(folder) == before
+
+
+def test_a_link_above_the_folder_is_the_callers(folder):
+    (folder.parent / "here").symlink_to(folder)
+    with open_run(folder.parent / "here", SPECIFICATION) as run:
+        run.write("part-0/b", CHUNK)
+        assert run.read("part-0/a") is not None
+    assert (folder / "part-0" / "b.npz").is_file()
+
+
+def merged_with_base_named(name, tmp_path):
+    """Merge a run whose sealed stage calls its base by this name, with a chunk for it where the name leads."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rbm, base = RBM([[0.0], [0.0]], [0.0, 0.0], [0.0]), Base("mine", (np.zeros(2),))
+        evaluate(rbm, [[0, 1], [1, 1]], base=base, schedule="linear", steps=5, run=tmp_path / "in" / "run")
+    run = tmp_path / "in" / "run"
+    digest, stage = read_specification(run).fingerprint, "part-0/stage-0/stage"
+    arrays = read_sealed(run / f"{stage}.npz", digest, stage)
+    write_sealed(run / f"{stage}.npz", {**arrays, "base": np.array(name)}, digest, stage)
+    (run / "base-a").mkdir()
+    (tmp_path / "out").mkdir()
+    chunk = (run / f"base-{name}.npz").resolve()
+    write_sealed(chunk, {"layer_0": np.zeros(2)}, digest, f"base-{name}")
+    return merge_runs([run], tmp_path / "out" / "run")
+
+
+def test_merging_writes_nothing_beside_the_new_folder(tmp_path):
+    with pytest.raises(InputError, match=r"a base named 'a/\.\./\.\./escaped'"):
+        merged_with_base_named("a/../../escaped", tmp_path)
+    assert not list((tmp_path / "out").rglob("*escaped*"))
+    assert merged_with_base_named("other", tmp_path / "plain").particles
+
+
+@pytest.mark.parametrize("name", ["a/../../escaped", "a\\b", "", "a\n", "\x1b[2J", "n" * 201, 5, None])
+def test_a_base_has_a_name_that_a_file_may_have(name):
+    with pytest.raises(InputError, match=r"a base named .*choose a plain name"):
+        Base(name, (np.zeros(2),))
+
+
+@pytest.mark.slow
+@settings(max_examples=20)
+@given(text(max_size=60))
+def test_names_of_bases_stay_in_the_run_folder(name):
+    rbm = RBM([[0.0], [0.0]], [0.0, 0.0], [0.0])
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            base = Base(name, (np.zeros(2),))
+        except InputError:
+            return
+        run = Path(folder, "below", "run")
+        evaluate(rbm, [[0, 1], [1, 1]], base=base, steps=3, evidence=False, run=run)
+        assert [path.name for path in Path(folder, "below").iterdir()] == ["run"]
+        assert (run / f"base-{name}.npz").is_file()
+        assert read_run(run).report().settings.base == name
 
 
 def test_a_linked_lock_is_refused_and_its_target_left_alone(folder):

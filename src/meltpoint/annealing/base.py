@@ -35,6 +35,7 @@ _RATE_STEPS = 500
 _RATE_SWEEPS = 50
 _RATE_SMOOTHING = 0.01
 _SMOOTHING = 1.0  # examples added in every state
+_LONGEST_NAME = 200  # bytes; file systems allow 255, of which a prefix and a suffix take some
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +47,7 @@ class Base:
     Parameters
     ----------
     name
-        What reports call the base.
+        What reports call the base; files of a run's folder are named after it.
     biases
         One array for each layer, lowest first.
 
@@ -58,6 +59,20 @@ class Base:
     biases: tuple[Floats, ...] = ()
 
     __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        name = self.name
+        if (
+            not isinstance(name, str)
+            or not name.isprintable()
+            or not 0 < len(name.encode()) <= _LONGEST_NAME
+            or set(name) & {"/", "\\"}
+        ):
+            raise InputError(
+                found=f"a base named {name!r}",
+                expected=f"1 to {_LONGEST_NAME} printable bytes without / and \\",
+                remedy="choose a plain name: files of a run's folder are named after the base",
+            )
 
 
 def uniform() -> Base:

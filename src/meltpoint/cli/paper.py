@@ -56,7 +56,7 @@ def paper(
         from meltpoint.paper.cells import Plan, profile_of
         from meltpoint.paper.models import PARAMETERS, Inputs
         from meltpoint.paper.results import Results
-        from meltpoint.runs.store import reading_run, refuse_links
+        from meltpoint.runs.store import check_inside, reading_run
 
         inputs, results = Inputs(models, parameters), Results(out)
         # The page needs no models: what was computed elsewhere belongs on it too.
@@ -67,7 +67,7 @@ def paper(
             _list(groups, inputs, results)
             return
         if what != "page":
-            refuse_links(out / plan.profile.name / "any table", out)  # not after hours of computing
+            check_inside(out / plan.profile.name / "any table", out)  # not after hours of computing
             _compute(groups, inputs, results, threads)
         with reading_run(out):
             written = _write(plan, what, name, results, docs)

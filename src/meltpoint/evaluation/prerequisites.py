@@ -109,7 +109,12 @@ def make_base(
         return uniform()
     if name == "model":
         return rates_of_chains(model, seed, annealer, progress)
-    assert train is not None, "base_name has refused this"
+    if name != "data" or train is None:  # `base_name` refuses it; a run's folder may still ask for it
+        raise InputError(
+            found=f"a base named {name!r} in the run's folder",
+            expected="'data' (with training data), 'model' or 'uniform'",
+            remedy="restore the folder from a copy, or begin the run anew in another one",
+        )
     return data_rates(train, model)
 
 

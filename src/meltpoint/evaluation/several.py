@@ -17,7 +17,7 @@ from meltpoint.formats.objects import from_object
 from meltpoint.formats.temporary import temporary_folder
 from meltpoint.models import Model
 from meltpoint.runs.contents import SPECIFICATION
-from meltpoint.runs.store import refuse_links
+from meltpoint.runs.store import check_inside
 
 ModelSource: TypeAlias = Model | str | os.PathLike[str]
 """A model, or the file that it is in."""
@@ -38,7 +38,7 @@ def evaluate_in_folder(
     **options: Any,  # noqa: ANN401
 ) -> Evaluated:
     """Evaluate a model in a folder of a folder of runs, or continue there."""
-    refuse_links(folder / SPECIFICATION, folder.parent)
+    check_inside(folder / SPECIFICATION, folder.parent)
     found = evaluate_with_inputs(model, test, train, run=folder, **options)
     report, s = found.report, found.report.settings
     own = (s.steps, s.examples, s.chains, s.ais_chains, report.conservative.value)

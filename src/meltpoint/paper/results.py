@@ -16,7 +16,7 @@ from meltpoint.paper.cells import Cell, CellMethod
 from meltpoint.paper.models import MODELS, LoadedModel
 from meltpoint.results.compose import versions
 from meltpoint.runs.fingerprint import fingerprint
-from meltpoint.runs.store import RunFolder, Store, refuse_links
+from meltpoint.runs.store import RunFolder, Store, check_inside
 from meltpoint.statistics.estimate import Estimate
 
 Record: TypeAlias = dict[str, Any]
@@ -67,7 +67,7 @@ class Results:
     def read(self, cell: Cell) -> Record | None:
         """The record of a finished cell; None where there is none, or not as it was written."""
         path = self.path(cell)
-        refuse_links(path, self.folder)
+        check_inside(path, self.folder)
         try:
             with open_regular(path, follow_links=False) as file:
                 record = json.loads(file.read(_LARGEST))
@@ -92,7 +92,7 @@ class Results:
 
     def write(self, cell: Cell, record: Record) -> None:
         """Keep the record of a finished cell."""
-        refuse_links(self.path(cell), self.folder)
+        check_inside(self.path(cell), self.folder)
         sealed = {**record, _SEAL: _seal_of(record)}
         write_text(self.path(cell), json.dumps(sealed, indent=1, allow_nan=False))
 
@@ -112,7 +112,7 @@ class Results:
     def discard_chunks(self, cell: Cell) -> None:
         """Remove the chunks of a finished cell; what cannot be removed does no harm."""
         folder = self._chunks(cell)
-        refuse_links(folder, self.folder)
+        check_inside(folder, self.folder)
         shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):  # other cells are under way
             folder.parent.rmdir()
@@ -121,7 +121,7 @@ class Results:
         return self.folder / "under-way" / cell.name
 
     def _store(self, folder: Path, cell: Cell, loaded: LoadedModel) -> Store:
-        refuse_links(folder / "any chunk", self.folder)
+        check_inside(folder / "any chunk", self.folder)
         return RunFolder(folder, cell_fingerprint(cell, loaded.model_digest, loaded.data_digest))
 
 

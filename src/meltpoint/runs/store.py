@@ -10,6 +10,7 @@ import stat
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -96,7 +97,7 @@ class RunFolder:
         except OSError:
             return None
         try:
-            refuse_links(path, self.folder)
+            check_inside(path, self.folder)
             return read_sealed(path, self._fingerprint, name, layout=layout)
         except InputError as problem:
             self.refused.add(name)
@@ -152,7 +153,7 @@ class RunFolder:
         """Write a chunk that is kept in memory; if that fails it stays there, and the error is returned."""
         path = self._path(name)
         try:
-            refuse_links(path, self.folder)
+            check_inside(path, self.folder)
             make_folder(path.parent)
             write_sealed(path, self._waiting[name], self._fingerprint, name)
         except (InputError, SystemFailure) as problem:
@@ -161,15 +162,27 @@ class RunFolder:
         return None
 
 
-def refuse_links(path: Path, folder: Path) -> None:
-    """Refuse a path that leaves a folder by a link in place of one of the folders below it."""
-    for parent in path.parents:
-        if parent == folder:
-            return
-        if parent.is_symlink():
-            raise InputError(
-                found=f"{parent}, a link out of {folder}", expected="a folder", remedy="remove the link"
-            )
+def check_inside(path: Path, folder: Path) -> None:
+    """Refuse a path that leaves a folder: by a link in place of a folder below it, by "..", or by beginning anew."""
+    try:
+        below = path.parent.relative_to(folder)
+    except ValueError:
+        below = Path("..")
+    if ".." in below.parts:
+        raise InputError(
+            found=f"{path}, a path out of {folder}",
+            expected="a name in this folder",
+            remedy="restore the folder from a copy, or begin anew in another one",
+        )
+    # Links in the folder's own path are the caller's, and are followed.
+    if Path(os.path.realpath(path.parent)) != Path(os.path.realpath(folder), below):
+        inside = takewhile(lambda parent: parent != folder, path.parents)
+        link = next((parent for parent in inside if parent.is_symlink()), path.parent)
+        raise InputError(
+            found=f"{link}, a link out of {folder}",
+            expected="a folder",
+            remedy="remove the link",
+        )
 
 
 @contextmanager
