@@ -64,6 +64,7 @@ def made(**changes: Any) -> Report:
         ess=31.4,
         pareto_k=0.31,
         log_f_error=0.0,
+        log_f_exact=True,
         control_variate_gain=7.94,
         certificate=Certificate(-89.16, 0.99, "mean log p_N, N = 13, of these 4 examples"),
         certified_estimate=-88.0,

@@ -47,7 +47,7 @@ from meltpoint.runs.store import RunFolder, open_run
 from meltpoint.stages.decisions import read_stages
 from meltpoint.stages.evidence import recall_evidence
 from meltpoint.stages.execute import recall_weights
-from meltpoint.stages.log_f import log_f_layout
+from meltpoint.stages.log_f import log_f_from_arrays, log_f_layout
 from meltpoint.stages.stage import Stage, StageWeights, stage_to_arrays, tasks_of
 
 
@@ -200,7 +200,7 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
         path,
         specification,
         stages,
-        LogF(**log_f) if log_f else None,
+        log_f_from_arrays(log_f) if log_f else None,
         float(exact["log_z"]) if exact else None,
         {stored.stage.base.name: _read_origin(store, stored.stage) for stored in stages},
         _answered(store, specification),

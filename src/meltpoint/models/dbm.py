@@ -147,6 +147,8 @@ class DBM(Model):
         two = self.bipartite
         if 2 ** min(two.n_even - self.n_visible, two.n_odd) <= ENUMERATED:
             return exact_log_f(states, self._add_up, progress)
+        if not self._hidden_weights.any():
+            return exact_log_f(states, self._factorised, progress)
 
         def weigh(visible: Bits, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
             return self._weigh(visible, Streams(seed, Purpose.LOG_F, numbers), samples, threads)
@@ -168,6 +170,12 @@ class DBM(Model):
             log_weights = states @ two.odd_bias + sum_softplus(states @ weights.T + two.even_bias[n:])
             log_f = logsumexp(from_visible @ states.T + log_weights, axis=1)
         return np.asarray(log_f) + visible @ two.even_bias[:n] + two.log_constant
+
+    def _factorised(self, visible: Bits) -> Floats:
+        """Log f (example,) where hidden layers are not coupled to each other."""
+        two, n = self.bipartite, self.n_visible
+        even = np.pad(visible, ((0, 0), (0, two.n_even - n)))
+        return two.log_f(even) + sum_softplus(two.even_bias[n:])
 
     def mean_field(
         self, visible: Bits, *, sweeps: int = _MEAN_FIELD_SWEEPS, tolerance: float = _MEAN_FIELD_TOLERANCE

@@ -25,6 +25,7 @@ _QUARTERED = 4
 _FASTEST, _SLOWEST = 0.5, 0.85  # ratios of successive rises that are believed
 _USUAL_ALPHA = 0.01  # by which two estimates are compared: which one counts must not depend on the confidence
 _NORMAL = 1e9  # degrees of freedom that are as good as infinitely many
+_NO_SPREAD = 1e-6  # nats between log weights that may be rounding
 _UNKNOWN = 0.45  # standard error of an example's log f: fewer than five effective samples
 ENUMERATED = 1024
 """Most states of hidden units for which log f of a deep model is summed exactly: it costs no more than sampling."""
@@ -62,6 +63,8 @@ class LogF:
     by how much from half of them to all, and from a quarter to half. Without rows that is not known.
     `annealed` (control example, chain) are log weights of another kind, each unbiased for f of the example at
     `positions` (control example,): a random part of the examples, by which the mean is checked and corrected.
+    `is_exact` says that nothing was estimated. It is set by what computed the values: no spread between samples is no
+    proof, since all of them may have missed the same states. The standard error is then NaN.
     """
 
     values: Floats
@@ -70,13 +73,14 @@ class LogF:
     rises: Floats = field(default_factory=lambda: np.zeros((0, 2)))
     annealed: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     positions: NDArray[np.integer] = field(default_factory=lambda: np.zeros(0, np.int64))
+    is_exact: bool = False
 
     __repr__ = short_repr
 
     @classmethod
     def exact(cls, values: Floats) -> "LogF":
         """Values that are not estimates."""
-        return cls(values, np.zeros(len(values)), values, np.zeros((len(values), 2)))
+        return cls(values, np.zeros(len(values)), values, np.zeros((len(values), 2)), is_exact=True)
 
     def controlled_by(self, positions: NDArray[np.integer], log_weights: Floats) -> "LogF":
         """The same with annealed log weights (control example, chain), unless it is exact or has some."""
@@ -85,13 +89,8 @@ class LogF:
         return replace(self, annealed=log_weights, positions=positions)
 
     @property
-    def is_exact(self) -> bool:
-        """Whether nothing was estimated."""
-        return not self.stderrs.any()
-
-    @property
     def values_error(self) -> float:
-        """Standard error of the mean of the values: 0 where log f is exact."""
+        """Standard error of the mean of the values: 0 where log f is exact, NaN where one of them has none."""
         return float(np.sqrt(np.mean(np.square(self.stderrs)) / len(self.values)))
 
     @cached_property
@@ -125,22 +124,29 @@ class LogF:
         n, chains = self.annealed.shape
         if n < 2 or chains < 2:
             return None
-        stderrs = log_mean_error(self.annealed)
         value, error = control_variate_mean(
-            log_mean_exp(self.annealed), self.values[self.positions], self.values, stderrs
+            log_mean_exp(self.annealed),
+            self.values[self.positions],
+            self.values,
+            standard_errors(self.annealed),
         )
         return MeanLogF(value, error, n - 1.0, _rise_left(_rises(self.annealed, least=2)))
 
     @property
     def is_corrected(self) -> bool:
         """Whether the mean is that of the annealed weights."""
-        return self.mean == self.mean_of_annealed
+        return self.mean is self.mean_of_annealed
 
     @property
     def unknown(self) -> float:
         """Share of the examples, of those that the mean rests on, for which fewer than five samples carry log f."""
-        stderrs = log_mean_error(self.annealed) if self.is_corrected else self.stderrs
+        stderrs = standard_errors(self.annealed) if self.is_corrected else self.stderrs
         return float(np.mean(~(stderrs <= _UNKNOWN)))
+
+    @property
+    def rise(self) -> float:
+        """How much the mean may still rise; infinite where that of an estimate that limits it is not known."""
+        return self.mean.rise if all(math.isfinite(mean.rise) for mean in self._limiting) else math.inf
 
     def mean_limits(self, alpha: float) -> tuple[float, float]:
         """An interval for the mean of the true values over the examples.
@@ -151,10 +157,13 @@ class LogF:
         (-3.5, -3.5)
         """
         low, high = self.mean.limits(alpha)
-        means = [mean for mean in (self.mean_of_values, self.mean_of_annealed) if mean is not None]
-        return low, max(
-            [high, *(mean.value + mean.error + 2 * mean.rise for mean in means if mean.error >= 0)]
-        )
+        return low, max([high, *(mean.value + mean.error + 2 * mean.rise for mean in self._limiting)])
+
+    @property
+    def _limiting(self) -> list[MeanLogF]:
+        """The chosen mean, and each that has an error."""
+        means = self.mean_of_values, self.mean_of_annealed
+        return [self.mean, *(mean for mean in means if mean is not None and mean.error >= 0)]
 
 
 def _width(mean: MeanLogF) -> float:
@@ -196,7 +205,7 @@ def estimate_log_f(
         part = slice(low, min(low + block, len(x)))
         weights, bounds[part] = weigh(x[part], numbers[part])
         values[part] = log_mean_exp(weights)
-        errors[part] = log_mean_error(weights)
+        errors[part] = standard_errors(weights)
         rises[part] = _rises(weights)
         if progress:
             progress("unnormalised probabilities", part.stop, len(x))
@@ -214,6 +223,15 @@ def exact_log_f(x: Bits, log_f: Callable[[Bits], Floats], progress: Progress | N
     return LogF.exact(values)
 
 
+def standard_errors(log_weights: Floats) -> Floats:
+    """Standard errors (example,) of log mean weights (example, sample); NaN where all weights are the same.
+
+    A proposal that sits on one state draws nothing else, whatever other states weigh: that shows no error of 0.
+    """
+    errors = log_mean_error(log_weights)
+    return np.where(np.ptp(log_weights, axis=1) > _NO_SPREAD, errors, np.nan)
+
+
 def block_that_fits(units: int, samples: int) -> int:
     """Examples whose draws of so many units can be kept at once."""
     return max(1, _KEPT_UNITS // (units * samples))
@@ -222,16 +240,18 @@ def block_that_fits(units: int, samples: int) -> int:
 def _rises(log_weights: Floats, least: int = _LEAST_SAMPLES) -> Floats:
     """How much log mean weights rise (example, 2) from half the samples to all, and from a quarter to half.
 
-    They are not known with fewer samples than `least`. With fewer than four the slowest decrease that is believed is
-    taken for the second.
+    They are not known with fewer samples than `least`, nor where all weights are the same. With fewer than four the
+    slowest decrease that is believed is taken for the second.
     """
     samples = log_weights.shape[1]
     if samples < least:
         return np.full((len(log_weights), 2), np.nan)
     whole, half = (_in_parts(log_weights, parts) for parts in (1, 2))
-    if samples < _QUARTERED:
-        return np.stack([whole - half, (whole - half) / _SLOWEST], axis=1)
-    return np.stack([whole - half, half - _in_parts(log_weights, 4)], axis=1)
+    last = whole - half
+    before = last / _SLOWEST if samples < _QUARTERED else half - _in_parts(log_weights, 4)
+    return np.where(
+        np.isnan(standard_errors(log_weights))[:, np.newaxis], np.nan, np.stack([last, before], axis=1)
+    )
 
 
 def _in_parts(log_weights: Floats, parts: int) -> Floats:

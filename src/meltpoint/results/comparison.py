@@ -103,7 +103,7 @@ class Comparison:
         return [
             name
             for name, report in self.reports.items()
-            if not report.verdict.trusted and not (report.exact and report.log_f_error == 0)
+            if not report.verdict.trusted and not (report.exact and report.log_f_exact)
         ]
 
     @property

@@ -74,7 +74,7 @@ def compose(
         ais_log_weights=forward,
         between=between,
         exact=exact.value if exact and log_f.is_exact else None,
-        log_f_rise=log_f.mean.rise,
+        log_f_rise=log_f.rise,
         log_f_unknown=log_f.unknown,
     )
     start_loss = StartLoss(start_loss_of(melted, log_f, positions), starts_from) if starts_from else None
@@ -103,6 +103,7 @@ def compose(
         ess=log_z.ess,
         pareto_k=diagnostics.pareto_k,
         log_f_error=log_f.mean.error,
+        log_f_exact=log_f.is_exact,
         control_variate_gain=plain_error / conservative.stderr if conservative.stderr > 0 else math.nan,
         certificate=replace(certificate, confidence=settings.confidence),
         certified_estimate=certified_from,
@@ -186,7 +187,6 @@ def conservative_of(
     error, df = combined_error(
         (own, len(positions) - 1),
         _forward_error(prob, forward_df),
-        (log_f.values_error, math.inf),
     )
     return Estimate(
         mean,

@@ -208,7 +208,6 @@ def _conservative(first: ComparedModel, second: ComparedModel) -> Estimate | Non
     error, df = combined_error(
         (choice, len(positions) - 1),
         (common, min(one.ess, other.ess) - 1),
-        (first.log_f.values_error + second.log_f.values_error, math.inf),
     )
     return Estimate(value, error, "difference", "examples, their chains and forward chains, paired", df=df)
 

@@ -45,6 +45,7 @@ def report_to_dict(report: Report) -> dict[str, Any]:
         "evidence": report.evidence.to_dict(report.settings.confidence) if report.evidence else None,
         "verdict": plain(report.verdict),
         **{name: plain(getattr(report, name)) for name in numbers},
+        "log_f_exact": report.log_f_exact,
         "certificate": plain(report.certificate),
         "certified_estimate": plain(report.certified_estimate),
         "log_z_certificate": plain(report.log_z_certificate),
@@ -109,6 +110,8 @@ def _report(content: Mapping[str, Any]) -> Report:
         ess=ess,
         pareto_k=_number(content["pareto_k"]),
         log_f_error=_number(content["log_f_error"]),
+        # Not of older versions, which took samples without spread for exact.
+        log_f_exact=bool(content.get("log_f_exact", False)),
         control_variate_gain=_number(content["control_variate_gain"]),
         certificate=_certificate(content["certificate"]),
         certified_estimate=_number(content["certified_estimate"]),

@@ -88,6 +88,7 @@ class Report:
     ess: float
     pareto_k: float
     log_f_error: float
+    log_f_exact: bool
     control_variate_gain: float
     certificate: Certificate
     certified_estimate: float

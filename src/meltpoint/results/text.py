@@ -26,7 +26,7 @@ def render(report: Report, width: int = _WIDTH) -> str:
         ("optimistic (AIS)", report.optimistic),
     ]
     if report.exact:
-        bracket.insert(1, ("exact" if report.log_f_error == 0 else "exact log Z", report.exact))
+        bracket.insert(1, ("exact" if report.log_f_exact else "exact log Z", report.exact))
     digits = report.gap.digits
     lines = [
         *wrapped(f"{report.model} on {count(report.test_examples, 'test example')}, {report.unit}", width),
@@ -66,8 +66,9 @@ def _details(report: Report) -> dict[str, str]:
         asked = "" if s.gap is None else f", to ± {s.gap:g} nats"
         details["asked"] = f"within {duration(s.budget or 0.0)}{asked}{_overspent(report)}"
         details["stages"] = "; ".join(_stage(stage) for stage in report.stages)
-    if report.log_f_error > 0:
-        details["log f"] = f"estimated too, ± {report.log_f_error:.3f}: AIS rests on two estimates"
+    if not report.log_f_exact:
+        error = f"± {report.log_f_error:.3f}" if math.isfinite(report.log_f_error) else "error unknown"
+        details["log f"] = f"estimated too, {error}: AIS rests on two estimates"
     if report.interrupted:
         done = f"{len(per.log_prob):,} of {count(s.examples, 'example')}"
         if ais_chains < s.ais_chains:

@@ -205,11 +205,13 @@ def judge_doubts(verdict: Verdict, doubts: Doubts, tolerance: float, base: str) 
         if larger is not None:
             return _bases_disagree(larger, float(log_mean_exp(doubts.ais_log_weights)), base)
     if 2 * doubts.log_f_rise > _UNKNOWN_RISE * tolerance or doubts.log_f_unknown > _UNKNOWN_EXAMPLES:
-        why = (
-            f"for {100 * doubts.log_f_unknown:.0f}% of the examples fewer than five samples carry it"
-            if doubts.log_f_unknown > _UNKNOWN_EXAMPLES
-            else f"with more samples its mean may rise by {decimals(2 * doubts.log_f_rise, 2)} nats"
-        )
+        if doubts.log_f_unknown > _UNKNOWN_EXAMPLES:
+            share = f"{100 * doubts.log_f_unknown:.0f}%"
+            why = f"for {share} of the examples its samples are all the same, or fewer than five carry it"
+        elif math.isfinite(doubts.log_f_rise):
+            why = f"with more samples its mean may rise by {decimals(2 * doubts.log_f_rise, 2)} nats"
+        else:
+            why = "for some examples the samples are too few, or all the same, to show an error"
         return _distrust(
             "log_f",
             f"log f not known: it is estimated, and {why}, so that AIS's end may be too low. More "

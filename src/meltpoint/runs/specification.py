@@ -15,7 +15,7 @@ from meltpoint.runs.fingerprint import fingerprint
 FORMAT = 1
 """Version of the folder's layout."""
 
-METHOD = 4
+METHOD = 5
 """Version of the method. It changes whenever the same model, data, settings and seed give other weights."""
 
 _LARGEST = 1 << 20  # bytes

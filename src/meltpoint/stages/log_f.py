@@ -58,6 +58,7 @@ def log_f_layout(examples: int) -> ChunkLayout:
         "rises": ((examples, 2), "f"),
         "annealed": (("control", None), "f"),
         "positions": (("control",), "iu"),
+        "is_exact": ((), "b"),
     }
 
 
@@ -66,7 +67,7 @@ def log_f_of(model: Model, states: Bits, seed: int, execution: Execution) -> Log
     layout = log_f_layout(len(states))
     kept = execution.store.read(LOG_F, layout)
     if kept is not None:
-        return LogF(**kept)
+        return log_f_from_arrays(kept)
     with preparing_kernels(execution.progress or silent):
         one = model.log_f_part(states[:1], np.arange(1), samples=1)
     if one.is_exact:
@@ -92,15 +93,21 @@ def _estimate(model: Model, states: Bits, seed: int, execution: Execution) -> Lo
         for task, result in completed_tasks(workers.submit, missing, look):
             parts[task] = result
             execution.store.write(task.name, result)
-    found = [LogF(**part) for part in parts.values() if part is not None]
-    return LogF(*(np.concatenate([getattr(part, name) for part in found]) for name in _JOINED))
+    found = [part for part in parts.values() if part is not None]
+    joined = {name: np.concatenate([part[name] for part in found]) for name in _JOINED}
+    return LogF(**joined, is_exact=all(part["is_exact"] for part in found))
 
 
 _JOINED = "values", "stderrs", "bound", "rises"
 
 
+def log_f_from_arrays(arrays: Arrays) -> LogF:
+    """Log f from the arrays of its chunk."""
+    return LogF(**{**arrays, "is_exact": bool(arrays["is_exact"])})
+
+
 def _to_arrays(log_f: LogF) -> dict[str, NDArray[Any]]:
-    return {field.name: getattr(log_f, field.name) for field in fields(log_f)}
+    return {field.name: np.asarray(getattr(log_f, field.name)) for field in fields(log_f)}
 
 
 @dataclass(frozen=True, eq=False)
