@@ -112,7 +112,7 @@ def test_state_dicts_of_other_units():
         ({"W": W, "v_bias": A}, "no hidden_bias in the object with the arrays W, v_bias"),
         (
             {**NAMINGS["commonest"], "conv.running_mean": A},
-            "conv.running_mean besides the parameters of an RBM",
+            r"conv.running_mean \(5,\) besides the parameters of an RBM",
         ),
         ({"0.W": W, "1.W": W, "0.v_bias": A}, "no weights, hidden_bias in the object"),
         (

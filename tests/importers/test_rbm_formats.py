@@ -82,7 +82,7 @@ def test_square_weights_must_be_told(tmp_path):
 
 
 def test_units_and_names_that_are_told(tmp_path):
-    np.savez(tmp_path / "a.npz", A=W, x=B, y=C, second=np.ones((3, 3)))
+    np.savez(tmp_path / "a.npz", A=W, x=B, y=C, loss=np.ones(100), momentum=W)
     model = mp.load(
         tmp_path / "a.npz", weights="A", visible_bias="x", hidden_bias="y", visible="spin", hidden="spin"
     )
@@ -95,7 +95,7 @@ def test_units_and_names_that_are_told(tmp_path):
         (
             {"W": W, "b": B, "c": C, "W2": np.ones((3, 3))},
             {},
-            "W2 besides the parameters of an RBM.*name the arrays",
+            r"W2 \(3, 3\) besides the parameters of an RBM.*mp\.DBM or mp\.DBN",
         ),
         ({"W": W, "b": B}, {}, "no visible_bias, hidden_bias in .*with the arrays W, b"),
         ({"W": W, "b": C, "c": C}, {}, r"weights W of shape \(4, 3\) with 3 visible and 3 hidden"),

@@ -49,6 +49,7 @@ from meltpoint.evaluation.settings import (
     resolve_settings,
 )
 from meltpoint.formats.objects import ModelLike, from_object
+from meltpoint.formats.own_values import OWN_VALUES, check_own_values
 from meltpoint.formats.parameters import to_arrays
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models import Model
@@ -215,8 +216,9 @@ def evaluate_with_inputs(
 ) -> Evaluation:
     """As `evaluate`, with what its report was made from: a folder may not have taken it, on a full disk."""
     clock = Clock()
-    model = from_object(model)
+    given, model = model, from_object(model)
     bits = model.encode(test, "test")
+    check_own_values(given, model, model.decode(bits[:OWN_VALUES]))
     known = None if train is None else model.decode(model.encode(train, "train"))
     settings, betas = resolve_settings(len(bits), train, options)
     threads, part = check_threads(options.get("threads")), check_part(options.get("part", 0))

@@ -2,8 +2,8 @@
 like.
 
 A bias belongs to the side that its name says; the axes of the weights follow from the lengths of the biases,
-and asked for where they are equal. What is there besides the parameters is refused, unless the parameters are named
-by the caller: it might be a second layer.
+and asked for where they are equal. Arrays besides the parameters are refused: they may belong to the model. Where the
+caller names all parameters, those that cannot (a history of the loss, momenta) are ignored.
 """
 
 from collections.abc import Mapping
@@ -62,8 +62,10 @@ _FIXED = {"vishid": "visible-hidden", "components_": "hidden-visible"}
 _COUPLINGS, _FIELDS = ("j", "couplings", "coupling_matrix"), ("h", "fields", "bias")
 
 
-def model(source: Source, arrays: Mapping[str, NDArray[Any]], options: Options) -> Model:
-    """The model that the named arrays are the parameters of."""
+def model(
+    source: Source, arrays: Mapping[str, NDArray[Any]], options: Options, *, complete: bool = False
+) -> Model:
+    """The model that the named arrays are the parameters of; if they are `complete`, none may be ignored."""
     if not arrays:
         raise InputError(
             found=f"{source.name}, without an array of numbers",
@@ -80,7 +82,7 @@ def model(source: Source, arrays: Mapping[str, NDArray[Any]], options: Options) 
     if not given and graph[0] is not None and graph[1] is not None and len(arrays) == 2:
         return _graph(source, arrays[graph[0]], arrays[graph[1]], options)
     _refuse_graph_options(source, options)
-    names = _choose(source, arrays, short, given)
+    names = _choose(source, arrays, short, given, complete)
     weights, visible_bias, hidden_bias = (np.asarray(arrays[name]) for name in names)
     for name, array in zip(names, (weights, visible_bias, hidden_bias), strict=True):
         if array.dtype.kind not in "biuf":
@@ -104,7 +106,11 @@ def _short_names(arrays: Mapping[str, NDArray[Any]]) -> dict[str, str]:
 
 
 def _choose(
-    source: Source, arrays: Mapping[str, NDArray[Any]], short: dict[str, str], given: dict[str, str]
+    source: Source,
+    arrays: Mapping[str, NDArray[Any]],
+    short: dict[str, str],
+    given: dict[str, str],
+    complete: bool,
 ) -> tuple[str, str, str]:
     """Names of the weights, the visible bias and the hidden bias."""
     for name in given.values():
@@ -124,20 +130,54 @@ def _choose(
         known |= {"visible_bias": short[letters[0]], "hidden_bias": short[letters[1]]}
     chosen = known | given
     missing = [key for key, name in chosen.items() if name is None]
-    besides = [name for name in arrays if name not in chosen.values() and arrays[name].size > 1]
-    if missing or (besides and len(given) < len(chosen)):
-        found = (
-            f"no {', '.join(missing)}"
-            if missing
-            else f"{', '.join(besides)} besides the parameters of an RBM"
-        )
+    if missing:
         raise InputError(
-            found=f"{found} in {source.name} with the arrays {', '.join(arrays)}",
+            found=f"no {', '.join(missing)} in {source.name} with the arrays {', '.join(arrays)}",
             expected="weights, visible_bias and hidden_bias (or W, b, c)",
-            remedy="name the arrays: weights=…, visible_bias=…, hidden_bias=…; or are model and data "
-            "swapped?",
+            remedy="name the arrays: weights=…, visible_bias=…, hidden_bias=…; or are model and data swapped?",
+        )
+    parameters = {key: np.shape(arrays[name]) for key, name in chosen.items() if name is not None}
+    own = {*parameters.values(), parameters["weights"][::-1]}
+    besides = {name: np.shape(array) for name, array in arrays.items() if name not in chosen.values()}
+    if complete:  # a counter is not a parameter
+        besides = {n: s for n, s in besides.items() if s not in ((), (1,)) or arrays[n].dtype.kind == "f"}
+    else:
+        besides = {n: s for n, s in besides.items() if arrays[n].size > 1}
+        if len(given) == len(chosen):
+            sizes = set(parameters["weights"]) - {1}
+            besides = {n: s for n, s in besides.items() if sizes & set(s) and s not in own}
+    if besides:
+        raise InputError(
+            found=f"{', '.join(f'{name} {shape}' for name, shape in besides.items())} besides the parameters of an "
+            f"RBM in {source.name} with the arrays {', '.join(arrays)}",
+            expected="weights, visible_bias and hidden_bias alone",
+            remedy=_what_to_do(
+                {name: shape for name, shape in besides.items() if shape not in own}, parameters
+            ),
         )
     return chosen["weights"], chosen["visible_bias"], chosen["hidden_bias"]  # pyright: ignore
+
+
+def _what_to_do(besides: Mapping[str, tuple[int, ...]], parameters: Mapping[str, tuple[int, ...]]) -> str:
+    """What to do with a model that has more parameters than an RBM, by their shapes."""
+    visible, hidden = (int(np.prod(parameters[f"{side}_bias"])) for side in ("visible", "hidden"))
+    for name, shape in besides.items():
+        if len(shape) > 3 or len(parameters["weights"]) > 3:
+            return "unroll a convolution into weights (visible, hidden), or see docs/your-model.md"
+        if shape in ((visible, visible), (hidden, hidden)):
+            return (
+                f"if {name} couples units of one layer (a semi-restricted RBM), make a graph with hidden sites: "
+                "mp.Ising(couplings, fields, units='bernoulli', hidden=…); if it is a second layer: mp.DBM or mp.DBN"
+            )
+        if len(shape) == 2 and {visible, hidden} & set(shape):
+            return (
+                f"if {name} weighs a condition, fold it into the biases: mp.RBM(W, b + condition @ A, "
+                "c + condition @ B); if it is a second layer: mp.DBM or mp.DBN"
+            )
+    return (
+        "if they belong to the model, docs/your-model.md says what to do; if not, name the arrays (weights=…, "
+        "visible_bias=…, hidden_bias=…), of a module pass a dict of the three"
+    )
 
 
 def _oriented(

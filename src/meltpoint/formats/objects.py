@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ from meltpoint.formats import models as model_files
 from meltpoint.formats import named_arrays
 from meltpoint.formats.graph_objects import from_dimod, from_networkx, from_pgmpy
 from meltpoint.formats.options import parse_options
+from meltpoint.formats.own_values import check_own_values
 from meltpoint.formats.source import Source
 from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
@@ -74,6 +75,9 @@ def from_object(
     rbms and of learnergy, dimod's binary quadratic models, pgmpy's Markov networks and factor graphs, and NetworkX
     graphs. Sites of a graph are in the order of its variables or nodes.
 
+    What the object says about itself (`free_energy`, `energy`, `log_prob`, …) is compared with log f of the model on
+    random states, up to a constant. A difference is refused, and so is a module with further parameters.
+
     Parameters
     ----------
     x
@@ -113,7 +117,12 @@ def from_object(
     for kind in _KINDS:
         if kind.is_one(x):
             _refuse_unused(options, kind)
-            return kind.build(x, options)
+            model = kind.build(x, options)
+            # An object's own energy does not know the beta that was sampled at.
+            scaled = options.beta is not None or options.temperature is not None
+            plain = replace(options, beta=1.0, temperature=None)
+            check_own_values(x, kind.build(x, plain) if scaled else model)
+            return model
     raise _unknown(x)
 
 
@@ -231,13 +240,14 @@ _NAMED = ("orientation", "visible", "hidden", "weights", "visible_bias", "hidden
 
 
 def _from_module(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
-    return _from_state_dict(x.state_dict(), options)
+    buffers = dict(x.named_buffers()) if hasattr(x, "named_buffers") else {}  # also those that are not saved
+    return _from_state_dict({**buffers, **x.state_dict()}, options, complete=True)
 
 
-def _from_state_dict(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
+def _from_state_dict(x: Any, options: ObjectOptions, *, complete: bool = False) -> Model:  # noqa: ANN401
     arrays = {str(name): as_array(value, str(name)) for name, value in x.items()}
     chosen_options = parse_options({name: getattr(options, name) for name in _NAMED})
-    return named_arrays.model(Source(Path(), "the object", b""), arrays, chosen_options)
+    return named_arrays.model(Source(Path(), "the object", b""), arrays, chosen_options, complete=complete)
 
 
 def _from_dimod(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
