@@ -1,7 +1,7 @@
 """`meltpoint data`: the data sets there are, their files, and pictures of them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="List, fetch and look at data sets.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `meltpoint data list` shows.")]
+_NAME = options.argument("name", str, "NAME", "A name that `meltpoint data list` shows.")
 
 
 @app.command("list")
-def list_(json: options.JsonOption = False) -> None:
+@options.takes(options.JSON)
+def list_(json: bool) -> None:
     """List the data sets, and whether their files are here."""
     from meltpoint.datasets.catalogue import ENTRIES
 
@@ -36,7 +37,8 @@ def list_(json: options.JsonOption = False) -> None:
 
 
 @app.command()
-def fetch(name: Name) -> None:
+@options.takes(_NAME)
+def fetch(name: str) -> None:
     """Fetch the files of a data set, unless they are here; their paths go to stdout."""
     from meltpoint.datasets.catalogue import entry_of, paths_of
 
@@ -53,14 +55,13 @@ def fetch(name: Name) -> None:
 
 
 @app.command()
-def show(
-    name: Name,
-    out: Annotated[
-        Path | None, typer.Option(help="The picture, a .png file.", show_default="NAME.png")
-    ] = None,
-    count: Annotated[int, typer.Option(min=1, help="How many training examples to show.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the binarisation and of the choice.")] = 0,
-) -> None:
+@options.takes(
+    _NAME,
+    options.option("out", Path, "The picture, a .png file.", shown="NAME.png"),
+    options.option("count", int, "How many training examples to show.", default=100, least=1),
+    options.option("seed", int, "Seed of the binarisation and of the choice.", default=0, least=0),
+)
+def show(name: str, out: Path | None, count: int, seed: int) -> None:
     """Write a picture of training examples; its path goes to stdout."""
     import numpy as np
 

@@ -2,26 +2,21 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from meltpoint.cli import options
 from meltpoint.cli.ending import report_errors
 from meltpoint.cli.screen import echo_err, echo_report, progress_bar
-from meltpoint.defaults import DEFAULTS
 
 _HIDDEN = 20
 _EPOCHS = 100
 _STEPS = (1, 3, 10, 30, 100, 300, 1000)
 
 
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the model, the figure and the report.")] = Path(
-        "demo"
-    ),
-    seed: options.SeedOption = DEFAULTS.seed,
-) -> None:
+@options.takes(
+    options.option("out", Path, "Folder for the model, the figure and the report.", default=Path("demo")),
+    options.SEED,
+)
+def demo(out: Path, seed: int) -> None:
     """Train a small RBM on handwritten digits and bracket its likelihood between AIS and RAISE."""
     with report_errors():
         import meltpoint as mp

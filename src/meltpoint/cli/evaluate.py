@@ -1,59 +1,49 @@
 """`meltpoint evaluate`: a model file and a test set in, a bracket out."""
 
-import shlex
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
-from meltpoint.cli.inputs import Sequences, check_output, load_model, read_test_and_train
+from meltpoint.cli.evaluating import evaluating, to_continue
+from meltpoint.cli.inputs import check_output, load_model
 from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, echo_report, progress_bar, write_result
-from meltpoint.cli.workers import executor_of
-from meltpoint.defaults import DEFAULTS
 
 if TYPE_CHECKING:
     from meltpoint.results.stages import StageSummary
 
 
+@options.takes(
+    options.MODEL,
+    options.DATA,
+    options.FORMAT_OPTIONS,
+    options.TRAIN,
+    options.BASE,
+    options.PARTICLES,
+    options.GAP,
+    options.BUDGET,
+    *options.SIZES,
+    *options.READING,
+    options.TOLERANCE,
+    options.EVIDENCE,
+    options.RUN,
+    options.option(
+        "part", int, "1, 2, …: as many other chains, for another --run; join with runs merge.", default=0
+    ),
+    *options.COMPUTING,
+    *options.OUTPUT,
+    options.HTML,
+)
 def evaluate(
-    model: options.ModelFile,
-    data: options.TestData,
-    option: options.FormatOptions = None,
-    train: options.TrainOption = None,
-    base: options.BaseOption = None,
-    particles: options.ParticlesOption = None,
-    gap: options.GapOption = None,
-    budget: options.BudgetOption = None,
-    steps: options.StepsOption = None,
-    schedule: options.ScheduleOption = DEFAULTS.schedule,
-    chains: options.ChainsOption = None,
-    examples: options.ExamplesOption = None,
-    ais_chains: options.AisChainsOption = None,
-    seed: options.SeedOption = DEFAULTS.seed,
-    binarize: options.BinarizeOption = None,
-    alphabet: options.AlphabetOption = None,
-    outside: options.OutsideOption = "refuse",
-    tolerance: options.ToleranceOption = None,
-    evidence: options.EvidenceOption = DEFAULTS.evidence,
-    run: options.RunOption = None,
-    part: Annotated[
-        int, typer.Option(help="1, 2, …: as many other chains, for another --run; join with runs merge.")
-    ] = 0,
-    threads: options.ThreadsOption = None,
-    workers: options.WorkersOption = None,
-    cluster: options.ClusterOption = None,
-    patience: options.PatienceOption = options.PATIENCE,
-    tls_ca_file: options.TlsCaFileOption = None,
-    tls_cert: options.TlsCertOption = None,
-    tls_key: options.TlsKeyOption = None,
-    json: options.JsonOption = False,
-    plot: options.PlotOption = None,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the whole report as one HTML file.")
-    ] = None,
+    model: Path,
+    data: str,
+    option: list[str] | None,
+    json: bool,
+    plot: Path | None,
+    html: Path | None,
+    **given: Any,
 ) -> None:
     """Bracket a model's mean test log-probability between RAISE and AIS.
 
@@ -62,42 +52,17 @@ def evaluate(
     2: wrong input. 3: any other failure, such as a full disk or dead workers. 130: Ctrl-C before
     there was a report.
     """
-    again = to_continue(run)
+    again = to_continue(given["run"])
     with report_errors(again):
         check_output(plot, *PLOT_FORMATS)
         check_output(html, ".html", ".htm")
         import meltpoint as mp
 
         loaded = load_model(model, option)
-        tls = tls_ca_file, tls_cert, tls_key
-        with executor_of(workers, cluster, patience, *tls) as executor, progress_bar() as progress:
-            test_examples, train_examples = read_test_and_train(
-                data, train, binarize, seed, progress, loaded, Sequences(alphabet, outside)
-            )
-            report = mp.evaluate(
-                loaded,
-                test_examples,
-                train_examples,
-                base=base,  # pyright: ignore[reportArgumentType]
-                particles=particles,
-                gap=gap,
-                budget=budget,
-                steps=steps,
-                schedule=schedule,  # pyright: ignore[reportArgumentType]
-                chains=chains,
-                examples=examples,
-                ais_chains=ais_chains,
-                seed=seed,
-                tolerance=tolerance,
-                evidence=evidence,
-                run=run,
-                part=part,
-                executor=executor,
-                threads=threads,
-                progress=progress,
-                watch=show_stage,
-                names=_names(model, data, train),
-            )
+        names = {"model": str(model), "test": data} | ({"train": given["train"]} if given["train"] else {})
+        with progress_bar() as progress, evaluating(given, progress) as command:
+            examples = command.read(data, loaded)
+            report = mp.evaluate(loaded, *examples, **command.keywords, watch=show_stage, names=names)
         write_result(report, json, plot, echo_report)
         if html is not None:
             report.to_html(html)
@@ -127,15 +92,3 @@ def show_stage(stage: "StageSummary") -> None:
             f"effective {stage.ess:,.0f} of {stage.ais_chains:,} chains",
         )
     )
-
-
-def _names(model: Path, data: str, train: str | None) -> dict[str, str]:
-    """What the report calls model and data: what was typed."""
-    return {"model": str(model), "test": data} | ({} if train is None else {"train": train})
-
-
-def to_continue(run: Path | None) -> str:
-    """How to go on after an interruption."""
-    if run is None:
-        return "to be able to continue, add --run FOLDER"
-    return f"to continue: {shlex.join(['meltpoint', *sys.argv[1:]])}"

@@ -1,7 +1,6 @@
 """What arguments of commands name: models, examples in a file or a data set, and files to be written."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -27,14 +26,6 @@ _NUMBERS: dict[str, type[int] | type[float]] = {
 
 _STREAMS: dict[Split, tuple[int, int]] = {"test": (9, 0), "train": (9, 1)}
 """Streams of the stochastic binarisation, apart from those of the named data sets."""
-
-
-@dataclass(frozen=True)
-class Sequences:
-    """How letters of sequences become states."""
-
-    alphabet: str | None = None
-    outside: str = "refuse"
 
 
 def load_model(path: Path, options: list[str] | None) -> "Model":
@@ -94,7 +85,8 @@ def read_test_and_train(
     seed: int,
     progress: Progress,
     model: "Model",
-    sequences: Sequences,
+    alphabet: str | None = None,
+    outside: str = "refuse",
 ) -> "tuple[Examples, Examples | None]":
     """Test examples, and training examples if they are named or belong to the same data set.
 
@@ -103,10 +95,10 @@ def read_test_and_train(
     if _is_data_set(test) and train in (None, test):
         dataset = _load(test, binarize, seed, progress)
         return dataset.test, dataset.train
-    examples = _read(test, "test", binarize, seed, progress, model, sequences)
+    examples = _read(test, "test", binarize, seed, progress, model, alphabet, outside)
     if train is None:
         return examples, None
-    return examples, read_train(train, binarize, seed, progress, model=model, sequences=sequences)
+    return examples, _read(train, "train", binarize, seed, progress, model, alphabet, outside)
 
 
 def read_train(
@@ -116,10 +108,11 @@ def read_train(
     progress: Progress,
     *,
     model: "Model | None" = None,
-    sequences: Sequences = Sequences(),
+    alphabet: str | None = None,
+    outside: str = "refuse",
 ) -> "Examples":
     """Training examples (example, pixel) from a file, or those of the data set of this name."""
-    return _read(source, "train", binarize, seed, progress, model, sequences)
+    return _read(source, "train", binarize, seed, progress, model, alphabet, outside)
 
 
 def check_output(path: Path | None, *suffixes: str) -> None:
@@ -154,7 +147,8 @@ def _read(
     seed: int,
     progress: Progress,
     model: "Model | None",
-    sequences: Sequences,
+    alphabet: str | None,
+    outside: str,
 ) -> "Examples":
     if _is_data_set(source):
         dataset = _load(source, binarize, seed, progress)
@@ -162,7 +156,7 @@ def _read(
     from meltpoint.datasets.read import read
     from meltpoint.layers import BERNOULLI
 
-    examples = read(source, alphabet=sequences.alphabet, outside=sequences.outside)  # pyright: ignore[reportArgumentType]
+    examples = read(source, alphabet=alphabet, outside=outside)  # pyright: ignore[reportArgumentType]
     if binarize is None and model is not None and model.units[0] != BERNOULLI:
         return examples
     return _binarized(examples, source, _known(binarize), seed, _STREAMS[split])

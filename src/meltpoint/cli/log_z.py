@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -16,41 +16,49 @@ if TYPE_CHECKING:
     from meltpoint.results.log_z import LogZStage
 
 
+@options.takes(
+    options.MODEL,
+    options.FORMAT_OPTIONS,
+    options.option(
+        "evidence",
+        Path,
+        "Clamp the observed variables of a UAI evidence file (.evid).",
+        metavar="FILE",
+        shown="none",
+    ),
+    options.GAP,
+    options.BUDGET,
+    options.option(
+        "base",
+        str,
+        "auto (a short trial from each chooses), data, model or uniform.",
+        default=LOG_Z_DEFAULTS.base,
+    ),
+    options.option("train", str, "Training examples, for the base of data rates."),
+    options.BINARIZE,
+    options.STEPS,
+    options.option("chains", int, "Forward chains.", shown=str(LOG_Z_DEFAULTS.chains)),
+    options.option(
+        "exact",
+        bool,
+        "Compute log Z exactly too, and melt exact samples.",
+        shown="where that takes a second",
+        flags=("--exact/--no-exact",),
+    ),
+    options.SEED,
+    options.TOLERANCE,
+    options.THREADS,
+    *options.OUTPUT,
+)
 def log_z(
-    model: options.ModelFile,
-    option: options.FormatOptions = None,
-    evidence: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Clamp the observed variables of a UAI evidence file (.evid).",
-            show_default="none",
-        ),
-    ] = None,
-    gap: options.GapOption = None,
-    budget: options.BudgetOption = None,
-    base: Annotated[
-        str, typer.Option(help="auto (a short trial from each chooses), data, model or uniform.")
-    ] = LOG_Z_DEFAULTS.base,
-    train: Annotated[str | None, typer.Option(help="Training examples, for the base of data rates.")] = None,
-    binarize: options.BinarizeOption = None,
-    steps: options.StepsOption = None,
-    chains: Annotated[
-        int | None, typer.Option(help="Forward chains.", show_default=str(LOG_Z_DEFAULTS.chains))
-    ] = None,
-    exact: Annotated[
-        bool | None,
-        typer.Option(
-            "--exact/--no-exact",
-            help="Compute log Z exactly too, and melt exact samples.",
-            show_default="where that takes a second",
-        ),
-    ] = None,
-    seed: options.SeedOption = LOG_Z_DEFAULTS.seed,
-    tolerance: options.ToleranceOption = None,
-    threads: options.ThreadsOption = None,
-    json: options.JsonOption = False,
-    plot: options.PlotOption = None,
+    model: Path,
+    option: list[str] | None,
+    evidence: Path | None,
+    train: str | None,
+    binarize: str | None,
+    json: bool,
+    plot: Path | None,
+    **given: Any,
 ) -> None:
     """Bracket a model's log normaliser, log Z, between AIS and states melted back.
 
@@ -67,22 +75,9 @@ def log_z(
         loaded = load_model(model, option)
         clamped = None if evidence is None else read_evidence(evidence)
         with progress_bar() as progress:
-            bracket = mp.log_z(
-                loaded,
-                clamped=clamped,
-                train=None if train is None else read_train(train, binarize, seed, progress, model=loaded),
-                base=base,  # pyright: ignore[reportArgumentType]
-                gap=gap,
-                budget=budget,
-                steps=steps,
-                chains=chains,
-                exact=exact,
-                seed=seed,
-                tolerance=tolerance,
-                threads=threads,
-                progress=progress,
-                watch=_show,
-            )
+            if train is not None:
+                given["train"] = read_train(train, binarize, given["seed"], progress, model=loaded)
+            bracket = mp.log_z(loaded, clamped=clamped, **given, progress=progress, watch=_show)
         write_result(
             bracket,
             json,

@@ -1,147 +1,175 @@
-"""Arguments and options that more than one command has: type, help text, and the default that the help shows.
+"""Arguments and options of the commands in one table: type, help text, and the default that the help shows.
 
-A command writes `steps: options.StepsOption = None`; where its meaning differs, it has an option of its own.
+A command takes rows of the table by `@takes`, and gets their values by name:
+
+    @takes(MODEL, *EVALUATION, JSON)
+    def evaluate(model: Path, json: bool, **evaluation: Any) -> None: ...
 """
 
+from collections.abc import Callable
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Any, TypeVar
 
 import typer
 
 from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS
+
+PATIENCE = 60.0
+
+_Command = TypeVar("_Command", bound=Callable[..., None])
+
+
+def takes(*rows: Parameter) -> Callable[[_Command], _Command]:
+    """Give a command the arguments and options of these rows; Typer reads them from its signature."""
+
+    def decorate(command: _Command) -> _Command:
+        command.__signature__ = Signature(rows)  # pyright: ignore[reportFunctionMemberAccess]
+        return command
+
+    return decorate
+
+
+def argument(
+    name: str,
+    kind: Any,
+    metavar: str | None,
+    text: str,
+    default: Any = ...,
+) -> Parameter:
+    """A row for an argument, which must be given unless there is a default."""
+    info = typer.Argument(default, metavar=metavar, help=text)
+    return _row(name, kind if default is ... else kind | None, info)
+
+
+def option(
+    name: str,
+    kind: Any,
+    text: str,
+    *,
+    default: Any = None,
+    shown: str | bool = True,
+    flags: tuple[str, ...] = (),
+    metavar: str | None = None,
+    least: int | None = None,
+) -> Parameter:
+    """A row for an option; `shown` is what the help says of a default that is None, or whether it says anything."""
+    info = typer.Option(default, *flags, metavar=metavar, help=text, show_default=shown, min=least)
+    return _row(name, kind if default is not None else kind | None, info)
+
+
+def _row(name: str, kind: Any, info: Any) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=info, annotation=kind)
+
 
 DATA_HELP = (
     "Test examples: a .csv, .npy, .npz, .mat, FASTA, a2m, parquet or idx file (FILE:NAME for one array of several, or "
     "one file of a .tar.gz), or the name of a data set, such as digits."
 )
 
-ModelFile: TypeAlias = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MODEL",
-        help="The model: .npz of this library, or a file of another format (docs/formats.md).",
-    ),
-]
-TestData: TypeAlias = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP)]
-
-FormatOptions: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--option",
-        metavar="NAME=VALUE",
-        help="What the model's format leaves open, such as temperature=1 or update=last; once for each "
-        "(docs/formats.md).",
-        show_default=False,
-    ),
-]
+MODEL = argument(
+    "model", Path, "MODEL", "The model: .npz of this library, or a file of another format (docs/formats.md)."
+)
+DATA = argument("data", str, "DATA", DATA_HELP)
+FORMAT_OPTIONS = option(
+    "option",
+    list[str],
+    "What the model's format leaves open, such as temperature=1 or update=last; once for each (docs/formats.md).",
+    metavar="NAME=VALUE",
+    shown=False,
+)
 """The arguments of `load` besides the path."""
 
 # Examples
 
-TrainOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        help="Training examples, for base rates and the pilot; never the test set.",
-        show_default="those of the data set, if DATA is one",
-    ),
-]
-BinarizeOption: TypeAlias = Annotated[
-    str | None, typer.Option(help="For grey values in a file: stochastic or threshold.")
-]
-AlphabetOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        help="Alphabet of sequences: protein, rna, dna, or the letters in the order of the model's states.",
-        show_default="protein, or rna or dna by the letters",
-    ),
-]
-OutsideOption: TypeAlias = Annotated[
-    str, typer.Option(help="Sequences with letters outside the alphabet: refuse or drop.")
-]
+TRAIN = option(
+    "train",
+    str,
+    "Training examples, for base rates and the pilot; never the test set.",
+    shown="those of the data set, if DATA is one",
+)
+BINARIZE = option("binarize", str, "For grey values in a file: stochastic or threshold.")
+ALPHABET = option(
+    "alphabet",
+    str,
+    "Alphabet of sequences: protein, rna, dna, or the letters in the order of the model's states.",
+    shown="protein, or rna or dna by the letters",
+)
+OUTSIDE = option(
+    "outside", str, "Sequences with letters outside the alphabet: refuse or drop.", default="refuse"
+)
+READING = (BINARIZE, ALPHABET, OUTSIDE)
 
-# What is computed
+# Sizes and settings: keywords of `evaluate` and its like
 
-BaseOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(help="auto, data, model or uniform.", show_default="auto: data with --train, else model"),
-]
-ParticlesOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option(help="N of RAISE; 1 is the paper's estimator.", show_default="one more than AIS chains"),
-]
-GapOption: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        help="Run until the value is known to plus or minus this many nats; sizes are chosen for you.",
-        show_default="none",
-    ),
-]
-BudgetOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        help="Time to spend, such as 30m, 2h or 90s; sizes are chosen for you.",
-        show_default=f"{BUDGET_OF_GAP} with --gap",
-    ),
-]
-StepsOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option(help="Annealing steps. More steps, smaller gap.", show_default=str(DEFAULTS.steps)),
-]
-ScheduleOption: TypeAlias = Annotated[
-    str, typer.Option(help="friction: spaced by a short pilot run. linear: equal steps.")
-]
-ChainsOption: TypeAlias = Annotated[
-    int | None, typer.Option(help="RAISE chains per example.", show_default=str(DEFAULTS.chains))
-]
-ExamplesOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        help="Test examples RAISE is run for.", show_default=f"{DEFAULTS.examples}, or all if fewer"
-    ),
-]
-AisChainsOption: TypeAlias = Annotated[
-    int | None, typer.Option(help="AIS chains.", show_default="as many as all RAISE chains")
-]
-SeedOption: TypeAlias = Annotated[int, typer.Option(help="The same seed gives the same answer.")]
-ToleranceOption: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        help="Largest gap, in nats, that counts as agreement.",
-        show_default=f"--gap, or {DEFAULTS.tolerance:g}",
-    ),
-]
-EvidenceOption: TypeAlias = Annotated[
+BASE = option("base", str, "auto, data, model or uniform.", shown="auto: data with --train, else model")
+PARTICLES = option(
+    "particles", int, "N of RAISE; 1 is the paper's estimator.", shown="one more than AIS chains"
+)
+GAP = option(
+    "gap",
+    float,
+    "Run until the value is known to plus or minus this many nats; sizes are chosen for you.",
+    shown="none",
+)
+BUDGET = option(
+    "budget",
+    str,
+    "Time to spend, such as 30m, 2h or 90s; sizes are chosen for you.",
+    shown=f"{BUDGET_OF_GAP} with --gap",
+)
+STEPS = option("steps", int, "Annealing steps. More steps, smaller gap.", shown=str(DEFAULTS.steps))
+SCHEDULE = option(
+    "schedule",
+    str,
+    "friction: spaced by a short pilot run. linear: equal steps.",
+    default=DEFAULTS.schedule,
+)
+CHAINS = option("chains", int, "RAISE chains per example.", shown=str(DEFAULTS.chains))
+EXAMPLES = option(
+    "examples", int, "Test examples RAISE is run for.", shown=f"{DEFAULTS.examples}, or all if fewer"
+)
+AIS_CHAINS = option("ais_chains", int, "AIS chains.", shown="as many as all RAISE chains")
+SEED = option("seed", int, "The same seed gives the same answer.", default=DEFAULTS.seed)
+TOLERANCE = option(
+    "tolerance",
+    float,
+    "Largest gap, in nats, that counts as agreement.",
+    shown=f"--gap, or {DEFAULTS.tolerance:g}",
+)
+EVIDENCE = option(
+    "evidence",
     bool,
-    typer.Option(
-        "--evidence/--no-evidence",
-        help="Ask other starts for missed modes. Without it no report is trusted.",
-    ),
-]
+    "Ask other starts for missed modes. Without it no report is trusted.",
+    default=DEFAULTS.evidence,
+    flags=("--evidence/--no-evidence",),
+)
+SIZES = (STEPS, SCHEDULE, CHAINS, EXAMPLES, AIS_CHAINS, SEED)
 
 # How it is computed, and what is written
 
-RunOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER", help="Keep what is finished in this folder; the same command continues there."
+RUN = option(
+    "run",
+    Path,
+    "Keep what is finished in this folder; the same command continues there.",
+    metavar="FOLDER",
+)
+THREADS = option("threads", int, "Threads.", shown="all cores")
+COMPUTING = (
+    THREADS,
+    option("workers", int, "Processes, in place of threads.", shown="none"),
+    option("cluster", str, "Use the Dask cluster with this scheduler.", metavar="ADDRESS"),
+    option(
+        "patience",
+        float,
+        "Seconds to wait for a worker of the cluster when there is none.",
+        default=PATIENCE,
     ),
-]
-ThreadsOption: TypeAlias = Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")]
-WorkersOption: TypeAlias = Annotated[
-    int | None, typer.Option(help="Processes, in place of threads.", show_default="none")
-]
-ClusterOption: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Use the Dask cluster with this scheduler.")
-]
-PatienceOption: TypeAlias = Annotated[
-    float, typer.Option(help="Seconds to wait for a worker of the cluster when there is none.")
-]
-PATIENCE = 60.0
-TlsCaFileOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="TLS: the authority's certificate, for tls:// clusters."),
-]
-TlsCertOption: TypeAlias = Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: our certificate.")]
-TlsKeyOption: TypeAlias = Annotated[Path | None, typer.Option(metavar="FILE", help="TLS: its private key.")]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
-PlotOption: TypeAlias = Annotated[Path | None, typer.Option(help="Write a figure: .png, .pdf or .svg.")]
+    option("tls_ca_file", Path, "TLS: the authority's certificate, for tls:// clusters.", metavar="FILE"),
+    option("tls_cert", Path, "TLS: our certificate.", metavar="FILE"),
+    option("tls_key", Path, "TLS: its private key.", metavar="FILE"),
+)
+JSON = option("json", bool, "Write JSON to stdout.", default=False, flags=("--json",))
+PLOT = option("plot", Path, "Write a figure: .png, .pdf or .svg.")
+HTML = option("html", Path, "Write the whole report as one HTML file.", metavar="FILE")
+OUTPUT = (JSON, PLOT)

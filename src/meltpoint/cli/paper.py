@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meltpoint.cli import options
 from meltpoint.cli.ending import report_errors
 from meltpoint.cli.screen import echo, echo_err, progress_bar
 from meltpoint.errors import InputError
@@ -38,7 +37,7 @@ def paper(
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
-    threads: options.ThreadsOption = None,
+    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
     docs: Annotated[Path, typer.Option(help="Folder that `page` writes paper.md into.")] = Path("docs"),
     only: Annotated[
         str | None, typer.Option(help="Compute only these models: NAME,NAME.", show_default="all")

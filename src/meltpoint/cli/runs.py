@@ -2,7 +2,7 @@
 
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -22,13 +22,12 @@ _WIDTH = 79
 
 
 @app.command()
-def show(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A run's folder.")],
-    json: options.JsonOption = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the report so far as one HTML file.")
-    ] = None,
-) -> None:
+@options.takes(
+    options.argument("folder", Path, "FOLDER", "A run's folder."),
+    options.JSON,
+    options.option("html", Path, "Write the report so far as one HTML file.", metavar="FILE"),
+)
+def show(folder: Path, json: bool, html: Path | None) -> None:
     """Say how far a run is, and what is known by now, with its error. It may be running."""
     with report_errors():
         from meltpoint.evaluation.stored import read_run
@@ -55,13 +54,12 @@ def show(
 
 
 @app.command()
-def merge(
-    folders: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER...", help="Finished runs, of different parts.")
-    ],
-    out: Annotated[Path | None, typer.Option(help="Write the joint run to this new folder.")] = None,
-    json: options.JsonOption = False,
-) -> None:
+@options.takes(
+    options.argument("folders", list[Path], "FOLDER...", "Finished runs, of different parts."),
+    options.option("out", Path, "Write the joint run to this new folder."),
+    options.JSON,
+)
+def merge(folders: list[Path], out: Path | None, json: bool) -> None:
     """Join runs of the same specification and different --part: the chains of all of them count."""
     with report_errors():
         from meltpoint.evaluation.stored import merge_runs

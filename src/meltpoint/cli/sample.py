@@ -2,37 +2,44 @@
 
 import math
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Any
 
 from meltpoint.cli import options
 from meltpoint.cli.ending import report_errors
 from meltpoint.cli.inputs import check_output, load_model, read_train
 from meltpoint.cli.screen import echo, progress_bar
-from meltpoint.defaults import DEFAULTS, SAMPLE_COUNT, SAMPLE_STEPS
+from meltpoint.defaults import SAMPLE_COUNT, SAMPLE_STEPS
 from meltpoint.errors import InputError
 
 
-def sample(
-    model: options.ModelFile,
-    option: options.FormatOptions = None,
-    out: Annotated[Path, typer.Option(help="A .png picture, or .npy zeros and ones.")] = Path("samples.png"),
-    n: Annotated[int, typer.Option("-n", "--count", help="How many samples.")] = SAMPLE_COUNT,
-    steps: Annotated[int, typer.Option(help="Annealing steps.")] = SAMPLE_STEPS,
-    annealing_model: Annotated[
+@options.takes(
+    options.MODEL,
+    options.FORMAT_OPTIONS,
+    options.option("out", Path, "A .png picture, or .npy zeros and ones.", default=Path("samples.png")),
+    options.option("n", int, "How many samples.", default=SAMPLE_COUNT, flags=("-n", "--count")),
+    options.option("steps", int, "Annealing steps.", default=SAMPLE_STEPS),
+    options.option(
+        "annealing_model",
         bool,
-        typer.Option("--annealing-model", help="Sample the annealing model, whose likelihood RAISE bounds."),
-    ] = False,
-    train: Annotated[
-        str | None,
-        typer.Option(help="Training examples, whose base rates the annealing model starts from."),
-    ] = None,
-    binarize: options.BinarizeOption = None,
-    seed: options.SeedOption = DEFAULTS.seed,
-    width: Annotated[
-        int | None, typer.Option(help="Pixels per row of a picture.", show_default="square")
-    ] = None,
+        "Sample the annealing model, whose likelihood RAISE bounds.",
+        default=False,
+        flags=("--annealing-model",),
+    ),
+    options.option("train", str, "Training examples, whose base rates the annealing model starts from."),
+    options.BINARIZE,
+    options.SEED,
+    options.option("width", int, "Pixels per row of a picture.", shown="square"),
+)
+def sample(
+    model: Path,
+    option: list[str] | None,
+    out: Path,
+    n: int,
+    annealing_model: bool,
+    train: str | None,
+    binarize: str | None,
+    width: int | None,
+    **given: Any,
 ) -> None:
     """Draw samples; the path of the file goes to stdout."""
     with report_errors():
@@ -54,15 +61,11 @@ def sample(
             _image_shape(loaded.n_visible, width) if out.suffix.lower() == ".png" else (1, loaded.n_visible)
         )
         with progress_bar() as progress:
-            if annealing_model:
-                base = mp.uniform()
-                if train is not None:
-                    base = mp.data_rates(read_train(train, binarize, seed, progress, model=loaded), loaded)
-                drawn = mp.sample_annealing_model(
-                    loaded, n, base=base, steps=steps, seed=seed, progress=progress
-                )
-            else:
-                drawn = mp.sample(loaded, n, steps=steps, seed=seed, progress=progress)
+            if train is not None:
+                examples = read_train(train, binarize, given["seed"], progress, model=loaded)
+                given["base"] = mp.data_rates(examples, loaded)
+            draw = mp.sample_annealing_model if annealing_model else mp.sample
+            drawn = draw(loaded, n, **given, progress=progress)
         if out.suffix.lower() == ".png":
             write_png(mosaic(drawn, shape), out)
         else:

@@ -33,7 +33,7 @@ class CommandResult(Protocol):
         """The result as plain values."""
         ...
 
-    def plot(self) -> Any:  # noqa: ANN401
+    def plot(self) -> Any:
         """The result as a Matplotlib figure."""
         ...
 

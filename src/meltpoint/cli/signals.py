@@ -31,7 +31,7 @@ def orderly_signals() -> Iterator[None]:
         return
     handler, hook = signal.signal(signal.SIGTERM, _like_interrupt), sys.unraisablehook
 
-    def again_or_hook(lost: Any) -> None:  # noqa: ANN401
+    def again_or_hook(lost: Any) -> None:
         if not issubclass(lost.exc_type, KeyboardInterrupt):
             hook(lost)
             return

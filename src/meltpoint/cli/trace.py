@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
-from meltpoint.cli.evaluate import to_continue
-from meltpoint.cli.inputs import Sequences, check_output, read_test_and_train
+from meltpoint.cli.evaluating import evaluating, to_continue
+from meltpoint.cli.inputs import check_output
 from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, progress_bar, write_result
-from meltpoint.cli.workers import executor_of
 from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_EXAMPLES, TRACE_STEPS
 from meltpoint.errors import InputError, Progress, printable
 from meltpoint.results.trace import Trace, TracePoint
@@ -33,68 +32,52 @@ _LAST = "the last of its stage"
 _TABLE_WIDTH = 78  # of the live table with names of a dozen letters
 
 
-def trace(
-    arguments: Annotated[
+@options.takes(
+    options.argument(
+        "arguments",
         list[str],
-        typer.Argument(
-            metavar="CHECKPOINT... DATA",
-            help=f"Files of models or training checkpoints, or patterns: 'run/*.npz'; last: {options.DATA_HELP}",
-        ),
-    ],
-    train: Annotated[
-        str | None,
-        typer.Option(
-            help="Training examples, for base rates, pilots, and to show overfitting.",
-            show_default="those of the data set, if DATA is one",
-        ),
-    ] = None,
-    base: options.BaseOption = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            help="Annealing steps.",
-            show_default=f"{TRACE_STEPS} at the ends, fewer between where that is enough",
-        ),
-    ] = None,
-    chains: Annotated[int, typer.Option(help="RAISE chains per example.")] = TRACE_CHAINS,
-    examples: Annotated[
-        int | None,
-        typer.Option(
-            help="Test examples RAISE is run for.", show_default=f"{TRACE_EXAMPLES}, or all if fewer"
-        ),
-    ] = None,
-    ais_chains: Annotated[int, typer.Option(help="AIS chains.")] = TRACE_AIS_CHAINS,
-    seed: options.SeedOption = DEFAULTS.seed,
-    binarize: options.BinarizeOption = None,
-    alphabet: options.AlphabetOption = None,
-    outside: options.OutsideOption = "refuse",
-    confidence: Annotated[
-        float, typer.Option(help="Confidence of each single interval.")
-    ] = DEFAULTS.confidence,
-    evidence: Annotated[
+        "CHECKPOINT... DATA",
+        f"Files of models or training checkpoints, or patterns: 'run/*.npz'; last: {options.DATA_HELP}",
+    ),
+    options.option(
+        "train",
         str,
-        typer.Option(
-            help="Where other starts are asked for missed modes: some (where the schedule is new), all, none."
-        ),
-    ] = "some",
-    run: options.RunOption = None,
-    threads: options.ThreadsOption = None,
-    workers: options.WorkersOption = None,
-    cluster: options.ClusterOption = None,
-    patience: options.PatienceOption = options.PATIENCE,
-    tls_ca_file: options.TlsCaFileOption = None,
-    tls_cert: options.TlsCertOption = None,
-    tls_key: options.TlsKeyOption = None,
-    json: options.JsonOption = False,
-    plot: options.PlotOption = None,
-) -> None:
+        "Training examples, for base rates, pilots, and to show overfitting.",
+        shown="those of the data set, if DATA is one",
+    ),
+    options.BASE,
+    options.option(
+        "steps",
+        int,
+        "Annealing steps.",
+        shown=f"{TRACE_STEPS} at the ends, fewer between where that is enough",
+    ),
+    options.option("chains", int, "RAISE chains per example.", default=TRACE_CHAINS),
+    options.option(
+        "examples", int, "Test examples RAISE is run for.", shown=f"{TRACE_EXAMPLES}, or all if fewer"
+    ),
+    options.option("ais_chains", int, "AIS chains.", default=TRACE_AIS_CHAINS),
+    options.SEED,
+    *options.READING,
+    options.option("confidence", float, "Confidence of each single interval.", default=DEFAULTS.confidence),
+    options.option(
+        "evidence",
+        str,
+        "Where other starts are asked for missed modes: some (where the schedule is new), all, none.",
+        default="some",
+    ),
+    options.RUN,
+    *options.COMPUTING,
+    *options.OUTPUT,
+)
+def trace(arguments: list[str], json: bool, plot: Path | None, **given: Any) -> None:
     """Bracket the likelihood of test and training examples along a training run.
 
     Checkpoints are taken in the natural order of their names. Exit code 0: every checkpoint is sound, and other starts
     were asked. 1: otherwise (the text says why), or after Ctrl-C. 2: wrong input. 3: any other failure.
     130: Ctrl-C before the first checkpoint was done.
     """
-    again = to_continue(run)
+    again = to_continue(given["run"])
     with report_errors(again):
         check_output(plot, *PLOT_FORMATS)
         if len(arguments) < 2:
@@ -108,30 +91,9 @@ def trace(
 
         *patterns, data = arguments
         files = _files(patterns)
-        first = load_checkpoint(files[0])
-        tls = tls_ca_file, tls_cert, tls_key
-        with executor_of(workers, cluster, patience, *tls) as executor, trace_screen() as screen:
-            test_examples, train_examples = read_test_and_train(
-                data, train, binarize, seed, screen.progress, first, Sequences(alphabet, outside)
-            )
-            found = mp.trace(
-                files,
-                test_examples,
-                train_examples,
-                base=base,  # pyright: ignore[reportArgumentType]
-                steps=steps,
-                chains=chains,
-                examples=examples,
-                ais_chains=ais_chains,
-                seed=seed,
-                confidence=confidence,
-                evidence=evidence,  # pyright: ignore[reportArgumentType]
-                run=run,
-                executor=executor,
-                threads=threads,
-                progress=screen.progress,
-                watch=screen.show,
-            )
+        with trace_screen() as screen, evaluating(given, screen.progress) as command:
+            examples = command.read(data, load_checkpoint(files[0]))
+            found = mp.trace(files, *examples, **command.keywords, watch=screen.show)
         write_result(found, json, plot)
         if found.interrupted:
             echo_err(f"meltpoint: interrupted: {len(found.points)} checkpoints by then")
@@ -286,7 +248,7 @@ class TrainingTrace:
         save(epoch.model, self.folder / f"{name}.npz", note=_LAST if last else "")
         self._add(name, epoch.model, last)
 
-    def _add(self, name: str, model: Any, last: bool) -> None:  # noqa: ANN401
+    def _add(self, name: str, model: Any, last: bool) -> None:
         self.points.append(self._tracer.evaluate(name, model, last))
         self.screen.show(self.points[-1])
 

@@ -1,7 +1,7 @@
 """`meltpoint train`: data or a recipe in, a model file out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -18,68 +18,74 @@ if TYPE_CHECKING:
 
     from meltpoint.training.monitor import Epoch
 
-STAGES = "One value, or one for each stage: 40,20."
+_EACH = "One value, or one for each stage: 40,20."
+
+_LISTS = {
+    "method": f"pcd or cd. {_EACH}",
+    "k": f"Gibbs steps of each update. {_EACH}",
+    "epochs": f"How often every example is shown. {_EACH}",
+    "batch": f"Examples of one update. {_EACH}",
+    "learning_rate": f"Step size of the first update. {_EACH}",
+    "schedule": f"linear (to zero) or constant. {_EACH}",
+    "momentum": f"0 to 0.999. {_EACH}",
+    "weight_decay": f"Decay rate of the weights. {_EACH}",
+    "averaged": f"Fraction of the last updates whose parameters are averaged. {_EACH}",
+    "centred": f"true or false: centre the units. {_EACH}",
+}
+"""Keywords of the training functions that may differ between stages, whose defaults are theirs."""
+
+_NUMBERS = {"chains": "Persistent chains.", "sweeps": "Mean-field sweeps of a dbm."}
 
 
-def _option(name: str, text: str) -> Any:  # noqa: ANN401
-    """An option of the training functions, whose default is theirs."""
-    return typer.Option(f"--{name.replace('_', '-')}", help=text, show_default=default_text(name))
-
-
-def train(
-    model: Annotated[str | None, typer.Argument(help="rbm, dbn or dbm.")] = None,
-    recipe: Annotated[Path | None, typer.Option(help="Take everything from this TOML file instead.")] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help="Training examples: .csv, .npy, .npz, .mat, FASTA, parquet or idx file, or a data set's name."
-        ),
-    ] = None,
-    hidden: Annotated[str | None, typer.Option(help="Hidden units; for a deep model 500,1000.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The trained model, a .npz file.", show_default="RECIPE.npz")
-    ] = None,
-    visible: Annotated[
-        str | None,
-        typer.Option(
-            help="Visible units of an rbm: bernoulli, spin, potts or gaussian.", show_default="bernoulli"
-        ),
-    ] = None,
-    method: Annotated[str | None, _option("method", f"pcd or cd. {STAGES}")] = None,
-    k: Annotated[str | None, _option("k", f"Gibbs steps of each update. {STAGES}")] = None,
-    epochs: Annotated[str | None, _option("epochs", f"How often every example is shown. {STAGES}")] = None,
-    batch: Annotated[str | None, _option("batch", f"Examples of one update. {STAGES}")] = None,
-    learning_rate: Annotated[
-        str | None, _option("learning_rate", f"Step size of the first update. {STAGES}")
-    ] = None,
-    schedule: Annotated[str | None, _option("schedule", f"linear (to zero) or constant. {STAGES}")] = None,
-    momentum: Annotated[str | None, _option("momentum", f"0 to 0.999. {STAGES}")] = None,
-    weight_decay: Annotated[
-        str | None, _option("weight_decay", f"Decay rate of the weights. {STAGES}")
-    ] = None,
-    averaged: Annotated[
-        str | None,
-        _option("averaged", f"Fraction of the last updates whose parameters are averaged. {STAGES}"),
-    ] = None,
-    centred: Annotated[str | None, _option("centred", f"true or false: centre the units. {STAGES}")] = None,
-    chains: Annotated[int | None, _option("chains", "Persistent chains.")] = None,
-    sweeps: Annotated[int | None, _option("sweeps", "Mean-field sweeps of a dbm.")] = None,
-    validation: Annotated[
-        int | None, _option("validation", "Examples held out to watch the training.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed: the same seed gives the same model.")] = SEED,
-    precision: Annotated[
-        str, typer.Option(help="Precision of the file: float16, float32 or float64.")
-    ] = "float32",
-    trace: Annotated[
+@options.takes(
+    options.argument("model", str, None, "rbm, dbn or dbm.", default=None),
+    options.option("recipe", Path, "Take everything from this TOML file instead."),
+    options.option(
+        "data",
+        str,
+        "Training examples: .csv, .npy, .npz, .mat, FASTA, parquet or idx file, or a data set's name.",
+    ),
+    options.option("hidden", str, "Hidden units; for a deep model 500,1000."),
+    options.option("out", Path, "The trained model, a .npz file.", shown="RECIPE.npz"),
+    options.option(
+        "visible",
+        str,
+        "Visible units of an rbm: bernoulli, spin, potts or gaussian.",
+        shown="bernoulli",
+    ),
+    *(options.option(name, str, text, shown=default_text(name)) for name, text in _LISTS.items()),
+    *(options.option(name, int, text, shown=default_text(name)) for name, text in _NUMBERS.items()),
+    options.option(
+        "validation",
+        int,
+        "Examples held out to watch the training.",
+        shown=default_text("validation"),
+    ),
+    options.option("seed", int, "Seed: the same seed gives the same model.", default=SEED),
+    options.option(
+        "precision", str, "Precision of the file: float16, float32 or float64.", default="float32"
+    ),
+    options.option(
+        "trace",
         bool,
-        typer.Option(
-            "--trace",
-            help="Bracket the likelihood of held-out and training examples during training, and keep the models of "
-            "these moments in OUT.trace.",
-        ),
-    ] = False,
-    json: options.JsonOption = False,
+        "Bracket the likelihood of held-out and training examples during training, and keep the models of these "
+        "moments in OUT.trace.",
+        default=False,
+        flags=("--trace",),
+    ),
+    options.JSON,
+)
+def train(
+    model: str | None,
+    recipe: Path | None,
+    data: str | None,
+    out: Path | None,
+    validation: int | None,
+    seed: int,
+    precision: str,
+    trace: bool,
+    json: bool,
+    **keywords: Any,
 ) -> None:
     """Train an RBM, a DBN or a DBM; the path of the model goes to stdout.
 
@@ -87,23 +93,10 @@ def train(
     was, and ends with the same model.
     """
     with report_errors():
-        texts = {
-            "hidden": hidden,
-            "visible": visible,
-            "method": method,
-            "k": k,
-            "epochs": epochs,
-            "batch": batch,
-            "learning_rate": learning_rate,
-            "schedule": schedule,
-            "momentum": momentum,
-            "weight_decay": weight_decay,
-            "averaged": averaged,
-            "centred": centred,
-        }
-        given: dict[str, Any] = {name: _values(text) for name, text in texts.items() if text is not None}
-        given |= {
-            name: value for name, value in (("chains", chains), ("sweeps", sweeps)) if value is not None
+        given = {
+            name: _values(value) if isinstance(value, str) else value
+            for name, value in keywords.items()
+            if value is not None
         }
         given |= {"seed": seed} if seed != SEED else {}
         path = out or (Path(f"{recipe.stem}.npz") if recipe else None)
@@ -237,7 +230,7 @@ def _tell(epoch: "Epoch") -> None:
     echo_err(f"{epoch.stage}, epoch {epoch.number} of {epoch.of}, {epoch.seconds:.0f} s: {between}{gap}")
 
 
-def _values(text: str) -> Any:  # noqa: ANN401
+def _values(text: str) -> Any:
     """A value, or a list of values between commas: whole and real numbers, true and false, words."""
     parts = [_value(part.strip()) for part in text.split(",")]
     return parts[0] if len(parts) == 1 else parts
