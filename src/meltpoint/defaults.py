@@ -14,7 +14,8 @@ class Settings:
     another base that found more of log Z), `schedule` how its `steps` are spaced. RAISE is run for `examples` test
     examples with `chains` chains each, AIS with `ais_chains` (0 here: as many as RAISE has in all), all of which are
     `particles` unless a smaller number is given. `tolerance` is the gap that counts as agreement. With a `gap` or a
-    `budget` in seconds the sizes are chosen in stages. With `evidence` other starts are asked for missed modes.
+    `budget` in seconds the sizes are chosen in stages. With `evidence` other starts are asked for missed modes. `exact`
+    is whether log Z is computed exactly too; None if that is where it takes less than a second.
     """
 
     base: str = "auto"
@@ -31,6 +32,7 @@ class Settings:
     gap: float | None = None
     budget: float | None = None
     evidence: bool = True
+    exact: bool | None = None
 
 
 DEFAULTS = Settings()

@@ -51,6 +51,7 @@ def test_json(run, folder):
         "gap": None,
         "budget": None,
         "evidence": True,
+        "exact": None,
     }
 
 

@@ -5,8 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from meltpoint.errors import InputError
 from meltpoint.evaluation import adaptive
+from meltpoint.evaluation.stored import merge_runs
+from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.lock import locked
+from meltpoint.runs.specification import read_specification
 from meltpoint.stages.decisions import Decision
 from meltpoint.stages.stage import Size
 
@@ -118,6 +122,25 @@ def test_wrong_input_is_a_sentence(run, kept, arguments, message):
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"meltpoint: {message}")
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]])
+def test_a_merge_names_the_folder_that_is_broken(run, kept, order):
+    shutil.copytree(kept / "a", kept / "b")
+    digest, name = read_specification(kept / "b").fingerprint, "part-0/stage-0/stage"
+    arrays = read_sealed(kept / f"b/{name}.npz", digest, name)
+    arrays.pop("betas")
+    write_sealed(kept / f"b/{name}.npz", arrays, digest, name)
+    merged = run("runs", "merge", *order)
+    assert merged.exit_code == 2
+    assert merged.stderr.startswith("meltpoint: found b, whose chunks make no run")
+    with pytest.raises(InputError, match="found b, whose chunks make no run"):
+        merge_runs(order)
+
+
+def test_no_folder_is_nothing_to_merge():
+    with pytest.raises(InputError, match="found no run, expected the folders of finished runs"):
+        merge_runs([])
 
 
 def test_a_merge_that_is_not_to_be_trusted(run, kept):

@@ -2,6 +2,7 @@
 
 import signal
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
+from contract.three_blocks import three_blocks
 from meltpoint.errors import InputError
 from meltpoint.estimators import exact
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.kernels.threads import check_threads
 from meltpoint.layers.bernoulli import softplus
+from meltpoint.layers.gaussian import Gaussian
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
@@ -23,6 +26,14 @@ from oracle.tables import Layers, all_states
 sizes = st.integers(1, 8)
 seeds = st.integers(0, 2**32 - 1)
 scales = st.sampled_from([0.0, 1e-3, 1.0, 30.0, 150.0, 1000.0, 1e5])
+
+
+def test_real_states_are_not_enumerated():
+    model = three_blocks("visible", "bernoulli")
+    reals = replace(model, triangle=replace(model.triangle, unit=Gaussian()))
+    assert (model.mrf.smaller_side, reals.mrf.smaller_side) == (3, np.inf)
+    with pytest.raises(InputError, match="whose states are real numbers"):
+        exact_log_z(reals)
 
 
 def close(value: float) -> object:

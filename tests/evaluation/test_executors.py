@@ -19,6 +19,7 @@ from meltpoint.annealing import loop
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.errors import SystemFailure
 from meltpoint.evaluation.stored import read_run
+from meltpoint.runs import sending
 from meltpoint.runs.dask import dask_cluster
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.processes import processes
@@ -190,7 +191,7 @@ def test_the_order_does_not_matter_and_the_model_travels_once(monkeypatch):
     opened = []
 
     def counting(arrays):
-        opened.append("stage" if "betas" in arrays else "model")
+        opened.append("stage" if "betas" in arrays else "log f" if "states" in arrays else "model")
         return model_from_arrays(arrays)
 
     monkeypatch.setattr(stage_module, "model_from_arrays", counting)
@@ -204,6 +205,20 @@ def test_the_order_does_not_matter_and_the_model_travels_once(monkeypatch):
     stages = len(tasks_of(Size(1, 50, 5, 300)))
     assert executor.functions.count("meltpoint.stages.execute") == stages
     assert executor.functions.count("meltpoint.stages.chains") >= 8 + 2 + 2  # pilot, another base, samples
+
+
+@pytest.mark.parametrize("model", [MODEL, DEEP, STACK], ids=repr)
+def test_workers_get_the_model_once(model, monkeypatch):
+    given, give = [], sending.Sender._give
+
+    def noting(sender, payload, name):
+        given.extend(array for array in payload.content if array.startswith("model_"))
+        return give(sender, payload, name)
+
+    monkeypatch.setattr(sending.Sender, "_give", noting)
+    with ThreadPoolExecutor(2) as executor:
+        mp.evaluate(model, TEST, executor=executor, steps=30, chains=2, ais_chains=20, examples=10)
+    assert sorted(given) == sorted(f"model_{name}" for name in model.arrays())
 
 
 @pytest.mark.parametrize("model", [MODEL, DEEP, STACK], ids=repr)

@@ -55,10 +55,12 @@ def test_what_is_given_is_kept_and_the_rest_has_its_default(
     assert (settings.gap, settings.budget, betas) == (None, None, None)
 
 
-@given(st.none() | st.floats(1e-6, 1e6), st.none() | st.floats(1e-3, 1e6), st.none() | st.floats(1e-6, 1e6))
-def test_with_a_gap_or_a_budget_stages_choose_the_sizes(gap, budget, tolerance):
-    if gap is None and budget is None:
-        return
+GAPS, BUDGETS = st.floats(1e-6, 1e6), st.floats(1e-3, 1e6)
+
+
+@given(st.tuples(GAPS, st.none() | BUDGETS) | st.tuples(st.none(), BUDGETS), st.none() | st.floats(1e-6, 1e6))
+def test_with_a_gap_or_a_budget_stages_choose_the_sizes(target, tolerance):
+    gap, budget = target
     settings, betas = resolve(gap=gap, budget=budget, tolerance=tolerance)
     assert (settings.steps, settings.examples, settings.chains, settings.ais_chains) == (0, 0, 0, 0)
     assert settings.gap == gap

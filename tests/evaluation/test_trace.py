@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import meltpoint as mp
 from meltpoint.annealing.base import Base
@@ -46,6 +47,15 @@ def test_every_point_holds_its_exact_values(traced):
         assert point.train_between[0] - 1e-9 <= exact <= point.train_between[1] + 1e-9
         assert point.overfit.value == pytest.approx(exact - point.exact, abs=1e-10)
         assert np.subtract(*point.train_between) == pytest.approx(np.subtract(*point.between))
+
+
+def test_sparse_examples_are_examples(traced):
+    models, test, train, _ = traced
+    two = {name: models[name] for name in ("epoch-1", "epoch-4")}
+    sparse = mp.trace(two, scipy.sparse.csr_array(test), scipy.sparse.coo_array(train), **QUICK)
+    assert [point.between for point in sparse.points] == [
+        point.between for point in mp.trace(two, test, train, **QUICK).points
+    ]
 
 
 def test_base_and_schedule_are_carried_on_with_random_numbers_of_their_own(traced):

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     *options.SIZES,
     *options.READING,
     options.TOLERANCE,
+    options.CONFIDENCE,
     options.EVIDENCE,
+    options.EXACT,
+    options.PRECISION,
     options.RUN,
     options.option(
         "part", int, "1, 2, …: as many other chains, for another --run; join with runs merge.", default=0

@@ -144,6 +144,17 @@ EVIDENCE = option(
     default=DEFAULTS.evidence,
     flags=("--evidence/--no-evidence",),
 )
+EXACT = option(
+    "exact",
+    bool,
+    "Compute log Z exactly too.",
+    shown="where that takes less than a second",
+    flags=("--exact/--no-exact",),
+)
+CONFIDENCE = option("confidence", float, "Confidence of the interval.", default=DEFAULTS.confidence)
+PRECISION = option(
+    "precision", str, "Arithmetic of the chains: mixed or float64.", default=DEFAULTS.precision
+)
 SIZES = (STEPS, SCHEDULE, CHAINS, EXAMPLES, AIS_CHAINS, SEED)
 
 # How it is computed, and what is written

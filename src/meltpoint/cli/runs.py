@@ -65,7 +65,7 @@ def merge(folders: list[Path], out: Path | None, json: bool) -> None:
         from meltpoint.evaluation.stored import merge_runs
         from meltpoint.runs.store import reading_run
 
-        with reading_run(folders[0]):
+        with reading_run(", ".join(map(str, folders))):
             report = merge_runs(folders, out)
             if json:
                 from json import dumps

@@ -156,11 +156,13 @@ def path_digest(path: AnnealingPath, betas: Floats, precision: Precision) -> str
 
 def log_z_of(log_weights: Floats) -> LogZ:
     """The estimate of log Z from log weights (chain,)."""
+    ess = float(effective_sample_size(log_weights))
     return LogZ(
         value=float(log_mean_exp(log_weights)),
         stderr=float(log_mean_error(log_weights)),
         direction="lower bound",
         covers="the noise of the AIS chains; not what they all have missed",
+        df=ess - 1,
         log_weights=log_weights,
-        ess=float(effective_sample_size(log_weights)),
+        ess=ess,
     )

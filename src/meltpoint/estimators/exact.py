@@ -127,7 +127,9 @@ def _refusal(model: Model, largest: int, problem: InputError) -> InputError:
     n = model.mrf.smaller_side
     side = "of" if model.mrf.bipartite is None else "on the smaller side of"
     return InputError(
-        found=f"{n} units {side} {model!r}, that is 2**{n} states to add up, and {problem.found}",
+        found=f"{n} units {side} {model!r}, that is 2**{n} states to add up, and {problem.found}"
+        if n < math.inf
+        else f"{model!r}, whose states are real numbers, and {problem.found}",
         expected=f"at most {largest} units, or {problem.expected}",
         remedy="use log_z(model) for log Z from both sides, ais_log_z(model) for an estimate, or "
         "evaluate(model, test) for a likelihood",

@@ -75,7 +75,7 @@ _log = logging.getLogger("meltpoint")
 _PILOT_SHARE = 0.1  # fraction of a budget for the pilots of all bases
 _PILOT_SECONDS = 3.0  # seconds that pilots may always take
 
-_REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence")
+_REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence", "exact")
 """Settings that change what is made of the weights and how many there are, and not the weights."""
 
 
@@ -263,7 +263,7 @@ def evaluate_with_inputs(
 
         log_f = log_f_of(model, bits, settings.seed, execution)
         clock.lap("log f")
-        exact_log_z = exact_log_z_of(model, options.get("exact"), threads, store, progress)
+        exact_log_z = exact_log_z_of(model, settings.exact, threads, store, progress)
         clock.lap("exact")
         conventions = conventions_of(model, model.decode(bits) if known is None else known, store)
         clock.lap("conventions")

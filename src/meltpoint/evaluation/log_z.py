@@ -14,7 +14,7 @@ from meltpoint.evaluation.log_z_run import LogZRun, WatchLogZ
 from meltpoint.evaluation.settings import BaseChoice, base_name, check_nats, seconds_of
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.threads import check_threads
-from meltpoint.models.checks import check_count
+from meltpoint.models.checks import check_count, check_switch
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import check_seed
 from meltpoint.results.duration import Clock
@@ -99,7 +99,7 @@ def log_z(
     own = base if isinstance(base, Base) else None
     if own is not None:
         annealing_path(model, own)
-    work.prepare(own, exact)
+    work.prepare(own, None if exact is None else check_switch(exact, "exact"))
     return work.run_once() if settings.budget is None else work.close_gap(watch)
 
 

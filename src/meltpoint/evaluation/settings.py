@@ -17,7 +17,7 @@ from meltpoint.backends.numba.precision import Precision, check_precision
 from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS, Settings
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.pilot import ScheduleName
-from meltpoint.models.checks import Floats, check_count
+from meltpoint.models.checks import Floats, check_count, check_switch
 from meltpoint.randomness import check_seed
 from meltpoint.results.stages import StageSummary
 from meltpoint.statistics.certificate import check_confidence
@@ -70,7 +70,7 @@ def resolve_settings(
     base, steps = options.get("base"), options.get("steps")
     chains, examples, ais_chains = (options.get(name) for name in ("chains", "examples", "ais_chains"))
     particles, tolerance = options.get("particles"), options.get("tolerance")
-    gap, budget = options.get("gap"), options.get("budget")
+    gap, budget, exact = options.get("gap"), options.get("budget"), options.get("exact")
     sizes = {"steps": steps, "chains": chains, "examples": examples, "ais_chains": ais_chains}
     given = steps is not None and np.ndim(steps) > 0
     settings = replace(
@@ -84,7 +84,8 @@ def resolve_settings(
         ),
         confidence=float(check_confidence(options.get("confidence", DEFAULTS.confidence))),
         particles=None if particles is None else _check_particles(particles),
-        evidence=bool(options.get("evidence", DEFAULTS.evidence)),
+        evidence=check_switch(options.get("evidence", DEFAULTS.evidence), "evidence"),
+        exact=None if exact is None else check_switch(exact, "exact"),
     )
     if gap is not None or budget is not None:
         _check_left_out(sizes)

@@ -43,7 +43,7 @@ from meltpoint.runs.contents import (
 )
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.specification import Specification, read_specification
-from meltpoint.runs.store import RunFolder, open_run
+from meltpoint.runs.store import RunFolder, open_run, reading_run
 from meltpoint.stages.decisions import read_stages
 from meltpoint.stages.evidence import recall_evidence
 from meltpoint.stages.execute import recall_weights
@@ -237,7 +237,12 @@ def merge_runs(
     ...     merge_runs(runs).particles
     41
     """
-    runs = [read_run(folder) for folder in folders]
+    runs: list[StoredRun] = []
+    for folder in folders:
+        with reading_run(folder):
+            runs.append(read_run(folder))
+    if not runs:
+        raise InputError(found="no run", expected="the folders of finished runs", remedy="give at least one")
     first = runs[0]
     for run in runs:
         first.specification.check_same(run.specification, str(run.folder))

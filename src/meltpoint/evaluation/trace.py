@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, Unpack, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_EXAMPLES, TRACE_STEPS
 from meltpoint.errors import InputError, Progress
@@ -35,6 +35,7 @@ from meltpoint.evaluation.several import (
 )
 from meltpoint.formats.load import load
 from meltpoint.models import Model
+from meltpoint.models.foreign import as_array
 from meltpoint.models.log_f import LogF
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, check_seed, generator, sequence
@@ -168,12 +169,14 @@ class Tracer:
                 expected="'some', 'all' or 'none'",
                 remedy="'some' asks other starts where the schedule is new, as at the first and the last checkpoint",
             )
+        test = as_array(test, "test")
+        train = None if train is None else as_array(train, "train")
         self._test, self._train, self._folder = test, train, folder
         self._evidence = evidence
         self._seed, self._confidence = check_seed(seed), check_confidence(confidence)
         self._progress = progress
         sizes = {
-            "examples": min(TRACE_EXAMPLES, len(np.asarray(test))),
+            "examples": min(TRACE_EXAMPLES, len(test)),
             "chains": TRACE_CHAINS,
             "ais_chains": TRACE_AIS_CHAINS,
         }
@@ -185,8 +188,8 @@ class Tracer:
         self._first: tuple[str, Model] | None = None
         self._origin: Origin | None = None
         self._share = 0.0
-        self._shown = None if train is None else _some(train, len(np.asarray(test)), self._seed)
-        self.test_examples = len(np.asarray(test))
+        self._shown = None if train is None else _some(train, len(test), self._seed)
+        self.test_examples = len(test)
         self.train_examples = 0 if self._shown is None else len(self._shown)
 
     def evaluate(self, name: str, model: Model, last: bool = False) -> TracePoint:
@@ -299,9 +302,8 @@ def _overfit(train: LogF, test: LogF) -> Estimate:
     return Estimate(value, error, "difference", "the choice of training and test examples", df=df)
 
 
-def _some(train: ArrayLike, count: int, seed: int) -> np.ndarray:
+def _some(examples: NDArray[Any], count: int, seed: int) -> NDArray[Any]:
     """As many random training examples as there are test examples, from 1,000 to 10,000 if there are so many."""
-    examples = np.asarray(train)
     n = min(len(examples), max(count, _LEAST_TRAIN), _MOST_TRAIN)
     return examples[np.sort(generator(seed, Purpose.EXAMPLES, 1).choice(len(examples), n, replace=False))]
 

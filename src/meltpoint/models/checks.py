@@ -76,6 +76,13 @@ def check_count(value: int, name: str, remedy: str) -> int:
     return int(value)
 
 
+def check_switch(value: Any, name: str) -> bool:  # noqa: ANN401
+    """True or False, or an error: a text such as "no" counts as true in Python."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(found=f"{name}={value!r}", expected="True or False", remedy="give one of them")
+    return bool(value)
+
+
 def number(value: Any, name: str) -> float:  # noqa: ANN401
     """One finite real number."""
     return float(parameter(np.asarray(value).reshape(-1), name, 1)[0])

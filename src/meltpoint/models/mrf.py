@@ -104,11 +104,10 @@ class MarkovRandomField(ABC):
         return np.result_type(*(block.unit.dtype for block in self.state_blocks))
 
     @property
-    def smaller_side(self) -> int:
-        """Units of two states that have as many states as must be enumerated for the exact log Z."""
-        return math.ceil(
-            sum(block.size * math.log2(block.unit.n_states or math.inf) for block in self.state_blocks)
-        )
+    def smaller_side(self) -> float:
+        """Units of two states with as many states as must be enumerated for the exact log Z; infinite for reals."""
+        units = sum(block.size * math.log2(block.unit.n_states or math.inf) for block in self.state_blocks)
+        return math.ceil(units) if units < math.inf else units
 
     @property
     def enumerated(self) -> "MarkovRandomField":

@@ -107,18 +107,15 @@ def command_line(report: Report) -> str:
     train = report.names.get("train", "TRAIN" if _has_train(report) else "")
     if train and train != words[1]:
         words += ["--train", train]
-    options = {name: value for name, value in _given(report).items() if name not in _PYTHON_ONLY}
-    for name, value in options.items():
+    for name, value in _given(report).items():
         option = f"--{name.replace('_', '-')}"
-        words += (
-            [f"--no-{name}"]
-            if value is False
-            else [option, f"{value:g}s" if name == "budget" else f"{value}"]
-        )
+        if isinstance(value, bool):
+            words.append(option if value else f"--no-{name}")
+        else:
+            words += [option, f"{value:g}s" if name == "budget" else f"{value}"]
     return " ".join(["meltpoint evaluate", *(shlex.quote(printable(word)) for word in words)])
 
 
-_PYTHON_ONLY = {"precision", "confidence"}
 _SIZES = ("steps", "chains", "examples", "ais_chains")
 
 
@@ -136,7 +133,7 @@ def _given(report: Report) -> dict[str, object]:
         given["base"] = "auto"  # the reported one was turned to, with random numbers of its own
     if settings["schedule"] not in ("given", DEFAULTS.schedule):
         given["schedule"] = settings["schedule"]
-    for name in ("particles", "precision", "tolerance", "confidence", "evidence"):
+    for name in ("particles", "precision", "tolerance", "confidence", "evidence", "exact"):
         if settings[name] != getattr(DEFAULTS, name) and not (
             name == "tolerance" and settings[name] == settings["gap"]
         ):

@@ -11,7 +11,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from threading import Event, Lock
@@ -34,7 +34,15 @@ from meltpoint.runs.processes import stop_if_asked
 from meltpoint.runs.sending import Payload, Sender, read_payload
 from meltpoint.runs.store import NullStore, Store
 from meltpoint.stages.decisions import growth_to_arrays
-from meltpoint.stages.stage import Stage, StageWeights, Task, stage_from_arrays, stage_to_arrays, tasks_of
+from meltpoint.stages.stage import (
+    Stage,
+    StageWeights,
+    Task,
+    model_to_arrays,
+    stage_from_arrays,
+    stage_to_arrays,
+    tasks_of,
+)
 
 ANNEALING = "AIS and RAISE"
 """The name of a stage in progress, by default."""
@@ -170,7 +178,9 @@ class PreparedStage:
 
 def _workers(stage: Stage, execution: Execution, n_tasks: int) -> "AbstractContextManager[Workers[Task]]":
     if execution.executor is not None:
-        return remote_workers(execution.executor, stage_to_arrays(stage), "stage", _compute_in_worker)
+        model = model_to_arrays(stage.model)
+        own = {name: array for name, array in stage_to_arrays(stage).items() if name not in model}
+        return remote_workers(execution, (model, own), "stage", _compute_in_worker)
     prepared = PreparedStage(stage)
     if n_tasks:
         compile_kernels(prepared.path, execution.progress, execution.threads)
@@ -178,24 +188,25 @@ def _workers(stage: Stage, execution: Execution, n_tasks: int) -> "AbstractConte
     return thread_workers(lambda task, progress: prepared.compute(task, each, progress), execution.threads)
 
 
-def load_payload(payload: Payload) -> PreparedStage:
-    """The stage of a payload, ready for its tasks; kept for the tasks to come, one for all threads of a worker."""
+def load_payload(*payloads: Payload) -> PreparedStage:
+    """The stage of these payloads, ready for its tasks; kept for those to come, one for all threads of a worker."""
     with _loading:
-        return _load(payload)
+        return _load(*payloads)
 
 
 _loading = Lock()
 
 
 @lru_cache(maxsize=2)
-def _load(payload: Payload) -> PreparedStage:
-    prepared = PreparedStage(stage_from_arrays(read_payload(payload)))
+def _load(*payloads: Payload) -> PreparedStage:
+    arrays = {name: array for payload in payloads for name, array in read_payload(payload).items()}
+    prepared = PreparedStage(stage_from_arrays(arrays))
     compile_kernels(prepared.path)  # before two threads can begin to
     return prepared
 
 
-def _compute_in_worker(payload: Payload, task: Task) -> Arrays:
-    return load_payload(payload).compute(task, progress=stop_if_asked)
+def _compute_in_worker(model: Payload, stage: Payload, task: Task) -> Arrays:
+    return load_payload(model, stage).compute(task, progress=stop_if_asked)
 
 
 AnyTask = TypeVar("AnyTask", bound=Hashable)
@@ -238,12 +249,17 @@ def thread_workers(
 
 @contextmanager
 def remote_workers(
-    executor: Executor, arrays: dict[str, NDArray[Any]], name: str, compute: Callable[[Any, AnyTask], Arrays]
+    execution: Execution,
+    arrays: tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]],
+    name: str,
+    compute: Callable[[Any, Any, AnyTask], Arrays],
 ) -> Iterator[Workers[AnyTask]]:
-    """The workers of an executor, which get the arrays once; they do not tell how far their tasks are."""
-    with Sender(executor) as sender:
-        sent = sender.send(arrays, name)
-        yield Workers(lambda task: sender.submit(compute, sent, task))
+    """Workers that get the arrays of the model and of the tasks once; they do not report on unfinished tasks."""
+    assert execution.executor is not None, "there are workers"
+    given = execution.sender
+    with Sender(execution.executor) if given is None else nullcontext(given) as sender:
+        model, own = sender.send(arrays[0], "model"), sender.send(arrays[1], name)
+        yield Workers(lambda task: sender.submit(compute, model, own, task))
 
 
 def progress_of(

@@ -134,24 +134,23 @@ def _workers(
     if execution.executor is None:
         job, threads = _Job(model, states, seed), execution.threads
         return thread_workers(lambda task, progress: job.compute(task, threads, progress), 1)
-    arrays = {
-        **model_to_arrays(model),
+    own = {
         "seed": np.array(str(seed)),  # it may have more than 64 bits
         "states": states,
     }
-    return remote_workers(execution.executor, arrays, "log_f", _compute_in_worker)
+    return remote_workers(execution, (model_to_arrays(model), own), "log_f", _compute_in_worker)
 
 
 _loading = Lock()
 
 
 @lru_cache(maxsize=1)
-def _load(payload: Payload) -> _Job:
-    arrays = read_payload(payload)
-    return _Job(model_from_arrays(arrays), arrays["states"], int(str(arrays["seed"])))
+def _load(model: Payload, examples: Payload) -> _Job:
+    arrays = read_payload(examples)
+    return _Job(model_from_arrays(read_payload(model)), arrays["states"], int(str(arrays["seed"])))
 
 
-def _compute_in_worker(payload: Payload, task: LogFTask) -> Arrays:
+def _compute_in_worker(model: Payload, examples: Payload, task: LogFTask) -> Arrays:
     with _loading:  # one for all threads of a worker
-        job = _load(payload)
+        job = _load(model, examples)
     return job.compute(task)
