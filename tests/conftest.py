@@ -32,6 +32,25 @@ settings.register_profile("quick", deadline=None, max_examples=20, database=None
 def pytest_configure(config: pytest.Config) -> None:
     """`make quick` tries fewer examples of every property; `make test` tries Hypothesis's hundred."""
     settings.load_profile("quick" if config.option.markexpr == "not slow" else "meltpoint")
+    config.pluginmanager.register(_FailuresAtOnce(config))
+
+
+class _FailuresAtOnce:
+    """Names a failed test when it has failed: pytest's own list is lost when a run is stopped."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._plugins = config.pluginmanager
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Called in the main process for tests of all workers; a worker has no terminal."""
+        terminal = self._plugins.get_plugin("terminalreporter")
+        if terminal is not None and report.failed:
+            terminal.write("\n")  # after the letter of the test
+            terminal.write_line(
+                f"FAILED {report.nodeid}" + (f" ({report.when})" if report.when != "call" else "")
+            )
+            terminal.flush()
 
 
 @pytest.hookimpl(wrapper=True)
