@@ -13,7 +13,7 @@ from honesty_models import EXAMPLES, Subject, _corners, _draw, _exact, _from_mod
 from scipy.special import expit, logsumexp
 
 import meltpoint as mp
-from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.kernels.sigmoid import sum_softplus
 
 _TRAIN = 300
 

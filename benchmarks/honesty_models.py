@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 import meltpoint as mp
-from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.kernels.sigmoid import sum_softplus
 
 Bits = np.ndarray
 EXAMPLES = 60

@@ -15,7 +15,7 @@ from scipy.special import logit
 from threadpoolctl import threadpool_limits
 
 import meltpoint as mp
-from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.models.log_f import log_bernoulli
 from meltpoint.models.recognition import Mixture, posterior_inputs
 from meltpoint.statistics.log_space import log_mean_exp

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meltpoint.kernels.ordered import sum_rows
+from meltpoint.kernels.ordered import ordered_product, strips_for_products, sum_rows
 
 
 @given(st.integers(1, 5), st.integers(1, 40), st.integers(1, 300), st.floats(0, 1), st.integers(0, 99))
@@ -18,3 +18,33 @@ def test_the_sum_is_the_product_and_does_not_depend_on_other_rows(n_rows, n_unit
     np.testing.assert_array_equal(sums, in_order)
     np.testing.assert_array_equal(sum_rows(bits[:1], np.asfortranarray(weights)), sums[:1])
     np.testing.assert_array_equal(sum_rows(bits, weights[:, 0]), sums[:, 0])
+
+
+@given(
+    st.sampled_from([np.float32, np.float64]),
+    st.integers(1, 20),
+    st.integers(0, 40),
+    st.integers(1, 70),
+    st.integers(0, 99),
+)
+def test_products_add_in_order_wherever_a_row_lies(real, n_rows, n_units, width, seed):
+    rng = np.random.default_rng(seed)
+    states = rng.normal(size=(n_rows, n_units)).astype(real)
+    weights = rng.normal(size=(n_units, width)).astype(real)
+    in_order = np.zeros((n_rows, width), real)
+    for unit in range(n_units):
+        in_order += states[:, unit, np.newaxis] * weights[unit]
+    found = ordered_product(states, strips_for_products(weights))
+    assert found.dtype == real
+    np.testing.assert_array_equal(found, in_order)
+    np.testing.assert_array_equal(ordered_product(states, np.asfortranarray(weights)), in_order)
+    np.testing.assert_array_equal(ordered_product(states[n_rows // 2 :], weights), in_order[n_rows // 2 :])
+    np.testing.assert_array_equal(ordered_product(states, weights[:, 0]), in_order[:, 0])
+
+
+def test_products_of_bits_are_those_of_numbers():
+    rng = np.random.default_rng(1)
+    weights = rng.normal(size=(30, 40))
+    for states in (rng.random((5, 30)) < 0.5, rng.integers(0, 2, (5, 30), np.uint8)):
+        expected = ordered_product(states.astype(np.float64), weights)
+        np.testing.assert_array_equal(ordered_product(states, weights), expected)

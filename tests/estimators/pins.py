@@ -71,3 +71,16 @@ PARTS: dict[str, Callable[[], dict[str, np.ndarray]]] = {}
 for _name, _model in MODELS.items():
     PARTS |= {f"{_name}, {precision}": partial(_annealing, _model, precision) for precision in PRECISIONS}
     PARTS[_name] = partial(_others, _model)
+
+
+if __name__ == "__main__":  # python -m estimators.pins NAME …: pin what is named, such as "dbn: pilot", anew
+    import json
+    import sys
+    from pathlib import Path
+
+    file = Path(__file__).with_suffix(".json")
+    pins = json.loads(file.read_text())
+    for name in sys.argv[1:]:
+        part, array = name.split(": ")
+        pins[name] = PARTS[part]()[array].tolist()
+    file.write_text(json.dumps(pins) + "\n")

@@ -1,6 +1,7 @@
 """Every seed gives the numbers it gave before units, sweeps and backends became parts (pins.json).
 
-Log f of deep models was pinned anew when its proposals came to be settled in float32 (method 4).
+Log f of deep models was pinned anew when its proposals came to be settled in float32 (method 4), and DBNs when their
+products got a fixed order (method 5).
 """
 
 import json

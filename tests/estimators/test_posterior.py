@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.kernels.streams import Streams
-from meltpoint.layers.bernoulli import sum_softplus
 from meltpoint.models import dbn
 from meltpoint.models.dbn import DBN
 from meltpoint.models.log_f import LogF

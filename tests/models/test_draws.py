@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meltpoint.kernels.importance import SummedOut, drawable, weigh_draws
+from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.kernels.streams import Streams, next_uniforms
-from meltpoint.layers.bernoulli import sum_softplus
 from meltpoint.randomness import Purpose
 
 

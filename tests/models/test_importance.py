@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meltpoint.errors import InputError
+from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.kernels.streams import Streams
-from meltpoint.layers.bernoulli import sum_softplus
 from meltpoint.models import dbm, dbn
 from meltpoint.models.log_f import draw_given, estimate_log_f, log_bernoulli
 from meltpoint.randomness import Purpose

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from meltpoint.layers.bernoulli import softplus, sum_softplus
+from meltpoint.kernels.sigmoid import sum_softplus
+from meltpoint.layers.bernoulli import softplus
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.kernels.ordered import ordered_product, sum_rows
-from meltpoint.layers.bernoulli import softplus, sum_softplus
+from meltpoint.kernels.ordered import ordered_product
+from meltpoint.kernels.sigmoid import sum_softplus
+from meltpoint.layers.bernoulli import softplus
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.mrf import MarkovRandomField
@@ -86,20 +87,20 @@ class TwoSidedPath(AnnealingPath):
 
     def log_f(self, beta: float, state: Bits) -> Floats:
         """Log unnormalised probability (chain,) of even states at beta, the odd side summed out."""
-        return sum_rows(state, self.even_bias(beta)) + self.odd_log_f(beta, state)
+        return ordered_product(state, self.even_bias(beta)) + self.odd_log_f(beta, state)
 
     def odd_log_f(self, beta: float, state: Bits) -> Floats:
         """The odd units' part (chain,) of it."""
         two = self.target
         field = np.zeros((len(state), two.n_odd))
         for rows, columns, weights in two.placed_weights:
-            field[:, columns] += sum_rows(state[:, rows], weights)
+            field[:, columns] += ordered_product(state[:, rows], weights)
         return sum_softplus(beta * field + self.odd_bias(beta))
 
     def log_prob_base(self, states: Bits) -> Floats:
         """Log probability (chain,) under the base of the leading even units (chain, leading unit)."""
         inputs = self.base_even[: states.shape[1]]
-        return sum_rows(states, inputs) - softplus(inputs).sum()
+        return ordered_product(states, inputs) - softplus(inputs).sum()
 
 
 def path_between(target: MarkovRandomField, base: tuple[Floats, ...]) -> AnnealingPath:
@@ -107,4 +108,4 @@ def path_between(target: MarkovRandomField, base: tuple[Floats, ...]) -> Anneali
     if target.bipartite is not None:
         even, odd = base
         return TwoSidedPath(target.bipartite, (even, odd))
-    return AnnealingPath(target.with_product(ordered_product), base)
+    return AnnealingPath(target, base)

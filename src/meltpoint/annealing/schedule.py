@@ -61,7 +61,7 @@ def spend_equally(edges: Floats, friction: Floats, steps: int) -> Floats:
     """
     width = np.diff(edges)
     root = np.sqrt(friction)
-    total = root @ width
+    total = np.sum(root * width)
     if not 0 < total < np.inf:  # not usable: no friction at all, or weights that overflow
         return np.linspace(0.0, 1.0, steps + 1)
     density = (1 - 1 / COARSEST) * root / total + 1 / COARSEST

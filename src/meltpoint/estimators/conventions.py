@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.formats.objects import ModelLike, from_object
-from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model

@@ -18,8 +18,9 @@ from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.particles import LogProb
 from meltpoint.formats.objects import ModelLike, from_object
+from meltpoint.kernels.ordered import ordered_product
+from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.kernels.streams import Streams, next_uniforms
-from meltpoint.layers.bernoulli import sum_softplus
 from meltpoint.layers.unit import Floats
 from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import check_count
@@ -81,7 +82,7 @@ def csl_log_prob(
     steps = check_count(steps, "steps", "as many as AIS takes, for the same number of Gibbs moves")
     chains = check_count(chains, "chains", "as many as AIS takes, for the same number of Gibbs moves")
     every = check_count(every, "every", f"{EVERY} are usual")
-    states = model.encode(x).astype(np.float64)
+    states = model.encode(x)
     path = annealing_path(model, resolve_base(base, model, seed=seed, threads=threads, progress=progress))
     burn_in = -(-steps // _BURN_IN)
     moves = min(every, max(1, steps - burn_in))
@@ -122,4 +123,4 @@ def _keys(chains: NDArray[np.integer], k: int) -> NDArray[np.integer]:
 
 def _log_prob_given(log_odds: Floats, states: Floats) -> Floats:
     """log p(v | h) (example, chain): v·log_odds - sum of softplus(log_odds), a product for all pairs at once."""
-    return states @ log_odds.T - sum_softplus(log_odds)
+    return ordered_product(states, log_odds.T) - sum_softplus(log_odds)

@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base
+from meltpoint.kernels.ordered import ordered_product
+from meltpoint.kernels.sigmoid import sigmoid
 from meltpoint.layers import two_state
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
-from meltpoint.statistics.special import expit, logit
+from meltpoint.statistics.special import logit
 
 _SWEEPS = 30
 _WORK = 3_000_000_000  # unit pairs times sweeps, for all starting points: half a second
@@ -83,7 +85,7 @@ def mode_bases(model: Model, modes: Modes) -> list[Base]:
 def nearest_mode(modes: Modes, states: Bits) -> NDArray[np.integer]:
     """The mode (state,) under which each state (state, even unit) is most probable: modes share the space."""
     rates = np.clip(modes.even, _LEAST_RATE, 1 - _LEAST_RATE)
-    log_prob = states @ logit(rates).T + np.log1p(-rates).sum(axis=1)
+    log_prob = ordered_product(states, logit(rates).T) + np.log1p(-rates).sum(axis=1)
     return np.argmax(log_prob, axis=1)
 
 
@@ -94,10 +96,10 @@ def _starting_points(two: Bipartite, seed: int) -> Floats:
     units = rng.permutation(two.n_odd)[: points // 4]
     single = np.zeros((len(units), two.n_odd))
     single[np.arange(len(units)), units] = 1.0
-    typical = two.odd_given_even(expit(two.even_bias)[np.newaxis])
+    typical = two.odd_given_even(sigmoid(two.even_bias)[np.newaxis])
     few = rng.random((points // 4, two.n_odd)) < rng.random((points // 4, 1)) ** 2
     corners = (rng.random((points // 4, two.n_even)) < rng.random((points // 4, 1))).astype(np.float64)
-    ends = np.stack([np.zeros(two.n_even), np.ones(two.n_even), expit(two.even_bias)])
+    ends = np.stack([np.zeros(two.n_even), np.ones(two.n_even), sigmoid(two.even_bias)])
     odd = np.concatenate([single, np.maximum(typical, single), few])
     return np.concatenate([two.even_given_odd(odd), corners, ends])
 
@@ -110,7 +112,7 @@ def _settle(two: Bipartite, even: Floats) -> Floats:
 
 
 def _bounds(two: Bipartite, even: Floats, odd: Floats) -> Floats:
-    energy = even @ two.even_bias + odd @ two.odd_bias + (two.odd_field(even) * odd).sum(axis=1)
+    energy = ordered_product(even, two.even_bias) + ((two.odd_field(even) + two.odd_bias) * odd).sum(axis=1)
     return energy + _entropy(even) + _entropy(odd) + two.log_constant
 
 

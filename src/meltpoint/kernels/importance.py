@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from meltpoint.kernels.bits import SLACK, WORD, list_on
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.emitting import Arguments, emitted, load, loop
-from meltpoint.kernels.numerics import LIMIT, exp
+from meltpoint.kernels.numerics import LIMIT, exp, log
 from meltpoint.kernels.rows import add_float_pairs
 from meltpoint.kernels.streams import LANES
 from meltpoint.kernels.strips import BLOCK, PAIR, STRIP_BYTES, Strips, strips_of
@@ -224,4 +224,4 @@ def _add_softplus(strips, ends, signs, inputs, on_in_mode, n_on, lines, places, 
                         product *= np.float64(factors[draw, j])
                         factors[draw, j] = 1.0
                         positive[draw, j] = 0.0
-                    softplus[draw] += signs[part] * (total + np.log(product))
+                    softplus[draw] += signs[part] * (total + log(product))

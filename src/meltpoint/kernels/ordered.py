@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.parallel_compiling import KernelCall
+from meltpoint.kernels.products import multiply_strip
+from meltpoint.kernels.strips import PAIR, Strips, strips_of
 from meltpoint.layers.unit import Bits, Floats
 
 _COLUMNS = 128
@@ -34,36 +36,47 @@ def sum_rows_call() -> KernelCall:
     return KernelCall(_add_ordered, (rows, columns, np.zeros((0, 0))))
 
 
-def ordered_product(states: NDArray[Any], weights: Floats) -> Floats:
-    """states @ weights (unit, column), for zeros and ones or for real states (row, unit)."""
-    if states.dtype == np.uint8:
-        return sum_rows(states, weights)
-    rows, columns = (np.ascontiguousarray(each, np.float64).view() for each in (states, weights))
-    rows.flags.writeable = columns.flags.writeable = False
-    sums = np.zeros((len(rows), columns.shape[1]))
-    _add_multiples(rows, columns, sums)
+def ordered_product(states: NDArray[Any], weights: NDArray[Any] | Strips) -> Floats:
+    """states @ weights (unit, *column), for zeros and ones or for real states (row, unit), in the weights' precision.
+
+    For every product whose bits are promised: those of a matrix library differ between processors, and between calls
+    with other numbers of rows. Weights that are used again are better given as `strips_for_products`.
+    """
+    if isinstance(weights, Strips):
+        real, columns = weights.flat.dtype, weights.n_columns
+    else:
+        if states.dtype in (np.uint8, np.bool_) and weights.dtype == np.float64:
+            return sum_rows(states, weights)
+        if weights.ndim == 1:
+            return ordered_product(states, weights[:, np.newaxis])[:, 0]
+        real, columns = weights.dtype, weights.shape[1]
+        weights = strips_for_products(weights)
+    rows = np.ascontiguousarray(states, real).view()
+    rows.flags.writeable = False
+    sums: Any = np.empty((len(rows), columns), real)
+    _multiply(rows, weights, sums)
     return sums
 
 
+def strips_for_products(weights: NDArray[Any]) -> Strips:
+    """Weights (unit, column) as `ordered_product` reads them."""
+    return strips_of(weights, PAIR)
+
+
 @compiled
-def _add_multiples(states: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
-    """out (chain, column) += the rows of weights (unit, column), each as often as states (chain, unit) say."""
-    n_chains, n_units = states.shape
-    whole = n_units - n_units % 4
-    for first in range(0, weights.shape[1], _COLUMNS):
-        last = min(first + _COLUMNS, weights.shape[1])
-        for chain in range(n_chains):
-            total, times = out[chain, first:last], states[chain]
-            for k in range(0, whole, 4):
-                a, b = weights[k, first:last], weights[k + 1, first:last]
-                c, d = weights[k + 2, first:last], weights[k + 3, first:last]
-                p, q, r, s = times[k], times[k + 1], times[k + 2], times[k + 3]
-                for j in range(total.size):
-                    total[j] = (((total[j] + p * a[j]) + q * b[j]) + r * c[j]) + s * d[j]
-            for k in range(whole, n_units):
-                row, p = weights[k, first:last], times[k]
-                for j in range(total.size):
-                    total[j] += p * row[j]
+def _multiply(states: np.ndarray, weights: Strips, out: np.ndarray) -> None:
+    """out (row, column) = states (row, unit) @ weights, strip by strip: all rows use one while it is in the cache."""
+    n_rows, n_units = states.shape
+    width = weights.width
+    last = np.empty((n_rows, width), out.dtype)
+    for strip in range(-(-weights.n_columns // width)):
+        column = strip * width
+        place = strip * n_units * width
+        if column + width <= weights.n_columns:
+            multiply_strip(weights.flat, place, states, n_rows, n_units, out, column, weights.n_columns)
+        else:
+            multiply_strip(weights.flat, place, states, n_rows, n_units, last, 0, width)
+            out[:, column:] = last[:, : weights.n_columns - column]
 
 
 @compiled

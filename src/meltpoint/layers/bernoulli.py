@@ -9,8 +9,6 @@ from meltpoint.errors import InputError
 from meltpoint.layers.unit import Bits, Floats, TwoState
 from meltpoint.statistics.special import expit
 
-_FACTORS = 64  # 2**64 is far below the largest float32
-
 
 class Bernoulli(TwoState):
     """A unit that is 0 or 1; its state is its value."""
@@ -47,18 +45,6 @@ class Bernoulli(TwoState):
 def softplus(x: NDArray[np.floating]) -> Floats:
     """log(1 + exp(x)) without overflow."""
     return np.logaddexp(0.0, x)
-
-
-def sum_softplus(x: NDArray[np.floating]) -> Floats:
-    """Sum of softplus over the last axis, in x's precision, with one logarithm for many units.
-
-    softplus(x) = max(x, 0) + log(1 + exp(-|x|)), and a product of factors between 1 and 2 cannot overflow soon.
-    """
-    factors = np.exp(-np.abs(x))
-    factors += 1
-    starts = np.arange(0, x.shape[-1], _FACTORS)
-    logs = np.log(np.multiply.reduceat(factors, starts, axis=-1))
-    return np.maximum(x, 0).sum(axis=-1, dtype=np.float64) + logs.sum(axis=-1, dtype=np.float64)
 
 
 def check_bits(array: NDArray[Any], name: str) -> Bits:

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.kernels.ordered import ordered_product
+from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
 from meltpoint.layers import BERNOULLI, Unit, two_state
-from meltpoint.layers.bernoulli import sum_softplus
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import UnitBlock
 from meltpoint.models.mrf import MarkovRandomField
-from meltpoint.statistics.special import expit
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,7 @@ class Bipartite(MarkovRandomField):
 
     def log_f_of_state(self, units: NDArray[Any]) -> Floats:
         """The even units' biases."""
-        return units[:, : self.n_even] @ self.even_bias
+        return ordered_product(units[:, : self.n_even], self.even_bias)
 
     def parameters(self) -> tuple[Floats, ...]:
         """Weights, then biases."""
@@ -149,7 +149,8 @@ class Bipartite(MarkovRandomField):
         The odd layers are independent given the even ones, so the lowest can be drawn alone.
         """
         rates = self.odd_given_even(state)[:, self.odd_slices[0]]
-        return (uniforms(rates.shape[1]) <= rates) @ self.blocks[0].weights.T + self.even_biases[0]
+        odd = uniforms(rates.shape[1]) <= rates
+        return ordered_product(odd, self.blocks[0].weights.T) + self.even_biases[0]
 
     def state_means(self, state: Bits, generator: np.random.Generator) -> Floats:
         """Probability (chain, even unit) of being on, given a draw of the odd side."""
@@ -160,28 +161,29 @@ class Bipartite(MarkovRandomField):
         """What the even units contribute to the odd units' input: e @ W (chain, odd unit)."""
         field = np.zeros((len(even), self.n_odd))
         for rows, columns, weights in self.placed_weights:
-            field[:, columns] += even[:, rows] @ weights
+            field[:, columns] += ordered_product(even[:, rows], weights)
         return field
 
     def even_field(self, odd: NDArray[Any]) -> Floats:
         """What the odd units contribute to the even units' input: o @ W.T (chain, even unit)."""
         field = np.zeros((len(odd), self.n_even))
         for rows, columns, weights in self.placed_weights:
-            field[:, rows] += odd[:, columns] @ weights.T
+            field[:, rows] += ordered_product(odd[:, columns], weights.T)
         return field
 
     def log_f(self, state: NDArray[Any]) -> Floats:
         """Log unnormalised probability (chain,) of even states, the odd side summed out, with its constant."""
-        log_f = state @ self.even_bias + sum_softplus(self.odd_field(state) + self.odd_bias)
+        log_f = ordered_product(state, self.even_bias)
+        log_f += sum_softplus(self.odd_field(state) + self.odd_bias)
         return log_f + self.log_constant
 
     def odd_given_even(self, even: NDArray[Any]) -> Floats:
         """Probability (chain, odd unit) of being on."""
-        return expit(self.odd_field(even) + self.odd_bias)
+        return sigmoid(self.odd_field(even) + self.odd_bias)
 
     def even_given_odd(self, odd: NDArray[Any]) -> Floats:
         """Probability (chain, even unit) of being on."""
-        return expit(self.even_field(odd) + self.even_bias)
+        return sigmoid(self.even_field(odd) + self.even_bias)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.importance import SummedOut, drawable, weigh_draws
+from meltpoint.kernels.ordered import ordered_product
+from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers import Unit, unit_named
-from meltpoint.layers.bernoulli import sum_softplus
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
@@ -21,7 +22,7 @@ from meltpoint.models.log_f import ENUMERATED, SAMPLES, LogF, corners, estimate_
 from meltpoint.models.mean_field import settled_rates
 from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
 from meltpoint.randomness import Purpose
-from meltpoint.statistics.special import expit, logit, logsumexp
+from meltpoint.statistics.special import logit, logsumexp
 
 _MEAN_FIELD_SWEEPS = 200
 _MEAN_FIELD_TOLERANCE = 1e-6
@@ -163,13 +164,17 @@ class DBM(Model):
         log_f: Any
         if two.n_even - n <= two.n_odd:
             states = corners(two.n_even - n)
-            log_weights, within = states @ two.even_bias[n:], states @ weights + two.odd_bias
+            log_weights = ordered_product(states, two.even_bias[n:])
+            within = ordered_product(states, weights) + two.odd_bias
             log_f = [logsumexp(log_weights + sum_softplus(within + given)) for given in from_visible]
         else:
             states = corners(two.n_odd)
-            log_weights = states @ two.odd_bias + sum_softplus(states @ weights.T + two.even_bias[n:])
-            log_f = logsumexp(from_visible @ states.T + log_weights, axis=1)
-        return np.asarray(log_f) + visible @ two.even_bias[:n] + two.log_constant
+            within = ordered_product(states, weights.T) + two.even_bias[n:]
+            log_weights = ordered_product(states, two.odd_bias) + sum_softplus(within)
+            log_f = logsumexp(
+                ordered_product(from_visible, states.T.astype(np.float64)) + log_weights, axis=1
+            )
+        return np.asarray(log_f) + ordered_product(visible, two.even_bias[:n]) + two.log_constant
 
     def _factorised(self, visible: Bits) -> Floats:
         """Log f (example,) where hidden layers are not coupled to each other."""
@@ -190,13 +195,13 @@ class DBM(Model):
         hidden = slice(self.n_visible, two.n_even)
         even = np.full((len(visible), two.n_even), 0.5)
         even[:, : self.n_visible] = visible
-        even[:, hidden] = expit(two.even_bias[hidden])
+        even[:, hidden] = sigmoid(two.even_bias[hidden])
         odd = two.odd_given_even(even)
         moving = np.arange(len(visible) if two.n_even > self.n_visible else 0)
         for _ in range(sweeps):
             if moving.size == 0:
                 break
-            new = expit(two.even_field(odd[moving]) + two.even_bias)[:, hidden]
+            new = sigmoid(two.even_field(odd[moving]) + two.even_bias)[:, hidden]
             change = np.abs(new - even[moving, hidden]).max(axis=1)
             even[moving, hidden] = new
             odd[moving] = two.odd_given_even(even[moving])
@@ -206,7 +211,9 @@ class DBM(Model):
     def mean_field_bound(self, visible: Bits, even: Floats, odd: Floats) -> Floats:
         """Lower bound (example,) on log f(v): expected log f plus the entropy of the factorial posterior."""
         two = self.bipartite
-        energy = even @ two.even_bias + odd @ two.odd_bias + (two.odd_field(even) * odd).sum(axis=1)
+        energy = ordered_product(even, two.even_bias) + ((two.odd_field(even) + two.odd_bias) * odd).sum(
+            axis=1
+        )
         return energy + _entropy(even[:, self.n_visible :]) + _entropy(odd) + two.log_constant
 
     def _weigh(self, visible: Bits, streams: Streams, samples: int, threads: int) -> tuple[Floats, Floats]:
@@ -226,7 +233,8 @@ class DBM(Model):
             streams.generators(),
             threads,
         )
-        constant = visible @ two.even_bias[:n] - np.log1p(-rates).sum(axis=1) + two.log_constant
+        constant = ordered_product(visible, two.even_bias[:n]) - np.log1p(-rates).sum(axis=1)
+        constant += two.log_constant
         return sums[:, :, 0] + softplus + constant[:, np.newaxis], self.mean_field_bound(visible, even, odd)
 
     @cached_property

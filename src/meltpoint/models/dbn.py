@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.importance import SummedOut, weigh_draws
+from meltpoint.kernels.ordered import ordered_product
+from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers import Unit, unit_named
-from meltpoint.layers.bernoulli import sum_softplus
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
@@ -34,7 +35,7 @@ from meltpoint.models.posterior import Layers, annealed_log_weights
 from meltpoint.models.rbm import RBM
 from meltpoint.models.recognition import Mixture, posterior_inputs
 from meltpoint.randomness import Purpose, generator
-from meltpoint.statistics.special import expit, logsumexp
+from meltpoint.statistics.special import logsumexp
 
 _CONTROL_EXAMPLES = 64  # whose hidden layers are annealed
 
@@ -136,7 +137,7 @@ class DBN(Model):
         """The same of visible states."""
         rates: NDArray[Any] = visible
         for layer in self._bit_layers:
-            rates = expit(rates @ layer.weights + layer.recognition_bias)
+            rates = sigmoid(ordered_product(rates, layer.weights) + layer.recognition_bias)
         return np.asarray(rates, np.float64)
 
     def recognise_sample(
@@ -151,15 +152,19 @@ class DBN(Model):
         log_weights = np.zeros(state.shape[:2])
         for layer in self._bit_layers:
             weights = layer.weights.astype(np.float32)
+            n_upper = weights.shape[1]
             # Samples of one example that are still equal need one product for all of them.
             distinct = state[:, :1] if lower.strides[1] == 0 and layer is self._bit_layers[0] else state
-            inputs = distinct.astype(np.float32) @ weights + layer.recognition_bias.astype(np.float32)
-            inputs = np.broadcast_to(inputs, (*state.shape[:2], weights.shape[1]))
-            upper = draw_given(generators, expit(inputs, dtype=np.float64))
+            inputs = ordered_product(distinct.reshape(-1, len(weights)), weights)
+            inputs += layer.recognition_bias.astype(np.float32)
+            inputs = np.broadcast_to(
+                inputs.reshape(*distinct.shape[:2], n_upper), (*state.shape[:2], n_upper)
+            )
+            upper = draw_given(generators, sigmoid(inputs.astype(np.float64)))
             log_weights -= log_bernoulli(upper, inputs)
-            below = upper.astype(np.float32) @ weights.T
+            below = ordered_product(upper.reshape(-1, n_upper), weights.T)
             below += layer.visible_bias.astype(np.float32)
-            log_weights += log_bernoulli(state, below)
+            log_weights += log_bernoulli(state, below.reshape(state.shape))
             state = upper
         return state, log_weights
 
@@ -186,7 +191,7 @@ class DBN(Model):
     def generate(self, state: Bits, generator: np.random.Generator) -> Bits:
         """Visible states (chain, visible unit) drawn through the directed layers from the top RBM's lower side."""
         for layer in reversed(self._bit_layers):
-            rates = expit(state @ layer.weights.T + layer.visible_bias)
+            rates = sigmoid(ordered_product(state, layer.weights.T) + layer.visible_bias)
             state = (generator.random(rates.shape) < rates).astype(np.uint8)
         return state
 
@@ -197,9 +202,9 @@ class DBN(Model):
         lowest, *others = self._bit_layers
         hidden: NDArray[Any] = state
         for layer in reversed(others):
-            rates = expit(hidden @ layer.weights.T + layer.visible_bias)
+            rates = sigmoid(ordered_product(hidden, layer.weights.T) + layer.visible_bias)
             hidden = uniforms(rates.shape[1]) <= rates
-        return hidden @ lowest.weights.T + lowest.visible_bias
+        return ordered_product(hidden, lowest.weights.T) + lowest.visible_bias
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         """Inputs of the bits of independent units on the top RBM's two sides."""
@@ -253,8 +258,8 @@ class DBN(Model):
     def _add_up(self, visible: Bits) -> Floats:
         """Log f (example,): all states of the only directed layer's upper units added up."""
         (layer,), states = self._bit_layers, corners(self.mrf.n_even)
-        inputs = states @ layer.weights.T + layer.visible_bias
-        log_joint = visible @ inputs.T - sum_softplus(inputs) + self.mrf.log_f(states)
+        inputs = ordered_product(states, layer.weights.T) + layer.visible_bias
+        log_joint = ordered_product(visible, inputs.T) - sum_softplus(inputs) + self.mrf.log_f(states)
         return np.asarray(logsumexp(log_joint, axis=1))
 
     def _anneal(self, visible: Bits, rng: np.random.Generator) -> Floats:
@@ -262,8 +267,8 @@ class DBN(Model):
         layers = self._bit_layers
         inputs, rates = [], visible
         for layer in layers:
-            inputs.append(rates @ layer.weights + layer.recognition_bias)
-            rates = expit(inputs[-1])
+            inputs.append(ordered_product(rates, layer.weights) + layer.recognition_bias)
+            rates = sigmoid(inputs[-1])
         if len(layers) == 1:
             inputs = [
                 posterior_inputs(visible, layers[0].weights, layers[0].visible_bias, inputs[0], self.mrf)
@@ -281,15 +286,15 @@ class DBN(Model):
         state, log_weights = self.recognise_sample(start, generators)
         flat = state.reshape(-1, state.shape[2])
         two = self.mrf
-        field = flat.astype(np.float32) @ two.blocks[0].weights.astype(np.float32)
+        field = ordered_product(flat, two.blocks[0].weights.astype(np.float32))
         field += two.odd_bias.astype(np.float32)
-        log_top = flat @ two.even_bias + sum_softplus(field) + two.log_constant
+        log_top = ordered_product(flat, two.even_bias) + sum_softplus(field) + two.log_constant
         return log_weights + log_top.reshape(log_weights.shape)
 
     def _weigh_mixture(self, visible: Bits, streams: Streams, samples: int, threads: int) -> Floats:
         """Log of p(v | h1) f_top(h1) / q(h1 | v) for samples (example, sample) of the only directed layer's mixture."""
         (layer,), top = self._bit_layers, self.mrf
-        from_visible = visible @ layer.weights
+        from_visible = ordered_product(visible, layer.weights)
         recognition = from_visible + layer.recognition_bias
         refined = posterior_inputs(visible, layer.weights, layer.visible_bias, recognition, top)
         mixture = Mixture.of(recognition, refined, samples)
@@ -303,7 +308,7 @@ class DBN(Model):
             streams.generators(),
             threads,
         )
-        constant = visible @ layer.visible_bias + top.log_constant
+        constant = ordered_product(visible, layer.visible_bias) + top.log_constant
         return sums[:, :, 0] + softplus + constant[:, np.newaxis] - mixture.log_prob(sums[:, :, 1:])
 
     @cached_property

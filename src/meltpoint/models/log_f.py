@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import Progress
-from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.records import short_repr
 from meltpoint.statistics.control_variate import control_variate_mean

@@ -114,14 +114,6 @@ class MarkovRandomField(ABC):
         """The same field with the state that is enumerated for the exact log Z."""
         return self
 
-    def with_product(self, product: Callable[[NDArray[Any], Floats], Floats]) -> "MarkovRandomField":
-        """The same field, whose products of states (chain, unit) and weights (unit, column) are made by a function.
-
-        Annealing has one whose sums do not depend on how many chains are run together. Fields without such products
-        are what they are.
-        """
-        return self
-
     @property
     def sweep(self) -> Sweep:
         """The forward sweep."""

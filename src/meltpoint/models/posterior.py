@@ -17,10 +17,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.layers.bernoulli import sum_softplus
+from meltpoint.kernels.ordered import ordered_product, strips_for_products
+from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
-from meltpoint.statistics.special import expit
 
 CHAINS, STEPS = 8, 200
 """Chains of an example, and the steps of each."""
@@ -70,7 +70,7 @@ def annealed_log_weights(
 
 def _anneal(posterior: "_Posterior", steps: int, rng: np.random.Generator) -> Floats:
     """Log weights (chain,)."""
-    now = posterior.at((rng.random(posterior.inputs.shape) < expit(posterior.inputs)).astype(np.float32))
+    now = posterior.at((rng.random(posterior.inputs.shape) < sigmoid(posterior.inputs)).astype(np.float32))
     log_weights = np.zeros(len(now.state))
     for beta, following in pairwise(np.linspace(0.0, 1.0, steps + 1)):
         log_weights += (following - beta) * (now.log_f - now.log_base)
@@ -78,7 +78,7 @@ def _anneal(posterior: "_Posterior", steps: int, rng: np.random.Generator) -> Fl
             break
         penalty = rng.uniform(*_PENALTIES, (len(now.state), 1)).astype(np.float32)
         there = posterior.flip_inputs(now, following, penalty)
-        flipped = rng.random(there.shape) < expit(there)
+        flipped = rng.random(there.shape) < sigmoid(there)
         after = posterior.at(np.where(flipped, 1 - now.state, now.state))
         back = posterior.flip_inputs(after, following, penalty)
         ratio = (1 - following) * (after.log_base - now.log_base) + following * (after.log_f - now.log_f)
@@ -118,28 +118,32 @@ class _Posterior:
         self.inputs = np.repeat(clipped.astype(np.float32), self.chains, axis=0)
         self._given = np.repeat(self.visible.astype(np.float32), self.chains, axis=0)
         self._edges = np.cumsum([part.shape[1] for part in self.base])[:-1]
-        self._weights = [weights.astype(np.float32) for weights in self.layers.weights]
+        weights = [weights.astype(np.float32) for weights in self.layers.weights]
+        self._down, self._up = (
+            [strips_for_products(w) for w in each] for each in ([w.T for w in weights], weights)
+        )
         self._biases = [bias.astype(np.float32) for bias in self.layers.biases]
         top = self.layers.top
-        self._above = top.blocks[0].weights.astype(np.float32)
+        above = top.blocks[0].weights.astype(np.float32)
+        self._to_above, self._from_above = strips_for_products(above), strips_for_products(above.T)
         self._top_bias, self._odd_bias = top.even_bias.astype(np.float32), top.odd_bias.astype(np.float32)
         self._log_normaliser = sum_softplus(self.inputs)
-        self.curvature = self._curvature(expit(self.inputs))
+        self.curvature = self._curvature(sigmoid(self.inputs), weights, above)
 
     def at(self, state: Singles) -> _Chains:
         """Chains in these states."""
         hidden = np.split(state, self._edges, axis=1)
         log_f, gradients, lower = np.zeros(len(state)), [], self._given
-        for weights, bias, upper in zip(self._weights, self._biases, hidden, strict=True):
-            inputs = upper @ weights.T + bias
+        for down, up, bias, upper in zip(self._down, self._up, self._biases, hidden, strict=True):
+            inputs = ordered_product(upper, down) + bias
             log_f += (lower * inputs).sum(axis=1, dtype=np.float64) - sum_softplus(inputs)
             if gradients:
                 gradients[-1] += inputs  # the layer below is drawn with these
-            gradients.append((lower - expit(inputs)) @ weights)
+            gradients.append(ordered_product(lower - sigmoid(inputs), up))
             lower = upper
-        inputs = lower @ self._above + self._odd_bias
+        inputs = ordered_product(lower, self._to_above) + self._odd_bias
         log_f += (lower * self._top_bias).sum(axis=1, dtype=np.float64) + sum_softplus(inputs)
-        gradients[-1] += self._top_bias + expit(inputs) @ self._above.T
+        gradients[-1] += self._top_bias + ordered_product(sigmoid(inputs), self._from_above)
         log_base = (state * self.inputs).sum(axis=1, dtype=np.float64) - self._log_normaliser
         return _Chains(state, log_f, np.concatenate(gradients, axis=1), log_base)
 
@@ -152,16 +156,15 @@ class _Posterior:
             np.float32, copy=False
         )
 
-    def _curvature(self, rates: Singles) -> Singles:
+    def _curvature(self, rates: Singles, weights: Sequence[Singles], to_above: Singles) -> Singles:
         """Second derivatives (chain, unit) of log f at rates."""
         parts = []
-        for weights, bias, upper in zip(
-            self._weights, self._biases, np.split(rates, self._edges, axis=1), strict=True
-        ):
-            below = expit(upper @ weights.T + bias)
-            parts.append(-(below * (1 - below)) @ weights**2)
-        above = expit(np.split(rates, self._edges, axis=1)[-1] @ self._above + self._odd_bias)
-        parts[-1] += (above * (1 - above)) @ (self._above**2).T
+        hidden = np.split(rates, self._edges, axis=1)
+        for own, down, bias, upper in zip(weights, self._down, self._biases, hidden, strict=True):
+            below = sigmoid(ordered_product(upper, down) + bias)
+            parts.append(-ordered_product(below * (1 - below), own**2))
+        above = sigmoid(ordered_product(hidden[-1], self._to_above) + self._odd_bias)
+        parts[-1] += ordered_product(above * (1 - above), (to_above**2).T)
         return np.concatenate(parts, axis=1)
 
 

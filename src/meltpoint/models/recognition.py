@@ -17,15 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.kernels.importance import drawable
+from meltpoint.kernels.ordered import ordered_product, strips_for_products
+from meltpoint.kernels.sigmoid import sigmoid
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
-from meltpoint.statistics.special import expit, logit
+from meltpoint.statistics.special import logit
 
 _EVERY = 4  # the samples 0, 4, 8, … are recognition's
 _SWEEPS = 20
 _CURVATURE_EVERY = 5  # sweeps: it changes slowly, and half of the work is its products
 _DAMPING = 0.1
-_ROWS = 64  # examples whose mean fields are computed together
+_ROWS = 64  # examples whose mean fields are computed together: their arrays stay in the cache
 _LARGEST_INPUT = 6.0
 
 
@@ -37,31 +39,30 @@ def posterior_inputs(
     `weights` (visible unit, unit) and `visible_bias` are those of p(v | h1); `recognition` (example, unit) is where the
     mean field starts.
     """
-    # In float32: any proposal is valid. Rows are always as many together, because products of other shapes round
-    # otherwise, and an example's draws may not depend on its neighbours.
-    own_weights, above_weights = weights.astype(np.float32), top.blocks[0].weights.astype(np.float32)
+    # In float32: any proposal is valid.
+    own, above_weights = weights.astype(np.float32), top.blocks[0].weights.astype(np.float32)
+    to_above, from_above, squares_above = map(
+        strips_for_products, (above_weights, above_weights.T, (above_weights**2).T)
+    )
+    to_visible, from_visible, squares = map(strips_for_products, (own.T, own, own**2))
     own_bias, odd_bias = visible_bias.astype(np.float32), top.odd_bias.astype(np.float32)
     even_bias = top.even_bias.astype(np.float32)
-    squares, above_squares = own_weights**2, (above_weights**2).T
     refined = np.empty(recognition.shape)
     for low in range(0, len(visible), _ROWS):
         part = slice(low, low + _ROWS)
-        given, inputs = (
-            np.zeros((_ROWS, weights.shape[0]), np.float32),
-            np.zeros((_ROWS, weights.shape[1]), np.float32),
-        )
-        n = len(visible[part])
-        given[:n], inputs[:n] = visible[part], recognition[part]
+        given, inputs = visible[part].astype(np.float32), recognition[part].astype(np.float32)
         curvature = np.zeros_like(inputs)
         for sweep in range(_SWEEPS):
-            rates = expit(inputs)
-            below = expit(rates @ own_weights.T + own_bias)
-            above = expit(rates @ above_weights + odd_bias)
-            gradient = (given - below) @ own_weights + even_bias + above @ above_weights.T
+            rates = sigmoid(inputs)
+            below = sigmoid(ordered_product(rates, to_visible) + own_bias)
+            above = sigmoid(ordered_product(rates, to_above) + odd_bias)
+            gradient = ordered_product(given - below, from_visible) + even_bias
+            gradient += ordered_product(above, from_above)
             if sweep % _CURVATURE_EVERY == 0:
-                curvature = (above * (1 - above)) @ above_squares - (below * (1 - below)) @ squares
+                curvature = ordered_product(above * (1 - above), squares_above)
+                curvature -= ordered_product(below * (1 - below), squares)
             inputs = (1 - _DAMPING) * inputs + _DAMPING * (gradient + (0.5 - rates) * curvature)
-        refined[part] = inputs[:n]
+        refined[part] = inputs
     return np.clip(refined, -_LARGEST_INPUT, _LARGEST_INPUT)
 
 
@@ -76,7 +77,7 @@ class Mixture:
     @classmethod
     def of(cls, recognition: Floats, refined: Floats, samples: int) -> "Mixture":
         """The proposals from the logits (example, unit) of recognition and mean field."""
-        rates = drawable(expit(np.stack([recognition, refined])))
+        rates = drawable(sigmoid(np.stack([recognition, refined])))
         inputs = np.moveaxis(logit(rates), 0, 2)
         return cls(rates, inputs, np.where(np.arange(samples) % _EVERY == 0, 0, 1))
 

@@ -7,22 +7,19 @@ Gaussian one) and bits h for the hidden units,
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.kernels.ordered import ordered_product
+from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.layers import BERNOULLI, Potts, TwoState, Unit
-from meltpoint.layers.bernoulli import sum_softplus
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.blocks import UnitBlock
 from meltpoint.models.mrf import MarkovRandomField
-
-Product: TypeAlias = Callable[[NDArray[Any], Floats], Floats]
-"""The product of states (chain, unit) and weights (unit, column)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +35,6 @@ class TwoLayer(MarkovRandomField):
     weights: Floats
     hidden_bias: Floats
     log_constant: float = 0.0
-    product: Product = np.matmul
 
     @property
     def draws_in_rows(self) -> bool:
@@ -107,10 +103,6 @@ class TwoLayer(MarkovRandomField):
     def _transposed(self) -> Floats:
         return np.ascontiguousarray(self.matrix.T)
 
-    def with_product(self, product: Product) -> "TwoLayer":
-        """The same field, whose products are made by this function."""
-        return replace(self, product=product)
-
     def statistics(self, visible: Bits) -> NDArray[Any]:
         """Coupled statistics (chain, statistic): one-hot states of Potts units, values of Gaussian ones."""
         if self.unit.n_states is None:
@@ -120,12 +112,12 @@ class TwoLayer(MarkovRandomField):
 
     def hidden_inputs(self, visible: Bits) -> Floats:
         """Inputs (chain, hidden unit) given visible states."""
-        return self.product(self.statistics(visible), self.matrix) + self.hidden_bias
+        return ordered_product(self.statistics(visible), self.matrix) + self.hidden_bias
 
     def visible_inputs(self, hidden: NDArray[Any]) -> Floats:
         """Inputs (chain, visible unit, *input_shape) given hidden bits."""
         n, coupled = self.weights.shape[:2]
-        field = self.product(hidden, self._transposed).reshape(len(hidden), n, coupled)
+        field = ordered_product(hidden, self._transposed).reshape(len(hidden), n, coupled)
         inputs = np.empty((len(hidden), *self.bias.shape))
         inputs[:] = self.bias
         inputs[:, :, :coupled] += field
@@ -188,7 +180,7 @@ class HiddenState(MarkovRandomField):
 
     def log_f_of_state(self, units: NDArray[Any]) -> Floats:
         """The hidden units' biases."""
-        return units[:, : self.field.n_hidden] @ self.field.hidden_bias
+        return ordered_product(units[:, : self.field.n_hidden], self.field.hidden_bias)
 
     def parameters(self) -> tuple[Floats, ...]:
         """The parameters of the field."""

@@ -100,10 +100,10 @@ def believed_correlation(one: NDArray[np.floating], other: NDArray[np.floating])
     if len(one) != len(other) or len(one) < 2:
         return -1.0
     parts = [_parts(one) - 1, _parts(other) - 1]
-    size = math.prod(math.sqrt(float(part @ part)) for part in parts)
+    size = math.prod(math.sqrt(float(np.sum(part * part))) for part in parts)
     if size == 0:
         return 0.0
-    estimate = min(1.0, max(-1.0, float(parts[0] @ parts[1]) / size))
+    estimate = min(1.0, max(-1.0, float(np.sum(parts[0] * parts[1])) / size))
     effective = min(float(effective_sample_size(one)), float(effective_sample_size(other)))
     if estimate <= 0 or effective < _LEAST_CHAINS:
         return min(0.0, estimate)

@@ -52,5 +52,5 @@ def fit_shape(beyond: NDArray[np.floating]) -> float:
     shapes = np.mean(np.log1p(-theta[:, np.newaxis] * beyond), axis=1)
     log_likelihood = n * (np.log(-theta / shapes) - shapes - 1)
     weights = np.exp(log_likelihood - log_likelihood.max())
-    mean = weights @ theta / weights.sum()
+    mean = np.sum(weights * theta) / weights.sum()
     return float(np.mean(np.log1p(-mean * beyond)))
