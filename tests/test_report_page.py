@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import meltpoint as mp
 from meltpoint.cli.app import app
-from meltpoint.results.plots import PlotKind
+from meltpoint.results.report import PlotKind
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "report.md").read_text(encoding="utf-8")

@@ -53,7 +53,7 @@ def test_an_unfinished_run_is_shown_as_such(run, kept):
     shown = run("runs", "show", "a").stdout
     assert "state                 stopped; to continue, repeat the call that began it\n" in shown
     assert "80 of 80 AIS chains, 10 of 20 examples\n" in shown
-    assert "interrupted           after 10 of 20 examples\n" in shown
+    assert "interrupted  after 10 of 20 examples\n" in shown
     with locked(kept / "a"):
         assert "state                 being computed now\n" in run("runs", "show", "a").stdout
     for path in (kept / "a/part-0/stage-0").glob("raise-*"):

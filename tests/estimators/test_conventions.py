@@ -9,7 +9,7 @@ import pytest
 
 import meltpoint as mp
 from meltpoint.estimators.conventions import conditional_log_probs, conventions_from_dict
-from meltpoint.results.text import render
+from meltpoint.results.text import render_text
 
 ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(0)
@@ -122,7 +122,7 @@ def test_the_report_says_it(digits):
     small = {"steps": 20, "chains": 1, "examples": 5, "evidence": False}
     report = mp.evaluate(wrong, train[:200], train, **small)
     assert report.conventions.suspected == "transposed"
-    text = " ".join(render(report).split())
+    text = " ".join(render_text(report.document()).split())
     assert (
         "Is the model read as it was meant? The data fit better if the weights are (hidden, visible)" in text
     )

@@ -158,7 +158,7 @@ def test_views(traced):
     (axes,) = found.plot().axes
     legend = [text.get_text() for text in axes.get_legend().get_texts()]
     assert {"test, between", "training, between", "test, AIS", "test, RAISE", "test, exact"} == set(legend)
-    assert "<td>epoch-1</td>" in found._repr_html_()
+    assert ">epoch-1</th>" in found._repr_html_()
     assert found.best.name in {"epoch-3", "epoch-4"}
     assert repr(found).startswith("Trace(4 checkpoints: Best on the test examples")
 

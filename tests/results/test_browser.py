@@ -11,7 +11,8 @@ import pytest
 
 from meltpoint.formats.atomic import atomic_write
 from results.browser import browser
-from results.test_html import HOSTILE, bare, full
+from results.made import FAMILIES, full
+from results.test_html import HOSTILE
 
 AXE = Path(__file__).with_name("axe.min.js")
 WIDTHS = (400, 800, 1400)
@@ -37,7 +38,7 @@ def without_policy(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [full, bare])
+@pytest.mark.parametrize("make", FAMILIES.values(), ids=FAMILIES)
 def test_no_rule_of_accessibility_is_violated(page, tmp_path, make):
     page.open(write(without_policy(make().to_html()), tmp_path / "page.html"))
     page.evaluate(AXE.read_text() + "; 0")

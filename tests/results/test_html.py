@@ -1,4 +1,3 @@
-import html.parser
 import json
 import re
 from dataclasses import replace
@@ -11,96 +10,18 @@ from hypothesis import strategies as st
 import meltpoint as mp
 from meltpoint.errors import InputError
 from meltpoint.estimators.conventions import ConventionCheck
-from meltpoint.estimators.pilot import FrictionSchedule, Pilot
-from meltpoint.results.html.elements import element
-from meltpoint.results.html.pictures import image_side
-from meltpoint.results.html.svg import Axis
+from meltpoint.results.elements import element
+from meltpoint.results.pictures import image_side
 from meltpoint.results.report import PerExample, Report
 from meltpoint.results.shown import ShownStates, choose_shown
 from meltpoint.results.stages import StageSummary
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
-from results.made import EVIDENCE, made
+from results.made import EVIDENCE, bare, full, made
+from results.test_views import Outline
 
 HOSTILE = "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'>\"'>${style}\x1b[2J\u202e"
 VOID = {"meta", "img", "br"}
-MANY = 40
-
-
-def full(**changes) -> Report:
-    """A report with everything a page can show."""
-    rng = np.random.default_rng(1)
-    log_weights = rng.normal(-90, 1, (MANY, 3))
-    per = PerExample(
-        np.arange(MANY) * 3,
-        rng.normal(-88, 5, MANY),
-        np.full(MANY, 0.2),
-        rng.normal(363.1, 5, MANY),
-        log_weights,
-        363.1 - log_weights,
-    )
-    pilot = Pilot(500, 128_000, -100.0, 3.0, 0.1)
-    friction = FrictionSchedule(np.linspace(0, 1, 11), np.linspace(1, 4, 10) ** 2, pilot)
-    states = rng.integers(0, 2, (MANY, 784)).astype(np.uint8)
-    report = made(
-        per_example=per,
-        pilot=pilot,
-        friction=friction,
-        exact=Estimate(-86.4, 0.0, "exact", "nothing"),
-        stages=(
-            StageSummary(601, 50, 2, 128, 137_028, -87.1, -86.2, 1.2, 0.6, 70.0),
-            StageSummary(3000, 50, 1, 1000, 3_150_000, -86.5, -86.3, 0.3, 0.15, 300.0),
-        ),
-        budget=40.0,
-        gap=Estimate(0.123, 0.0345, "difference", "both errors"),
-        schedule="friction",
-        fingerprints={"model": "0123", "test set": "4567", "training set": "89ab"},
-        names={"model": "zoo/m.npz", "test": "mnist"},
-    )
-    shown = choose_shown("bernoulli", per.positions, states, report.per_example_differences)
-    return replace(report, shown=replace(shown, samples=states[:16]), **changes)
-
-
-def bare() -> Report:
-    """A report that lacks all that a report can lack: one example and one chain, read from an older version's JSON."""
-    report = made(
-        evidence=None,
-        upper_bound=None,
-        per_example=PerExample(
-            np.arange(1), np.zeros(1), np.full(1, np.nan), np.zeros(1), *np.zeros((2, 1, 1))
-        ),
-        ais_log_weights=np.zeros(1),
-        between=(-np.inf, np.inf),
-        pareto_k=np.nan,
-        ess=np.nan,
-    )
-    content = report.to_dict()
-    for name in ("log_weights", "degrees_of_freedom", "friction", "shown", "fingerprints", "names"):
-        del content[name]
-    return Report.from_dict(json.loads(json.dumps(content)))
-
-
-class Outline(html.parser.HTMLParser):
-    """Checks that elements nest, and keeps what a reader and a browser would see."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.open, self.ids, self.tags, self.attributes, self.text = [], [], [], [], []
-        self.feed(page)
-        assert not self.open
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.attributes += attributes
-        self.ids += [value for name, value in attributes if name == "id"]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
 
 
 def test_the_page_has_every_section_and_is_small():
@@ -118,7 +39,6 @@ def test_the_page_has_every_section_and_is_small():
         "In a paper",
         "To repeat it",
     ]
-    assert len(outline.ids) == len(set(outline.ids))
     assert len(page.encode()) < 200_000
     text = "".join(outline.text)
     for shown in (
@@ -133,21 +53,12 @@ def test_the_page_has_every_section_and_is_small():
     assert page.index("This answer can be trusted") < page.index("<h2")
 
 
-def test_the_page_needs_nothing_else():
-    outline = Outline(full().to_html())
-    assert "script" not in outline.tags
-    assert "link" not in outline.tags
-    addresses = [value for name, value in outline.attributes if name in ("src", "href", "xlink:href")]
-    assert all(address.startswith(("data:image/png;base64,", "#")) for address in addresses)
-    assert not any(name.startswith("on") for name, _ in outline.attributes)
-
-
 def test_what_a_report_lacks_is_left_out():
     page = bare().to_html()
     Outline(page)
     for absent in ("stages", "samples", "<img", "nan", "inf ", "None"):
         assert absent not in re.sub(r"<style>.*?</style>", "", page, flags=re.S), absent
-    assert "Other starts were not asked" in page
+    assert "Other starts were not tried" in page
     assert "no interval is known" in page
 
 
@@ -218,16 +129,6 @@ def test_the_worst_examples_are_shown():
 
 def test_pictures_are_squares():
     assert [image_side(n) for n in (16, 25, 64, 784, 785)] == [None, 5, 8, 28, None]
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (-86.55, -86.3), (1e-6, 3e-6), (-1e9, 1e9), (5, 5.0001)])
-def test_ticks_are_few_round_and_on_the_axis(low, high):
-    axis = Axis.around([low, high], "")
-    ticks = axis.ticks()
-    assert 2 <= len(ticks) <= 8
-    assert axis.low <= ticks[0] < ticks[-1] <= axis.high * (1 + 1e-12) or axis.high < 0
-    texts = [axis.tick_text(tick) for tick in ticks]
-    assert len(set(texts)) == len(texts)
 
 
 def test_a_notebook_shows_a_few_lines():

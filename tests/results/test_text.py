@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.results.stages import OtherBase, StageSummary
-from meltpoint.results.text import render
 from meltpoint.results.verdict import WeightDiagnostics, judge
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
@@ -32,36 +31,34 @@ def test_a_whole_report():
         [
             "RBM 784-500 on 10,000 test examples, nats per example",
             "─" * WIDTH,
-            "conservative (RAISE, N = 51)        -86.47 ± 0.03",
-            "optimistic (AIS)                    -86.35 ± 0.02",
-            "gap                                   0.12 ± 0.03",
+            "conservative (RAISE, N = 51)  -86.47 ± 0.03",
+            "optimistic (AIS)              -86.35 ± 0.02",
+            "gap                             0.12 ± 0.03",
             "",
             "Agree: the two estimates are 0.12 nats apart (tolerance 1).",
             "",
-            "between               -86.55 and -86.31 with 99% confidence, if no start missed",
-            "                      a mode: 18 starts were tried",
-            "at most               mean log p <= -86.08 with 99% confidence, whatever was",
-            "                      missed",
-            "evidence              base uniform and 16 modes: they agree within 0.01 nats of",
-            "                      log Z; 1,234,000 chain-steps",
-            "certificate           mean log p_N, N = 13, of these 4 examples > -89.16 with",
-            "                      99% confidence (estimated: -88.00), whatever the number",
-            "                      of steps and chains; p_N is the annealing model with N",
-            "                      particles",
-            "log Z                 451.28 ± 0.02 (> 451.01 with 99% confidence); effective",
-            "                      sample size 31 of 50 chains, Pareto k 0.31",
-            "path                  base data, 10,000 linear steps, mixed precision",
-            "RAISE                 4 examples × 3 chains; with the control variate the error",
-            "                      is 7.9 × smaller",
-            "run                   seed 7, 2 min 13 s (AIS 61 s, RAISE 71 s)",
-            "with                  meltpoint 0.1.0, numpy 2.0.0, numba 0.61.0, Python 3.11.0",
+            "between      -86.55 and -86.31 with 99% confidence, if no start missed a mode:",
+            "             18 starts were tried",
+            "at most      mean log p <= -86.08 with 99% confidence, whatever was missed",
+            "certificate  mean log p_N, N = 13, of these 4 examples > -89.16 with 99%",
+            "             confidence (estimated: -88.00), whatever the number of steps and",
+            "             chains; p_N is the annealing model with N particles",
+            "evidence     base uniform and 16 modes: they agree within 0.01 nats of log Z;",
+            "             1,234,000 chain-steps",
+            "log Z        451.28 ± 0.02 (> 451.01 with 99% confidence); effective sample",
+            "             size 31 of 50 chains, Pareto k 0.31",
+            "RAISE        4 examples × 3 chains; with the control variate the error is 7.9 ×",
+            "             smaller",
+            "path         base data, 10,000 linear steps, mixed precision",
+            "run          seed 7, 2 min 13 s (AIS 61 s, RAISE 71 s)",
+            "with         meltpoint 0.1.0, numpy 2.0.0, numba 0.61.0, Python 3.11.0",
         ]
     )
 
 
 def test_one_particle_is_the_paper_s_annealing_model():
     report = made(particles=1, certificate=Certificate(-89.16, 0.99, "mean log p_ann of these 4 examples"))
-    assert str(report).splitlines()[2] == "conservative (RAISE)                -86.47 ± 0.03"
+    assert str(report).splitlines()[2] == "conservative (RAISE)  -86.47 ± 0.03"
     assert row(report, "certificate").endswith("; p_ann is the annealing model")
 
 
@@ -102,7 +99,7 @@ def test_a_bound_that_is_printed_is_certified_and_one_that_is_not_known_is_not_p
 
 def test_exact_is_said_only_of_what_is_exact():
     report = made(exact=Estimate(-86.4, 0.02, "exact", ""), log_f_exact=False)
-    assert str(report).splitlines()[3] == "exact log Z                         -86.40 ± 0.02"
+    assert str(report).splitlines()[3] == "exact log Z                   -86.40 ± 0.02"
 
 
 def test_the_stages_and_what_was_asked_for():
@@ -154,7 +151,7 @@ def test_what_another_base_found_is_said():
 def test_the_exact_value_stands_between_the_two():
     lines = str(made(exact=Estimate(-86.4, 0.0, "exact", ""))).splitlines()
     assert [line.split()[0] for line in lines[2:6]] == ["conservative", "exact", "optimistic", "gap"]
-    assert lines[3] == "exact                               -86.40 (exact)"
+    assert lines[3] == "exact                         -86.40 (exact)"
 
 
 def test_all_numbers_of_the_bracket_have_the_decimals_of_the_gap():
@@ -193,7 +190,7 @@ def test_the_gain_of_the_control_variate_is_shown_where_there_is_one(gain, popul
 
 def test_one_of_a_thing_is_singular():
     text = str(made(test_examples=1, steps=1, chains=1, ais_chains=1))
-    for one in ("on 1 test example,", "1 linear step,", "× 1 chain;", "of 1 chain,"):
+    for one in ("on 1 test example,", "1 linear step,", "× 1 chain\n", "of 1 chain,"):
         assert one in text
 
 
@@ -251,12 +248,3 @@ def test_every_setting_is_shown():
     report = replace(report, verdict=judge(report.gap, WeightDiagnostics(31.4, 50), values["tolerance"]))
     text = str(report).replace(",", "")
     assert [value for value in values.values() if str(value) not in text] == []
-
-
-@pytest.mark.parametrize("width", [60, 79])
-def test_no_line_is_wider_than_the_terminal(width):
-    lines = render(made(), width).splitlines()
-    assert max(map(len, lines)) == width
-    assert " ".join(" ".join(lines).split()).replace("─", "") == " ".join(str(made()).split()).replace(
-        "─", ""
-    )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from meltpoint.cli import options
 from meltpoint.cli.ending import report_errors
-from meltpoint.cli.screen import echo_err, echo_report, progress_bar
+from meltpoint.cli.screen import echo_err, echo_result, progress_bar
 
 _HIDDEN = 20
 _EPOCHS = 100
@@ -21,7 +21,7 @@ def demo(out: Path, seed: int) -> None:
     with report_errors():
         import meltpoint as mp
         from meltpoint.formats.atomic import make_folder
-        from meltpoint.results.figures import plot_closing_in, save_figure
+        from meltpoint.results.figures import save_figure
 
         figures = find_spec("matplotlib") is not None
         make_folder(out)
@@ -52,10 +52,10 @@ def demo(out: Path, seed: int) -> None:
                 names={"model": str(model_file), "test": "digits", "train": "digits"},
             )
         if figures:
-            save_figure(plot_closing_in(reports), figure_file)
+            save_figure(reports[-1].plot("bracket", sweep=reports[:-1]), figure_file)
         reports[-1].to_html(page_file)
         echo_err("")
-        echo_report(reports[-1])
+        echo_result(reports[-1])
         echo_err("")
         if figures:
             echo_err(f"Both estimates closing in on the exact value: {figure_file}")

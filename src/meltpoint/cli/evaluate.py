@@ -9,7 +9,7 @@ from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.evaluating import evaluating, to_continue
 from meltpoint.cli.inputs import check_output, load_model
-from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, echo_report, progress_bar, write_result
+from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, progress_bar, write_result
 
 if TYPE_CHECKING:
     from meltpoint.results.stages import StageSummary
@@ -66,7 +66,7 @@ def evaluate(
         with progress_bar() as progress, evaluating(given, progress) as command:
             examples = command.read(data, loaded)
             report = mp.evaluate(loaded, *examples, **command.keywords, watch=show_stage, names=names)
-        write_result(report, json, plot, echo_report)
+        write_result(report, json, plot)
         if html is not None:
             report.to_html(html)
             echo_err(f"report: {html}")

@@ -1,6 +1,5 @@
 """`meltpoint log-z`: a model file in, its log normaliser from both sides out."""
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +8,7 @@ import typer
 from meltpoint.cli import options
 from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
 from meltpoint.cli.inputs import check_output, load_model, read_train
-from meltpoint.cli.screen import PLOT_FORMATS, echo, echo_err, echo_parts, progress_bar, write_result
+from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, progress_bar, write_result
 from meltpoint.defaults import LOG_Z_DEFAULTS
 
 if TYPE_CHECKING:
@@ -70,7 +69,6 @@ def log_z(
         check_output(plot, *PLOT_FORMATS)
         import meltpoint as mp
         from meltpoint.formats.evidence import read_evidence
-        from meltpoint.results.log_z_text import render_log_z
 
         loaded = load_model(model, option)
         clamped = None if evidence is None else read_evidence(evidence)
@@ -78,12 +76,7 @@ def log_z(
             if train is not None:
                 given["train"] = read_train(train, binarize, given["seed"], progress, model=loaded)
             bracket = mp.log_z(loaded, clamped=clamped, **given, progress=progress, watch=_show)
-        write_result(
-            bracket,
-            json,
-            plot,
-            lambda found: echo(render_log_z(found, shutil.get_terminal_size().columns - 1)),
-        )
+        write_result(bracket, json, plot)
         if bracket.interrupted:
             echo_err("meltpoint: interrupted: the result is made of what was finished by then")
     if bracket.interrupted or not bracket.verdict.trusted:

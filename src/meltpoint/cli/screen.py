@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,18 +16,21 @@ from meltpoint.progress import Lines, terminal_bars
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from meltpoint.results.report import Report
+    from meltpoint.results.document import Document
 
 PLOT_FORMATS = ".png", ".pdf", ".svg"
 
-_WIDTH, _NARROWEST = 79, 60
 _APART = "   "
 _INDENT = 8
 _terminal: "list[Console]" = []  # the terminal that shows a bar now, if any
 
 
 class CommandResult(Protocol):
-    """What a command finds: it can be written as plain values and drawn."""
+    """What a command finds: it can be read, written as plain values, and drawn."""
+
+    def document(self) -> "Document":
+        """What there is to read."""
+        ...
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values."""
@@ -59,12 +62,13 @@ def _write(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def echo_report(report: "Report") -> None:
-    """Write a report to stdout as text, no wider than the terminal if that is one."""
-    from meltpoint.results.text import render
+def echo_result(found: CommandResult) -> None:
+    """Write a result to stdout as text, no wider than the terminal if that is one."""
+    from meltpoint.results.document import WIDTH
+    from meltpoint.results.text import render_text
 
-    columns = (os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0) or _WIDTH
-    echo(render(report, min(_WIDTH, max(_NARROWEST, columns))))
+    columns = (os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0) or WIDTH
+    echo(render_text(found.document(), min(WIDTH, columns)))
 
 
 def echo_err(text: str) -> None:
@@ -90,14 +94,12 @@ def echo_parts(parts: Sequence[str]) -> None:
     echo_err("\n".join(lines))
 
 
-def write_result(
-    found: CommandResult, json: bool, plot: Path | None, show: Callable[[Any], None] = echo
-) -> None:
-    """Write a result to stdout, as JSON or by `show`, and its figure to a file, if one is named."""
+def write_result(found: CommandResult, json: bool, plot: Path | None) -> None:
+    """Write a result to stdout, as JSON or as text, and its figure to a file, if one is named."""
     if json:
         echo_json(found.to_dict())
     else:
-        show(found)
+        echo_result(found)
     if plot is not None:
         from meltpoint.results.figures import save_figure
 

@@ -144,7 +144,7 @@ def trace_screen() -> Iterator[TraceScreen]:
     from rich.progress import Progress as Bar
     from rich.table import Table
 
-    from meltpoint.results.trace_views import HEAD, trace_row
+    from meltpoint.results.trace import HEAD, trace_row
 
     table = Table(box=None, pad_edge=False)
     for k, head in enumerate(HEAD):

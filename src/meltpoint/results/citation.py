@@ -5,6 +5,7 @@ import math
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import printable
 from meltpoint.results.report import Report
+from meltpoint.results.words import count, number, percent
 from meltpoint.statistics.estimate import decimals
 
 _LATEX = {
@@ -22,6 +23,24 @@ def interval_digits(report: Report) -> int:
     low, high = report.between
     half = (high - low) / 2
     return min(4, max(2, 1 - math.floor(math.log10(half)))) if 0 < half < math.inf else 2
+
+
+def subject(report: Report) -> str:
+    """What was evaluated on what."""
+    model, data = report.names.get("model"), report.names.get("test")
+    named = f"{model} ({report.model})" if model else report.model
+    return f"{named} on {count(report.test_examples, 'test example')}" + (f" of {data}" if data else "")
+
+
+def answer_text(report: Report) -> str:
+    """The interval in one line."""
+    low, high = (number(end, interval_digits(report)) for end in report.between)
+    sure = f"{percent(report.settings.confidence)} confidence"
+    if all(map(math.isfinite, report.between)):
+        return f"{low} to {high} nats per example, {sure}"
+    if math.isfinite(report.between[1]):
+        return f"below {high} nats per example, {sure}; no lower end is known"
+    return "no interval is known"
 
 
 def paper_sentence(report: Report) -> str:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from meltpoint.errors import shortened
+from meltpoint.results.charts import Chart, Row, rows_chart
+from meltpoint.results.document import Block, Document, Fact, Readable, Section, Table
+from meltpoint.results.duration import duration
 from meltpoint.results.pair import About, Pair
 from meltpoint.results.report import Report
+from meltpoint.results.words import bound, count, interval, percent
+from meltpoint.statistics.estimate import Estimate, decimals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_NAME = 12
 
 
 @dataclass(frozen=True)
@@ -25,7 +34,7 @@ class Rank:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Readable):
     """Models on one test set, in nats per example. Print it, plot it, or call `to_dict()`.
 
     `reports` are those of every model by name, `pairs` the differences: of all pairs, or of each model to the
@@ -47,21 +56,145 @@ class Comparison:
     def __repr__(self) -> str:
         return f"Comparison({', '.join(self.reports)}: {self.verdict})"
 
-    def __str__(self) -> str:
-        from meltpoint.results.comparison_views import render_comparison
-
-        return render_comparison(self)
-
-    def _repr_html_(self) -> str:
-        from meltpoint.results.comparison_views import comparison_html
-
-        return comparison_html(self)
-
     def plot(self) -> Figure:
         """A figure of each model's interval and of the differences; save it with savefig."""
-        from meltpoint.results.comparison_views import plot_comparison
+        from meltpoint.results.figures import draw
 
-        return plot_comparison(self)
+        return draw(self._charts())
+
+    def document(self) -> Document:
+        """What there is to read of the comparison."""
+        title = f"{count(len(self.reports), 'model')} on {count(self.test_examples, 'test example')}, nats per example"
+        blocks: list[Block] = [*self._charts(), self._models_table()]
+        if self.pairs:
+            narrow = self._pairs_table(2)
+            blocks.append(replace(self._pairs_table(3), narrow=narrow))
+        sure = percent(self.confidence)
+        together = f" for {len(self.pairs):,} pairs together" if len(self.pairs) > 1 else ""
+        blocks.append(
+            Fact(
+                "differences",
+                f"first less second, with {sure} confidence{together}, if no start missed a mode. On this test set "
+                "there is no sampling error; 'population' is about all examples that it was drawn from. The order is "
+                f"that on the {self.about}.",
+            )
+        )
+        blocks += [Fact("guaranteed", text) for pair in self.pairs if (text := self._guaranteed(pair))]
+        blocks += [
+            Fact(self._letters[name], f"{name}: {report.verdict}")
+            for name, report in self.reports.items()
+            if name in self.untrusted
+        ]
+        blocks.append(Fact("run", f"{duration(self.seconds)} in all"))
+        return Document(title, self.trusted, self.verdict, [Section("comparison", "The comparison", blocks)])
+
+    @property
+    def _letters(self) -> dict[str, str]:
+        """A short name for each model, best first: A, B, …, Z, AA, …. Differences are named by them."""
+        short = []
+        for number in range(len(self.reports)):
+            letters, rest = "", number
+            while rest >= 0:
+                letters, rest = chr(65 + rest % 26) + letters, rest // 26 - 1
+            short.append(letters)
+        return dict(zip(self.ranking, short, strict=True))
+
+    def _models_table(self) -> Table:
+        rows = []
+        for name, rank in self.ranking.items():
+            report = self.reports[name]
+            digits = max(2, min(3, report.gap.digits))
+            sides = (_estimate(each, digits) for each in (report.conservative, report.optimistic))
+            place = str(rank) if self.baseline is None else ""
+            rows.append([self._letters[name], name, place, *sides, interval(report.between)])
+        head = ("", "model", "rank", "conservative", "optimistic", "between")
+        return Table(head, rows, "Models, best first", words=(0, 1, 2))
+
+    def _pairs_table(self, most_digits: int) -> Table:
+        letters, rows = self._letters, []
+        for pair in self.pairs:
+            better = pair.better(self.about)
+            digits = min(most_digits, pair.optimistic.digits if pair.exact is None else 3)
+            ais = (
+                _estimate(pair.optimistic, digits)
+                if pair.exact is None
+                else f"{decimals(pair.exact, digits)} exact"
+            )
+            rows.append(
+                [
+                    f"{letters[pair.first]} − {letters[pair.second]}",
+                    ais,
+                    _estimate(pair.conservative, digits) if pair.conservative else "",
+                    interval(pair.between, digits),
+                    interval(pair.population, digits),
+                    letters[better] if better else "?",
+                ]
+            )
+        head = ("pair", "AIS", "RAISE", "this test set", "population", "better")
+        return Table(head, rows, "Differences", words=(0, 5))
+
+    def _guaranteed(self, pair: Pair) -> str:
+        """What holds of a pair whatever was missed."""
+        if pair.exact is not None:
+            return ""
+        first, second = self._letters[pair.first], self._letters[pair.second]
+        said = []
+        if pair.at_most is not None:
+            said.append(f"{first} − {second} <= {bound(pair.at_most, up=True)}")
+        if pair.at_least is not None:
+            said.append(f"{first} − {second} >= {bound(pair.at_least, up=False)}")
+        said += [
+            f"the annealing model of {better} gives its examples {bound(limit, up=False)} nats more than {worse}"
+            for limit, better, worse in zip(pair.certified, (first, second), (second, first), strict=True)
+            if limit is not None and limit > 0
+        ]
+        return (
+            f"{'; '.join(said)}, with {percent(self.confidence)} confidence, whatever was missed"
+            if said
+            else ""
+        )
+
+    def _charts(self) -> list[Chart]:
+        """Each model's interval with both estimates, and the intervals of the differences beside zero."""
+        models, pairs = [], []
+        for k, name in enumerate(self.ranking):
+            report = self.reports[name]
+            raised, ais = report.conservative, report.optimistic
+            labels = ("", "", "") if k else ("RAISE, conservative", "AIS, optimistic", "between")
+            models += [
+                Row(
+                    name,
+                    raised.value,
+                    raised.stderr,
+                    interval=report.between,
+                    label=labels[0],
+                    interval_label=labels[2],
+                ),
+                Row("", ais.value, ais.stderr, "optimistic", label=labels[1]),
+            ]
+        for k, pair in enumerate(self.pairs):
+            name = f"{shortened(pair.first, _NAME)} − {shortened(pair.second, _NAME)}"
+            labels = ("", "") if k else ("on this test set", "on the population")
+            pairs += [
+                Row(
+                    name, pair.optimistic.value, role="exact", interval=pair.between, interval_label=labels[0]
+                ),
+                Row("", interval=pair.population, style="thin", interval_label=labels[1]),
+            ]
+        charts = [
+            rows_chart(
+                "models",
+                "Models",
+                "mean log-probability, nats",
+                models,
+                "Bars: two standard errors. Bands: intervals.",
+            )
+        ]
+        if pairs:
+            label = f"difference, nats ({percent(self.confidence)} for all)"
+            caption = "Where an interval does not reach zero, the order is known."
+            charts.append(rows_chart("differences", "Differences", label, pairs, caption, zero=True))
+        return charts
 
     def pair(self, first: str, second: str) -> Pair:
         """The pair of these names, in the order in which it was compared."""
@@ -194,3 +327,11 @@ def known_order(better_than: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
             if (better, middle) in order and (middle, worse) in order
         }
     return {(better, worse) for better, worse in order if (worse, better) not in order}
+
+
+def _estimate(estimate: Estimate, digits: int) -> str:
+    """Value and error in as many characters as a column has."""
+    value = estimate.value_text(digits)
+    if not math.isfinite(estimate.stderr):
+        return f"{value} ± ?"
+    return f"{value} {estimate.error_text(digits)}" if estimate.stderr > 0 else f"{value} ± 0"

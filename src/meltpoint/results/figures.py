@@ -1,31 +1,39 @@
-"""Figures of reports, fit for print: legible in grey."""
+"""Charts and pictures drawn with Matplotlib, fit for print: legible in grey."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meltpoint.errors import InputError
+from meltpoint.errors import InputError, shortened
 from meltpoint.extras import require
 from meltpoint.formats.atomic import atomic_write
+from meltpoint.results.charts import Axis, Band, Bars, Chart, Line, Mark, Points, can_be_drawn
+from meltpoint.results.document import Picture
+from meltpoint.results.pictures import image_side, tiled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from meltpoint.results.report import Report
 
 FIGURE_FORMATS = (".png", ".pdf", ".svg")
 
 CONSERVATIVE: dict[str, Any] = {"color": "#0b6fa4", "marker": "o", "linestyle": "-"}
 OPTIMISTIC: dict[str, Any] = {"color": "#d1550f", "marker": "^", "linestyle": "--"}
 EXACT: dict[str, Any] = {"color": "#222222", "linestyle": ":"}
+_ROLES = {"conservative": CONSERVATIVE, "optimistic": OPTIMISTIC, "exact": EXACT | {"marker": "D"}}
+_HATCHES = {"conservative": "////", "optimistic": "", "exact": ""}
+_LINES = {"dashed": {"linestyle": ":", "lw": 1.2}, "thin": {"lw": 1.2}, "thick": {"lw": 5, "alpha": 0.35}}
 _HEADROOM = 1.35  # of the tallest bar, for the legend
+_LONG_NAMES = 60  # characters of all names below an axis, from which on they are turned
+_LONGEST_NAME = 24
+_PANEL_WIDTH, _TITLE = 3.5, 0.4  # inches
+_USUAL_HEIGHT, _PIXELS = 270, 96  # of a chart's height, and how many are an inch
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -33,46 +41,29 @@ _STYLE: dict[Any, Any] = {
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "legend.frameon": False,
+    "legend.fontsize": 8,
     "lines.markersize": 4.5,
+    "errorbar.capsize": 2.5,
     "figure.constrained_layout.use": True,
 }
 
 
-def plot_report(report: Report) -> Figure:
-    """Left: RAISE per example against AIS. Right: spread of the log weights of both."""
-    with panels(2) as (figure, (left, right)):
-        _plot_examples(report, left)
-        plot_spread(report, right)
-    return figure
-
-
-def plot_closing_in(reports: Sequence[Report]) -> Figure:
-    """Both estimates over the number of steps, closing in on the exact value where it is known."""
-    reports = sorted(reports, key=lambda report: report.settings.steps)
-    steps = [report.settings.steps for report in reports]
-    with panels(1, width=5.0, height=3.2) as (figure, (axes,)):
-        for label, style, estimates in (
-            ("AIS, optimistic", OPTIMISTIC, [report.optimistic for report in reports]),
-            ("RAISE, conservative", CONSERVATIVE, [report.conservative for report in reports]),
-        ):
-            values = [estimate.value for estimate in estimates]
-            errors = 2 * np.nan_to_num([estimate.stderr for estimate in estimates])
-            axes.errorbar(steps, values, yerr=errors, capsize=2.5, lw=1.4, label=label, **style)
-        exact = next((report.exact for report in reports if report.exact), None)
-        if exact:
-            shown = f"{exact.value:.2f}".replace("-", "\N{MINUS SIGN}")
-            axes.axhline(exact.value, **EXACT, lw=1.4, label=f"exact, {shown}")
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.set_xlabel("annealing steps")
-        axes.set_ylabel("mean test log-probability, nats")
-        axes.set_title(f"{reports[0].model}, base {reports[0].settings.base}; bars: ± 2 standard errors")
-        axes.legend(loc="best")
+def draw(panels: Sequence[Chart | Picture]) -> Figure:
+    """A figure of charts and pictures side by side."""
+    width = max(5.0, _PANEL_WIDTH * len(panels))
+    pixels = max(getattr(panel, "height", _USUAL_HEIGHT) for panel in panels)
+    height = round(_TITLE + pixels / _PIXELS, 2)  # whole pixels in notebooks
+    with styled_figure(width, height) as figure:
+        for panel, axes in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
+            if isinstance(panel, Chart):
+                _draw_chart(panel, axes)
+            else:
+                _draw_picture(panel, axes)
     return figure
 
 
 def check_figure_path(path: Path) -> None:
-    """Refuse a figure's path whose format is not known, before the work is done."""
+    """Refuse a figure's path whose format is not supported, before the work is done."""
     if path.suffix.lower() not in FIGURE_FORMATS:
         raise InputError(
             found=f"{path} for a figure",
@@ -101,46 +92,84 @@ def styled_figure(width: float, height: float, style: dict[Any, Any] | None = No
         figure.draw_without_rendering()
 
 
-@contextmanager
-def panels(columns: int, width: float = 7.0, height: float = 3.0) -> Iterator[tuple[Figure, list[Axes]]]:
-    """A figure with panels side by side."""
-    with styled_figure(width, height) as figure:
-        yield figure, list(figure.subplots(1, columns, squeeze=False)[0])
+def _draw_chart(chart: Chart, axes: Axes) -> None:
+    for mark in chart.marks:
+        _draw_mark(mark, chart, axes)
+    if not chart.marks:
+        axes.text(0.5, 0.5, chart.description, ha="center", transform=axes.transAxes)
+    axes.set_title(chart.title)
+    if chart.x.log:
+        axes.set_xscale("log")
+        axes.set_xticks([], minor=True)
+    elif not chart.x.places:
+        axes.ticklabel_format(axis="x", useOffset=False, style="plain")  # readers overlook an offset
+    _set_axis(chart.x, axes, "x")
+    _set_axis(chart.y, axes, "y")
+    if any(mark.label for mark in chart.marks):
+        if any(isinstance(mark, Bars) for mark in chart.marks):
+            axes.set_ylim(top=_HEADROOM * chart.y.high)
+        axes.legend(loc="best")
+    if chart.y.places:
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="x", color="0.9")
+        axes.set_axisbelow(True)
 
 
-def _plot_examples(report: Report, axes: Axes) -> None:
-    per = report.per_example
-    optimistic = per.log_f - report.log_z.value
-    errors = np.nan_to_num(per.stderr)
-    axes.errorbar(optimistic, per.log_prob, yerr=errors, fmt="o", ms=3, lw=0.7, color=CONSERVATIVE["color"])
-    ends = [min(optimistic.min(), per.log_prob.min()), max(optimistic.max(), per.log_prob.max())]
-    axes.plot(ends, ends, **EXACT, lw=1, label="equal")
-    axes.set_xlabel("AIS log p(v), nats")
-    axes.set_ylabel("RAISE log p(v), nats")
-    axes.set_title(f"{len(per.log_prob):,} test example{'' if len(per.log_prob) == 1 else 's'}")
-    axes.legend(loc="upper left")
+def _set_axis(axis: Axis, axes: Axes, which: str) -> None:
+    axes.set(**{f"{which}label": axis.label, f"{which}lim": (axis.low, axis.high)})
+    if axis.places:
+        names = [shortened(text, _LONGEST_NAME) for _, text in axis.places]
+        turned = which == "x" and max(map(len, names)) * len(names) > _LONG_NAMES
+        turn = {"rotation": 30, "ha": "right"} if turned else {}
+        (axes.set_xticks if which == "x" else axes.set_yticks)([at for at, _ in axis.places], names, **turn)
 
 
-def plot_spread(report: Report, axes: Axes) -> None:
-    """Histograms of the log weights of AIS, and of RAISE within examples."""
-    axes.set_xlabel("log weight minus its mean, nats")
-    axes.set_ylabel("density")
-    axes.set_title("Spread of the log weights")
-    ais, per = report.ais_log_weights, report.per_example.log_weights
-    spreads: list[tuple[str, dict[str, Any], str, NDArray[np.floating]]] = []
-    if ais.size:
-        spreads.append(("AIS", OPTIMISTIC, "", ais - ais.mean()))
-    if per.size:
-        within = (per - per.mean(axis=1, keepdims=True)).ravel()
-        spreads.append(("RAISE, within examples", CONSERVATIVE, "////", within))
-    # A single chain, or weights that are all equal, have no spread to show.
-    spreads = [spread for spread in spreads if np.ptp(spread[-1]) > 0]
-    if not spreads:
-        axes.text(0.5, 0.5, "none: all weights are equal", ha="center", transform=axes.transAxes)
-        return
-    edges = np.histogram_bin_edges(np.concatenate([values for *_, values in spreads]), bins=40).tolist()
-    for label, style, hatch, values in spreads:
-        fill = {"alpha": 0.45, "facecolor": style["color"], "edgecolor": style["color"], "hatch": hatch}
-        axes.hist(values, bins=edges, density=True, histtype="stepfilled", label=label, **fill)
-    axes.set_ylim(top=_HEADROOM * axes.get_ylim()[1])
-    axes.legend(loc="upper left")
+def _draw_mark(mark: Mark, chart: Chart, axes: Axes) -> None:
+    style = _ROLES[mark.role]
+    color = style["color"]
+    match mark:
+        case Points():
+            x, y = np.asarray(mark.x, np.float64), np.asarray(mark.y, np.float64)
+            known = can_be_drawn(x) & can_be_drawn(y)
+            error = {} if mark.error is None else {f"{mark.along}err": np.asarray(mark.error)[known]}
+            look = {**style, "linestyle": style["linestyle"] if mark.joined else "", "lw": 1.4}
+            look |= (
+                {"marker": ""}
+                if not mark.marked
+                else {"ms": 3, "elinewidth": 0.7, "capsize": 0}
+                if mark.small
+                else {}
+            )
+            if not mark.marked:
+                look["linestyle"] = "-"
+            axes.errorbar(x[known], y[known], **error, **look, label=mark.label)
+        case Line():
+            ends = [
+                [min(max(value, axis.low), axis.high) for value in pair]
+                for pair, axis in zip(zip(mark.start, mark.end, strict=True), (chart.x, chart.y), strict=True)
+            ]
+            if not np.isnan(ends).any():
+                axes.plot(*ends, color=color, label=mark.label, **_LINES[mark.style])
+            if mark.caps:
+                caps = [end for end in (mark.start, mark.end) if all(map(math.isfinite, end))]
+                axes.plot([x for x, _ in caps], [y for _, y in caps], color=color, marker="|", ms=10, ls="")
+        case Bars():
+            look = {"facecolor": color, "edgecolor": color, "alpha": 0.45, "hatch": _HATCHES[mark.role]}
+            axes.stairs(mark.heights, mark.edges, fill=True, label=mark.label, **look)
+        case Band():
+            low, high = (np.where(can_be_drawn(end), end, np.nan) for end in (mark.low, mark.high))
+            look = {"color": color, "alpha": 0.25, "lw": 0.8, "hatch": _HATCHES[mark.role] or None}
+            axes.fill_between(mark.x, low, high, label=mark.label, **look)
+
+
+def _draw_picture(picture: Picture, axes: Axes) -> None:
+    """Squares of units side by side; states of others as rows."""
+    square = image_side(picture.states.shape[1]) is not None
+    shown = tiled(picture.states) if square else picture.states
+    axes.imshow(shown, cmap="gray" if square else "gray_r", aspect="equal" if square else "auto")
+    axes.set_title(picture.description)
+    axes.set_yticks([])
+    if square:
+        axes.axis("off")
+    else:
+        axes.set_xlabel("visible unit")

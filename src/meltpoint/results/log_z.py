@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from meltpoint.defaults import LogZSettings
 from meltpoint.estimators.ais import LogZ, log_z_of
-from meltpoint.estimators.evidence import Evidence
-from meltpoint.estimators.log_z_sides import Sides
+from meltpoint.estimators.evidence import MODES, Evidence
+from meltpoint.estimators.log_z_sides import EXACT_SAMPLES, Sides
 from meltpoint.layers.unit import Floats
-from meltpoint.records import fields_html
+from meltpoint.results.charts import Chart, sides_chart, spread_chart, steps_axis
+from meltpoint.results.document import Document, Estimates, Fact, Readable, Section
+from meltpoint.results.duration import duration
 from meltpoint.results.log_z_verdict import judge_log_z
 from meltpoint.results.stages import alpha_of, within_text
 from meltpoint.results.verdict import Verdict
+from meltpoint.results.words import bound, count, number, percent, run_facts, with_error
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate, plain, plain_fields
 from meltpoint.statistics.pareto import pareto_k
@@ -47,7 +51,7 @@ class LogZStage:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LogZBracket:
+class LogZBracket(Readable):
     """log Z from both sides, in nats. Print it, plot it, or call `to_dict()`.
 
     `lower` (AIS) and `upper` (states melted back) are the sides, `gap` is their distance, `between` an interval with
@@ -81,28 +85,110 @@ class LogZBracket:
     def __repr__(self) -> str:
         return f"LogZBracket({self.model}: {self.lower} to {self.upper}, {self.verdict.reason})"
 
-    def __str__(self) -> str:
-        from meltpoint.results.log_z_text import render_log_z
-
-        return render_log_z(self)
-
-    def _repr_html_(self) -> str:
-        from meltpoint.results.log_z_text import log_z_details
-
-        details = log_z_details(self)
-        rows = {"log Z of": self.model, "lower (AIS)": str(self.lower)}
-        if self.exact is not None:
-            rows["exact"] = f"{self.exact:.4f}"
-        rows |= {"upper (melted back)": str(self.upper), "verdict": str(self.verdict)}
-        return fields_html(
-            rows | {name: details[name] for name in ("between", "rests on") if name in details}
-        )
-
     def plot(self) -> Figure:
         """A figure of the two sides over steps and of the weights of both directions; save it with savefig."""
-        from meltpoint.results.log_z_text import plot_log_z
+        from meltpoint.results.figures import draw
 
-        return plot_log_z(self)
+        return draw(self._charts())
+
+    def document(self) -> Document:
+        """What there is to read of the bracket."""
+        s, digits = self.settings, self.gap.digits
+        clamped = f", {count(self.clamped, 'unit')} clamped" if self.clamped else ""
+        rows = [("lower (AIS)", self.lower), ("upper (melted back)", self.upper), ("gap", self.gap)]
+        if self.exact is not None:
+            digits = max(4, digits)
+            rows.insert(1, ("exact", Estimate(self.exact, 0.0, "exact", "nothing")))
+        facts = {
+            "between": self._between_text(),
+            "rests on": self.rests_on,
+            "certified": self._certified_text(),
+            "other starts": self._other_starts(),
+            "weights": f"effective sample size {self.lower.ess:,.0f} of "
+            f"{count(len(self.lower.log_weights), 'chain')}"
+            + (f", Pareto k {self.pareto_k:.2f}" if math.isfinite(self.pareto_k) else ""),
+            "path": f"base {s.base}, {count(s.steps, 'step')}, {s.precision} precision",
+        }
+        if s.budget is not None:
+            target = "" if s.gap is None else f", to ± {s.gap:g} nats"
+            facts["asked"] = f"within {duration(s.budget)}{target}"
+        if len(self.stages) > 1:
+            facts["stages"] = "; ".join(
+                f"{count(stage.steps, 'step')} of {stage.chains:,} chains from base {stage.base}: "
+                + (stage.within if math.isfinite(stage.half_width) else "no upper end")
+                for stage in self.stages
+            )
+        if self.interrupted:
+            facts["interrupted"] = "by Ctrl-C: made of what was finished by then"
+        blocks = [
+            *(chart for chart in self._charts() if chart.marks),
+            Estimates(rows, digits),
+            *(Fact(label, text) for label, text in facts.items() if text),
+            *run_facts(s.seed, self.seconds, self.versions),
+        ]
+        section = Section("log-z", "Both sides", blocks)
+        trusted = self.verdict.trusted and not self.interrupted
+        return Document(f"log Z of {self.model}{clamped}, in nats", trusted, str(self.verdict), [section])
+
+    @property
+    def _sure(self) -> str:
+        return f"with {percent(self.settings.confidence)} confidence"
+
+    def _between_text(self) -> str:
+        low, high = (number(end, self.gap.digits) for end in self.between)
+        if all(map(math.isfinite, self.between)):
+            return f"{low} and {high} {self._sure}"
+        if math.isfinite(self.between[0]):
+            return f"above {low} {self._sure}; no upper end is known"
+        return "no interval: two chains are the least that has an error"
+
+    def _certified_text(self) -> str:
+        if not math.isfinite(self.lower_certificate.bound):
+            return ""
+        text = f"log Z > {bound(self.lower_certificate.bound, up=False)} {self._sure}"
+        if self.certified_upper is not None and math.isfinite(self.certified_upper):
+            text += f", and log Z < {bound(self.certified_upper, up=True)}"
+        return f"{text}, whatever was missed"
+
+    def _other_starts(self) -> str:
+        texts = [
+            f"base {finding.name} {with_error(finding.log_z, finding.log_z_stderr)}"
+            for finding in self.evidence.findings
+            if finding.name not in (MODES, EXACT_SAMPLES, self.settings.base)
+            and math.isfinite(finding.log_z_stderr)
+        ]
+        texts += [count(self.evidence.modes, "mode")] if self.evidence.modes else []
+        return ", ".join(texts)
+
+    def _charts(self) -> list[Chart]:
+        """Both sides over the steps of all stages, and the log weights of both directions, which should overlap."""
+        stages = sorted(self.stages or (stage_of(self),), key=lambda stage: stage.steps)
+        steps = [stage.steps for stage in stages]
+        melted, lower = "melted back, upper", "AIS, lower"
+        spread = spread_chart(
+            "weights",
+            "Log weights of both directions",
+            "log weight minus the lower side, nats",
+            [
+                ("AIS, forwards", "optimistic", self.lower.log_weights - self.lower.value),
+                ("melted back", "conservative", self.log_reverse_weights - self.lower.value),
+            ],
+            "Where they overlap, the chains reach the model's states.",
+        )
+        sides = sides_chart(
+            "Two sides; bars: ± 2 standard errors",
+            steps_axis("annealing steps", steps),
+            "log Z, nats",
+            steps,
+            [
+                (melted, "conservative", [s.upper for s in stages], [s.upper_stderr for s in stages]),
+                (lower, "optimistic", [s.lower for s in stages], [s.lower_stderr for s in stages]),
+            ],
+            self.exact,
+            self.between,
+            "Bars: two standard errors. Band: the interval.",
+        )
+        return [sides, spread]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, strings and lists: JSON."""

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.pilot import FrictionSchedule, Pilot
 from meltpoint.models.checks import Floats
 from meltpoint.records import short_repr
+from meltpoint.results.document import Document, Readable
 from meltpoint.results.shown import ShownStates
 from meltpoint.results.stages import OtherBase, StageSummary
 from meltpoint.results.verdict import Verdict
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from xarray import DataTree  # pyright: ignore[reportMissingImports]
 
-    from meltpoint.results.plots import PlotKind
-
+PlotKind: TypeAlias = Literal[
+    "overview", "bracket", "differences", "weights", "evidence", "friction", "samples"
+]
 
 _OF_DENSITIES = " (log density relative to Lebesgue measure)"
 
@@ -58,7 +60,7 @@ class PerExample:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report:
+class Report(Readable):
     """A likelihood from both sides, in nats per example. Print it, plot it, or call `to_dict()`.
 
     `conservative` (RAISE with `particles` particles) and `optimistic` (AIS) are the bracket, `gap` their difference,
@@ -116,10 +118,11 @@ class Report:
     def __repr__(self) -> str:
         return f"Report({self.model}: {self.conservative} to {self.optimistic}, {self.verdict.reason})"
 
-    def __str__(self) -> str:
-        from meltpoint.results.text import render
+    def document(self) -> Document:
+        """What there is to read of the report."""
+        from meltpoint.results.report_document import report_document
 
-        return render(self)
+        return report_document(self)
 
     @property
     def per_example_differences(self) -> Floats:
@@ -141,37 +144,16 @@ class Report:
         sweep
             For the bracket: reports of the same model with other numbers of steps, as `mp.sweep` gives.
         """
-        from meltpoint.results.plots import plot
+        from meltpoint.results.figures import draw
+        from meltpoint.results.report_charts import panels
 
-        return plot(self, kind, sweep)
+        return draw(panels(self, kind, sweep))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, strings and lists: JSON."""
         from meltpoint.results.plain import report_to_dict
 
         return report_to_dict(self)
-
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """One HTML page with everything, which needs no network and runs no script; written to `path` if given.
-
-        Parameters
-        ----------
-        path
-            A file to write, such as "report.html"; without it the page is only returned.
-        """
-        from meltpoint.formats.atomic import atomic_write
-        from meltpoint.results.html import render_page
-
-        page = render_page(self)
-        if path is not None:
-            with atomic_write(path) as file:
-                file.write(page.encode())
-        return page
-
-    def _repr_html_(self) -> str:
-        from meltpoint.results.html import report_html
-
-        return report_html(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report to a file whose name ends in .json (for `from_dict`) or .html.

@@ -6,7 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from meltpoint.statistics.estimate import Estimate, plain
+import numpy as np
+
+from meltpoint.errors import shortened
+from meltpoint.results.charts import Axis, Band, Chart, Line, Mark, Points, axis_around
+from meltpoint.results.document import Document, Fact, Readable, Section, Table
+from meltpoint.results.duration import duration
+from meltpoint.results.words import interval, percent
+from meltpoint.statistics.estimate import Estimate, decimals, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +23,12 @@ Interval: TypeAlias = tuple[float, float]
 WhenEvidence: TypeAlias = Literal["some", "all", "none"]
 """At which checkpoints other starts are asked: where the schedule is new (also at the last one), at all, at none."""
 
+HEAD = ("checkpoint", "RAISE", "AIS", "test, between", "train, between", "overfit", "")
+"""Columns of the table; the last one has marks."""
+
 _NOT_A_DOUBT = ("agree", "unchecked")
+_MOST_TICKS = 12
+_NAME = 16
 
 
 @dataclass(frozen=True)
@@ -76,7 +88,7 @@ class TracePoint:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trace:
+class Trace(Readable):
     """Likelihoods along a training run, in the order of its checkpoints. Print it, plot it, or call `to_dict()`.
 
     Every interval holds with `confidence` by itself, if no start missed a mode. `test_examples` and `train_examples`
@@ -95,21 +107,62 @@ class Trace:
     def __repr__(self) -> str:
         return f"Trace({len(self.points)} checkpoints: {self.verdict})"
 
-    def __str__(self) -> str:
-        from meltpoint.results.trace_views import render_trace
-
-        return render_trace(self)
-
-    def _repr_html_(self) -> str:
-        from meltpoint.results.trace_views import trace_html
-
-        return trace_html(self)
-
     def plot(self) -> Figure:
         """A figure of both likelihoods as bands over the checkpoints; save it with savefig."""
-        from meltpoint.results.trace_views import plot_trace
+        from meltpoint.results.figures import draw
 
-        return plot_trace(self)
+        return draw([self._chart()])
+
+    def document(self) -> Document:
+        """What there is to read of the trace."""
+        title = f"{len(self.points)} checkpoints on {self.test_examples:,} test examples"
+        if self.train_examples:
+            title += f" and {self.train_examples:,} training examples"
+        table = Table(HEAD, [trace_row(point) for point in self.points], "Checkpoints", words=(0, 6))
+        facts = [
+            Fact(
+                "columns",
+                f"RAISE and AIS on the test examples; intervals with {percent(self.confidence)} confidence each, if no "
+                "start missed a mode; overfit: training less test. s: schedule from a pilot here, others reuse it; "
+                "e: other starts were tried; !: not to be trusted",
+            )
+        ]
+        last = self.points[-1].overfit
+        if last is not None and math.isfinite(last.stderr):
+            facts.append(Fact("overfit", f"{last} at the end; the error is that of the choice of examples"))
+        spent = f"{duration(self.seconds)} in all, {duration(self.points[0].seconds)} for the first"
+        sections = [Section("trace", "The trace", [self._chart(), table, *facts, Fact("run", spent)])]
+        return Document(f"{title}, nats per example", self.trusted, self.verdict, sections)
+
+    def _chart(self) -> Chart:
+        points = self.points
+        places = np.arange(len(points), dtype=np.float64)
+        every = max(1, -(-len(places) // _MOST_TICKS))
+        names = [(float(k), shortened(points[k].name, _NAME)) for k in range(0, len(points), every)]
+        marks: list[Mark] = []
+        ends = np.array([point.between for point in points])
+        train = np.array([point.train_between or (math.nan, math.nan) for point in points])
+        if points[0].train_between is not None:
+            marks.append(Band(places, train[:, 0], train[:, 1], "optimistic", "training, between"))
+        marks.append(Band(places, ends[:, 0], ends[:, 1], "conservative", "test, between"))
+        ais = [point.optimistic.value for point in points]
+        raised = [point.conservative.value for point in points]
+        marks.append(Points(places, ais, "optimistic", "test, AIS", joined=True))
+        marks.append(Points(places, raised, "conservative", "test, RAISE", joined=True))
+        exact = [math.nan if point.exact is None else point.exact for point in points]
+        if np.isfinite(exact).all():
+            marks.append(Points(places, exact, "exact", "test, exact", joined=True, marked=False))
+        best = float(points.index(self.best))
+        marks.append(Line((best, -math.inf), (best, math.inf)))
+        return Chart(
+            "trace",
+            f"Best on the test examples: {shortened(self.best.name, 30)}",
+            Axis("checkpoint", -0.3, len(points) - 0.7, names),
+            axis_around("mean log-probability, nats", ends, train, ais, raised),
+            marks,
+            "; ".join(f"{point.name}: {interval(point.between)}" for point in points[::every]),
+            "Bands: intervals. Dotted: the best checkpoint.",
+        )
 
     @property
     def best(self) -> TracePoint:
@@ -178,3 +231,16 @@ class Trace:
             "interrupted": self.interrupted,
             "seconds": self.seconds,
         }
+
+
+def trace_row(point: TracePoint) -> list[str]:
+    """The cells of one checkpoint."""
+    return [
+        point.name,
+        decimals(point.conservative.value, 2),
+        decimals(point.optimistic.value, 2),
+        interval(point.between),
+        interval(point.train_between),
+        decimals(point.overfit.value, 2) if point.overfit else "",
+        ("s" if point.new_schedule else "") + ("e" if point.checked else "") + ("" if point.sound else "!"),
+    ]

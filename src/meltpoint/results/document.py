@@ -1,0 +1,163 @@
+"""What people read of a result, built once: sections of facts, notes, tables, charts and pictures.
+
+The text of a terminal, a notebook and a page are three ways to show one document. Its first section is the result
+itself: text shows its tables, a notebook all of it. Of the other sections text shows the facts, a page everything.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from meltpoint.statistics.estimate import Estimate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from meltpoint.results.charts import Chart
+
+WIDTH = 79
+"""Columns of the text where the terminal is not narrower."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A sentence with a label. Every view shows it."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """A paragraph that explains what stands beside it; only pages show it."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines to copy, such as a command, with a heading."""
+
+    heading: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimates below each other, aligned and with the same decimals."""
+
+    rows: Sequence[tuple[str, Estimate]]
+    digits: int
+    caption: str = "± one standard error"
+
+    def cells(self) -> list[tuple[str, str, str, str]]:
+        """Label, value, error, and what the error covers, of each row."""
+        return [
+            (
+                label,
+                each.value_text(self.digits) if math.isfinite(each.value) else "unknown",
+                each.error_text(self.digits),
+                each.covers,
+            )
+            for label, each in self.rows
+        ]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells in rows; columns of `words` are aligned left, others hold numbers.
+
+    `narrow` is shown instead where this is too wide for the text.
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str
+    words: Collection[int] = (0,)
+    narrow: Table | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """States (example, visible unit): squares side by side if the units make squares, otherwise a text for each."""
+
+    states: NDArray[Any]
+    description: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Small pictures under a heading."""
+
+    heading: str
+    pictures: Sequence[Picture]
+
+
+Block: TypeAlias = "Fact | Note | Code | Estimates | Table | Chart | Picture | Gallery"
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks under a title; `name` is the anchor."""
+
+    name: str
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A result to read: what it is about, the answer in a line, whether to trust it and why, and the sections."""
+
+    title: str
+    trusted: bool
+    verdict: str
+    sections: Sequence[Section]
+    answer: str = ""
+    warnings: Sequence[str] = ()
+
+    @property
+    def facts(self) -> list[Fact]:
+        """The facts of all sections."""
+        return [block for section in self.sections for block in section.blocks if isinstance(block, Fact)]
+
+
+class Readable(ABC):
+    """A result that people read: everything that shows it renders its document."""
+
+    @abstractmethod
+    def document(self) -> Document:
+        """What there is to read, for `str()`, notebooks and pages."""
+
+    def __str__(self) -> str:
+        from meltpoint.results.text import render_text
+
+        return render_text(self.document())
+
+    def _repr_html_(self) -> str:
+        from meltpoint.results.html import render_notebook
+
+        return render_notebook(self.document(), str(id(self)))
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """One HTML page with everything, which needs no network and runs no script; written to `path` if given.
+
+        Parameters
+        ----------
+        path
+            A file to write, such as "report.html"; without it the page is only returned.
+        """
+        from meltpoint.formats.atomic import atomic_write
+        from meltpoint.results.html import render_page
+
+        page = render_page(self.document())
+        if path is not None:
+            with atomic_write(path) as file:
+                file.write(page.encode())
+        return page

@@ -1,0 +1,61 @@
+"""Elements of HTML and SVG. Whatever is put into one is escaped, unless it is an element itself."""
+
+import html
+import re
+
+from meltpoint.errors import printable, shortened
+
+LONGEST = 2000
+"""Characters of a text from outside, such as a path, that are shown."""
+
+_MINUS = re.compile(r"(?<![\w.,-])-(?=\d|inf)")
+
+
+class Html(str):
+    """A text that is HTML already."""
+
+    __slots__ = ()
+
+
+def escaped(text: object) -> Html:
+    """A text as it is to be read, control characters shown as escapes.
+
+    >>> escaped("<script>")
+    '&lt;script&gt;'
+    """
+    return (
+        text if isinstance(text, Html) else Html(html.escape(printable(str(text), keep="\n\xa0"), quote=True))
+    )
+
+
+def element(name: str, *children: object, **attributes: object) -> Html:
+    """An element with its children; attributes that are None are left out, `class_` is class and `_` becomes -.
+
+    >>> element("p", "a < b", class_="note", aria_label='"x"')
+    '<p class="note" aria-label="&quot;x&quot;">a &lt; b</p>'
+    """
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escaped(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{name}{given}>{join(*children)}</{name}>")
+
+
+def void(name: str, **attributes: object) -> Html:
+    """An element without an end, such as img."""
+    return Html(element(name, **attributes).removesuffix(f"</{name}>"))
+
+
+def join(*children: object) -> Html:
+    """Children one after the other; None is nothing."""
+    return Html("".join(escaped(child) for child in children if child is not None))
+
+
+def typeset(text: str) -> Html:
+    """A text with proper minus signs, escaped, and cut where it is longer than any of ours.
+
+    >>> typeset("RBM 784-500 < -86.3")
+    'RBM 784-500 &lt; −86.3'
+    """
+    return escaped(_MINUS.sub("\N{MINUS SIGN}", shortened(text, LONGEST)))

@@ -1,0 +1,164 @@
+"""Documents as HTML that needs no network and runs no script: a page, and a short form for notebooks."""
+
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from itertools import groupby
+from string import Template
+
+from meltpoint.errors import shortened
+from meltpoint.results.charts import Chart
+from meltpoint.results.document import (
+    Block,
+    Code,
+    Document,
+    Estimates,
+    Fact,
+    Gallery,
+    Note,
+    Picture,
+    Section,
+    Table,
+)
+from meltpoint.results.elements import LONGEST, Html, element, escaped, join, typeset, void
+from meltpoint.results.pictures import as_text, image_side, png_address, tiled
+from meltpoint.results.svg import chart_svg
+from meltpoint.version import __version__
+
+
+def render_page(document: Document) -> str:
+    """The document as a page of its own."""
+    links = [element("li", element("a", s.title, href=f"#{s.name}")) for s in document.sections]
+    header = element(
+        "header",
+        element("p", "A report by meltpoint", class_="eyebrow"),
+        element("h1", typeset(document.title)),
+        _verdict(document),
+        element("nav", element("ul", *links), aria_label="Sections") if len(links) > 1 else None,
+    )
+    folder = files("meltpoint.results")
+    return Template((folder / "page.html").read_text("utf-8")).substitute(
+        version=escaped(__version__),
+        title=typeset(f"{document.title}: {document.answer or document.verdict}"),
+        style=(folder / "page.css").read_text("utf-8"),
+        header=header,
+        main="\n".join(_section(section) for section in document.sections),
+    )
+
+
+def render_notebook(document: Document, prefix: str) -> str:
+    """Title, answer, verdict and the first section; `prefix` keeps ids unique among the outputs of a notebook."""
+    return element(
+        "div",
+        element("style", Html((files("meltpoint.results") / "notebook.css").read_text("utf-8"))),
+        element("p", typeset(document.title)),
+        _verdict(document, badge=False),
+        *_blocks(document.sections[0].blocks, f"n{prefix}-"),
+        class_="meltpoint",
+    )
+
+
+def _verdict(document: Document, badge: bool = True) -> Html:
+    answer = "✓ This answer can be trusted" if document.trusted else "✗ Not to be trusted as it is"
+    return element(
+        "div",
+        element("p", answer, class_="badge") if badge else None,
+        element("p", typeset(document.answer), class_="answer") if document.answer else None,
+        *(element("p", typeset(text)) for text in (document.verdict, *document.warnings)),
+        class_=f"verdict {'yes' if document.trusted else 'no'}",
+        role="group",
+        aria_label="Verdict",
+    )
+
+
+def _section(section: Section) -> Html:
+    return element(
+        "section",
+        element("h2", section.title, id=f"{section.name}-heading"),
+        *_blocks(section.blocks),
+        id=section.name,
+        aria_labelledby=f"{section.name}-heading",
+    )
+
+
+def _blocks(blocks: Iterable[Block], prefix: str = "") -> list[Html]:
+    """Blocks below each other, but charts and pictures that follow each other side by side, and facts as a list."""
+    shown = []
+    for kind, group in groupby(blocks, _kind):
+        made = [_block(block, prefix) for block in group]
+        if kind == "drawn":
+            shown.append(element("div", *made, class_="columns"))
+        else:
+            shown.append(element("dl", *made) if kind == "fact" else join(*made))
+    return shown
+
+
+def _kind(block: Block) -> str:
+    return "fact" if isinstance(block, Fact) else "drawn" if isinstance(block, Chart | Picture) else "other"
+
+
+def _block(block: Block, prefix: str) -> Html:
+    match block:
+        case Fact():
+            return element("div", element("dt", block.label), element("dd", typeset(block.text)))
+        case Note():
+            return element("p", typeset(block.text))
+        case Code():
+            return join(element("h3", block.heading), element("pre", shortened(block.text, LONGEST)))
+        case Estimates():
+            rows = [[label, f"{value} {error}", covers] for label, value, error, covers in block.cells()]
+            return _table(Table(["", "value", "the error covers"], rows, block.caption, words=(0, 2)))
+        case Table():
+            return _table(block)
+        case Chart():
+            return _figure(chart_svg(block, prefix), block.caption)
+        case Picture():
+            return _figure(_picture(block), block.caption)
+        case Gallery():
+            items = [element("li", _figure(_picture(each), each.caption)) for each in block.pictures]
+            square = all(image_side(each.states.shape[1]) for each in block.pictures)
+            listed = element("ul", *items, class_="gallery" if square else "gallery sequences")
+            return join(element("h3", block.heading), listed)
+
+
+def _figure(drawn: Html, caption: str) -> Html:
+    return element("figure", drawn, element("figcaption", typeset(caption)) if caption else None)
+
+
+def _picture(picture: Picture) -> Html:
+    if image_side(picture.states.shape[1]) is None:
+        texts = [element("code", as_text(state), class_="states") for state in picture.states]
+        items = [element("li", text) for text in texts]
+        return texts[0] if len(texts) == 1 else element("ul", *items, class_="gallery sequences")
+    pixels = tiled(picture.states)
+    height, width = pixels.shape
+    class_ = "mosaic" if len(picture.states) > 1 else None
+    return void(
+        "img", src=png_address(pixels), alt=picture.description, width=width, height=height, class_=class_
+    )
+
+
+def _table(table: Table) -> Html:
+    """A table with its caption; the first cell of each row is its head."""
+
+    def kind(k: int) -> str | None:
+        return "text" if k in table.words else None
+
+    head = [
+        element("th", cell, scope="col", class_=kind(k)) if cell else element("td")
+        for k, cell in enumerate(table.head)
+    ]
+    body = [_row(row, [kind(k) for k in range(len(row))]) for row in table.rows]
+    made = element(
+        "table",
+        element("caption", table.caption),
+        element("thead", element("tr", *head)) if any(table.head) else None,
+        element("tbody", *body),
+        class_="texts" if len(table.words) == len(table.head) else None,
+    )
+    # What scrolls must be reached by keyboard.
+    return element("div", made, class_="scroll", tabindex="0", role="region", aria_label=table.caption)
+
+
+def _row(row: Sequence[str], kinds: Sequence[str | None]) -> Html:
+    cells = [element("td", typeset(cell), class_=kind) for cell, kind in zip(row[1:], kinds[1:], strict=True)]
+    return element("tr", element("th", typeset(row[0]), scope="row", class_=kinds[0]), *cells)

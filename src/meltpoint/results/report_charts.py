@@ -1,0 +1,282 @@
+"""The charts of a report, for its page and for `plot(kind)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from meltpoint.errors import InputError
+from meltpoint.estimators.evidence import MODES
+from meltpoint.results.charts import (
+    Axis,
+    Bars,
+    Chart,
+    Line,
+    Points,
+    Row,
+    axis_around,
+    can_be_drawn,
+    curve,
+    first_drawn,
+    histogram,
+    rows_chart,
+    sides_chart,
+    spread_chart,
+    steps_axis,
+    tail_chart,
+)
+from meltpoint.results.document import Picture
+from meltpoint.results.report import Report
+from meltpoint.results.words import count, number, percent
+
+_RAISE, _AIS = "RAISE, conservative", "AIS, optimistic"
+_LABEL = "mean test log-probability, nats"
+
+
+def interval_chart(report: Report) -> Chart:
+    """Conservative, exact and optimistic value, above the interval and the bound that holds whatever was missed."""
+    raised, ais = report.conservative, report.optimistic
+    rows = [Row("RAISE", raised.value, raised.stderr), Row("AIS", ais.value, ais.stderr, "optimistic")]
+    if report.exact:
+        rows.insert(1, Row("exact", report.exact.value, report.exact.stderr, "exact"))
+    rows.append(Row(f"between ({percent(report.settings.confidence)})", interval=report.between))
+    caption = "Marks: estimates with two standard errors. Band: interval for the model's own value."
+    if report.upper_bound is not None and can_be_drawn(report.upper_bound):
+        rows.append(Row("at most", interval=(-np.inf, report.upper_bound), style="dashed"))
+        caption += " Dashed: upper bound that holds whatever was missed."
+    return rows_chart("interval", f"{report.model}: both sides", _LABEL, rows, caption)
+
+
+def stages_chart(report: Report) -> Chart:
+    """Both sides, stage by stage."""
+    stages = report.stages
+    numbers = [float(k) for k in range(1, len(stages) + 1)]
+    unknown = [np.nan] * len(stages)
+    places = [(k, f"{k:.0f}: {stage.steps:,} steps") for k, stage in zip(numbers, stages, strict=True)]
+    return sides_chart(
+        f"{report.model}: the two sides, stage by stage",
+        Axis("stage", 0.6, len(stages) + 0.4, places),
+        _LABEL,
+        numbers,
+        [
+            (_AIS, "optimistic", [stage.optimistic for stage in stages], unknown),
+            (_RAISE, "conservative", [stage.conservative for stage in stages], unknown),
+        ],
+        report.exact.value if report.exact else None,
+        caption="The sides close in as the stages grow.",
+    )
+
+
+def closing_in_chart(reports: Sequence[Report]) -> Chart:
+    """Both sides over the numbers of steps of a sweep."""
+    reports = sorted(reports, key=lambda report: report.settings.steps)
+    steps = [report.settings.steps for report in reports]
+    ais, raised = [report.optimistic for report in reports], [report.conservative for report in reports]
+    return sides_chart(
+        f"{reports[0].model}, base {reports[0].settings.base}; bars: ± 2 standard errors",
+        steps_axis("annealing steps", steps),
+        _LABEL,
+        steps,
+        [
+            (_AIS, "optimistic", [side.value for side in ais], [side.stderr for side in ais]),
+            (_RAISE, "conservative", [side.value for side in raised], [side.stderr for side in raised]),
+        ],
+        next((report.exact.value for report in reports if report.exact), None),
+    )
+
+
+def evidence_chart(report: Report) -> Chart:
+    """log Z from every start: each is a lower bound on average, so the largest is nearest to the truth."""
+    evidence = report.evidence
+    rows = [Row(f"{report.settings.base} (chosen)", report.log_z.value, report.log_z.stderr, "optimistic")]
+    for finding in evidence.findings if evidence else ():
+        if can_be_drawn(finding.log_z):
+            name = count(evidence.modes, "mode") if evidence and finding.name == MODES else finding.name
+            rows.append(Row(name, finding.log_z, finding.log_z_stderr))
+    title = "log Z from every start" if evidence else "log Z; other starts were not tried"
+    return rows_chart(
+        "evidence", title, "log Z, nats", rows, "log Z from every start, with two standard errors."
+    )
+
+
+def weights_chart(report: Report) -> Chart:
+    """Spread of the log weights of AIS, and of RAISE within examples."""
+    ais, per = report.ais_log_weights, report.per_example.log_weights
+    return spread_chart(
+        "weights",
+        "Spread of the log weights",
+        "log weight minus its mean, nats",
+        [
+            ("AIS", "optimistic", ais - ais.mean() if ais.size else ais),
+            ("RAISE, within examples", "conservative", (per - per.mean(axis=1, keepdims=True)).ravel())
+            if per.size
+            else ("RAISE", "conservative", np.zeros(0)),
+        ],
+        "Narrow is good: if weights spread over many nats, few chains carry the estimate.",
+    )
+
+
+def tail_chart_of(report: Report) -> Chart | None:
+    """The share of Z that the heaviest chains carry."""
+    return tail_chart(
+        report.ais_log_weights,
+        "The nearer to the dashed line, the more evenly the chains carry the estimate.",
+    )
+
+
+def examples_chart(report: Report) -> Chart | None:
+    """RAISE against AIS, example by example."""
+    per = report.per_example
+    ais, raised, errors = first_drawn(
+        per.log_f - report.log_z.value, per.log_prob, np.where(can_be_drawn(per.stderr), per.stderr, 0.0)
+    )
+    if not len(ais):
+        return None
+    x = axis_around("AIS log p(v), nats", ais, raised)
+    mean = number(float(np.mean(ais - raised)))
+    return Chart(
+        "examples",
+        "RAISE against AIS",
+        x,
+        replace(x, label="RAISE log p(v), nats"),
+        [
+            Line((x.low, x.low), (x.high, x.high), label="equal"),
+            Points(ais, raised, "conservative", count(len(per.log_prob), "test example"), errors, small=True),
+        ],
+        f"{count(len(ais), 'example')}; AIS is above RAISE by {mean} nats on average.",
+        "Below the line: RAISE is lower, as it should be on average.",
+        height=300,
+    )
+
+
+def differences_chart(report: Report) -> Chart | None:
+    """Histogram of the differences between AIS and RAISE."""
+    found = report.per_example_differences
+    bars = histogram(found)
+    if bars is None:
+        return None
+    found = found[can_be_drawn(found)]
+    mean, top = float(found.mean()), 1.08 * float(bars.heights.max())
+    return Chart(
+        "differences",
+        "Differences between AIS and RAISE",
+        Axis("AIS minus RAISE, nats", float(bars.edges[0]), float(bars.edges[-1])),
+        Axis("examples", 0.0, top),
+        [bars, Line((mean, 0.0), (mean, top), label=f"mean {number(mean)}")],
+        f"From {number(found.min())} to {number(found.max())} nats, mean {number(mean)}.",
+        "Dashed: the mean. One example far out may carry the gap.",
+    )
+
+
+def ordered_chart(report: Report) -> Chart:
+    """Differences per example in order of size."""
+    order = np.argsort(report.per_example_differences)
+    found, errors = report.per_example_differences[order], report.per_example.stderr[order]
+    found, errors = first_drawn(found, np.where(can_be_drawn(errors), errors, 0.0))
+    return Chart(
+        "ordered",
+        count(len(report.per_example.log_prob), "test example"),
+        Axis("example, in order of the difference", -1.0, len(found)),
+        axis_around("AIS minus RAISE, nats", found - errors, found + errors, [0.0]),
+        [
+            Line((-np.inf, 0.0), (np.inf, 0.0)),
+            Points(np.arange(len(found)), found, "conservative", error=errors, small=True),
+        ],
+        "Differences between AIS and RAISE in order of size.",
+    )
+
+
+def friction_chart(report: Report) -> Chart | None:
+    """Friction along the path."""
+    friction = report.friction
+    if friction is None or not can_be_drawn(friction.friction).all():
+        return None
+    root = np.sqrt(np.maximum(friction.friction, 0.0))
+    return Chart(
+        "friction",
+        "Friction along the path",
+        Axis("inverse temperature β", 0.0, 1.0),
+        Axis("√friction", 0.0, 1.05 * max(float(root.max()), 1e-9)),
+        [Bars(friction.edges, root, "conservative")],
+        f"Largest near β = {friction.edges[:-1][np.argmax(root)]:.3f}.",
+        "Steps are needed where this is high: the chains fall behind there.",
+    )
+
+
+def schedule_chart(report: Report) -> Chart | None:
+    """How the steps are spaced."""
+    friction, steps = report.friction, report.settings.steps
+    if friction is None or steps < 2 or report.settings.schedule != "friction":
+        return None
+    betas = friction.betas(steps)
+    half = float(np.interp(0.5, betas, np.linspace(0, 1, steps + 1)))
+    return Chart(
+        "schedule",
+        "The schedule",
+        Axis("step", 0.0, float(steps)),
+        Axis("inverse temperature β", 0.0, 1.02),
+        [
+            Line((0, 0), (steps, 1), label="equal steps"),
+            Points(*curve(betas), "conservative", "this schedule", joined=True, marked=False),
+        ],
+        f"β = 0.5 is reached after {half:.0%} of the steps.",
+        "Flat parts get many steps.",
+    )
+
+
+def panels(report: Report, kind: str, sweep: Sequence[Report]) -> list[Chart | Picture]:
+    """What the figure of this kind shows; `sweep` are reports with other numbers of steps, for the bracket."""
+    if kind not in _PANELS:
+        raise InputError(
+            found=f"kind={kind!r} of a figure",
+            expected=" or ".join(map(repr, _PANELS)),
+            remedy="choose one of them",
+        )
+    if sweep and kind != "bracket":
+        raise InputError(
+            found=f"a sweep with kind={kind!r}", expected="one with kind='bracket'", remedy="leave it out"
+        )
+    shown = [closing_in_chart([*sweep, report])] if sweep else _PANELS[kind](report)
+    found = [panel for panel in shown if panel is not None]
+    if not found:
+        missing, expected, remedy = _MISSING.get(kind, ("anything to draw", "a finished report", "print it"))
+        raise InputError(found=f"a report without {missing}", expected=expected, remedy=remedy)
+    return found
+
+
+def sample_pictures(report: Report) -> list[Picture]:
+    """As many samples of the model as test examples, none where either is missing."""
+    shown = report.shown
+    n = min(len(shown.samples), len(shown.states)) if shown else 0
+    if shown is None or n == 0:
+        return []
+    samples, data = f"{n} samples of the model", f"{n} test examples"
+    return [
+        Picture(shown.samples[:n], samples, f"{samples} (seed {report.settings.seed})."),
+        Picture(shown.states[:n], data, f"{data}."),
+    ]
+
+
+_PANELS: dict[str, Callable[[Report], Sequence[Chart | Picture | None]]] = {
+    "overview": lambda report: [examples_chart(report), weights_chart(report)],
+    "bracket": lambda report: [stages_chart(report) if len(report.stages) > 1 else interval_chart(report)],
+    "differences": lambda report: [ordered_chart(report), differences_chart(report)],
+    "weights": lambda report: [weights_chart(report), tail_chart_of(report)],
+    "evidence": lambda report: [evidence_chart(report)],
+    "friction": lambda report: [friction_chart(report), schedule_chart(report)],
+    "samples": sample_pictures,
+}
+_MISSING = {
+    "friction": (
+        "friction",
+        "one of an evaluation with schedule='friction'",
+        "leave schedule and steps to their defaults",
+    ),
+    "samples": (
+        "samples",
+        "one of a finished evaluation, of a model with at most 4,000 visible units",
+        "use mp.sample(model, n)",
+    ),
+}

@@ -1,0 +1,93 @@
+"""Numbers and durations as results write them."""
+
+import math
+from collections.abc import Mapping
+
+from meltpoint.results.document import Fact
+from meltpoint.results.duration import duration
+from meltpoint.statistics.estimate import decimals
+
+GLUE = "\N{NO-BREAK SPACE}"  # where a line must not end; text prints it as a space
+_WORTH_A_WORD = 0.05  # seconds
+_LARGEST = 1e12  # whose decimals can be rounded
+
+
+def count(n: int, what: str) -> str:
+    """A number of things.
+
+    >>> count(1, "model"), count(2000, "chain")
+    ('1 model', '2,000 chains')
+    """
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def percent(confidence: float) -> str:
+    """A confidence.
+
+    >>> percent(0.99)
+    '99%'
+    """
+    return f"{100 * confidence:.12g}%"
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number, never -0.00; a dash where it is not finite.
+
+    >>> number(-0.001), number(math.nan)
+    ('0.00', '–')
+    """
+    return decimals(round(float(value), digits) + 0.0, digits) if math.isfinite(value) else "–"
+
+
+def with_error(value: float, stderr: float, digits: int = 2) -> str:
+    """A value with its error where that is known, which is never ± 0.
+
+    >>> with_error(1.0, 0.001), with_error(1.0, math.nan)
+    ('1.00 ± 0.01', '1.00')
+    """
+    if not math.isfinite(stderr):
+        return number(value, digits)
+    return f"{number(value, digits)} ± {number(max(stderr, 10**-digits), digits)}"
+
+
+def bound(value: float, up: bool, digits: int = 2) -> str:
+    """A bound rounded to its safe side: what is printed holds too.
+
+    >>> bound(-86.0799, up=True), bound(-86.0799, up=False)
+    ('-86.07', '-86.08')
+    """
+    if not abs(value) < _LARGEST:
+        return number(value, digits)
+    scale = 10**digits
+    return decimals((math.ceil if up else math.floor)(value * scale) / scale + 0.0, digits)
+
+
+def interval(ends: tuple[float, float] | None, digits: int = 2) -> str:
+    """An interval, its ends rounded outwards. Without an interval nothing.
+
+    >>> interval((-86.413, -86.351)), interval((-math.inf, 1.0))
+    ('-86.42 to -86.35', 'below 1.00')
+    """
+    if ends is None:
+        return ""
+    low, high = bound(ends[0], False, digits), bound(ends[1], True, digits)
+    known = tuple(map(math.isfinite, ends))
+    if known == (True, True):
+        return f"{low} to {high}"
+    return "unknown" if not any(known) else f"above {low}" if known[0] else f"below {high}"
+
+
+def run_facts(seed: int, seconds: Mapping[str, float], versions: Mapping[str, str]) -> list[Fact]:
+    """Seed, times and versions of a run."""
+    parts = {name: t for name, t in seconds.items() if name != "total" and t >= _WORTH_A_WORD}
+    spent = ", ".join(f"{name} {duration(t)}" for name, t in parts.items())
+    total = duration(seconds["total"]) if "total" in seconds else "unknown time"
+    return [
+        Fact("run", _glued(f"seed {seed}, {total}" + (f" ({spent})" if spent else ""))),
+        Fact("with", _glued(", ".join(f"{name} {version}" for name, version in versions.items()))),
+    ]
+
+
+def _glued(text: str) -> str:
+    """With "15 s" and "Python 3.11" kept together at the end of a line."""
+    return text.replace(" ", GLUE).replace(f",{GLUE}", ", ").replace(f"{GLUE}(", " (")

@@ -1,0 +1,118 @@
+"""Every family of results in every view: text, page, notebook, figure, JSON."""
+
+import html.parser
+import io
+import json
+
+import pytest
+
+from meltpoint.results.document import Document, Fact, Section, Table
+from meltpoint.results.html import render_page
+from meltpoint.results.text import render_text
+from results.made import FAMILIES, full
+
+VOID = {"meta", "img", "br"}
+MAKERS = pytest.mark.parametrize("make", FAMILIES.values(), ids=FAMILIES)
+
+
+class Outline(html.parser.HTMLParser):
+    """Checks that elements nest, and keeps what a reader and a browser would see."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.ids, self.tags, self.attributes, self.text = [], [], [], [], []
+        self.feed(page)
+        assert not self.open
+        assert len(self.ids) == len(set(self.ids))
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+        self.ids += [value for name, value in attributes if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@MAKERS
+@pytest.mark.parametrize("width", [60, 79, 120])
+def test_text_fits_the_terminal_and_says_the_same_at_any_width(make, width):
+    found = make()
+    lines = render_text(found.document(), width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert not any(line != line.rstrip() for line in lines)
+    facts = " ".join(" ".join(lines).split())
+    for fact in found.document().facts:
+        assert " ".join(f"{fact.label} {fact.text}".split()) in facts
+
+
+@MAKERS
+def test_the_page_needs_nothing_and_runs_nothing(make):
+    page = make().to_html()
+    outline = Outline(page)
+    assert not {"script", "link", "b"} & set(outline.tags)
+    addresses = [value for name, value in outline.attributes if name in ("src", "href", "xlink:href")]
+    assert all(address.startswith(("data:image/png;base64,", "#")) for address in addresses)
+    assert not any(name.startswith("on") for name, _ in outline.attributes)
+    assert page.index('class="badge"') < page.index("<h2")
+    assert len(page.encode()) < 200_000
+
+
+@MAKERS
+def test_every_fact_stands_in_the_text_and_on_the_page(make):
+    found = make()
+    page = "".join(Outline(found.to_html()).text).replace("\N{MINUS SIGN}", "-").replace("\xa0", " ")
+    for fact in found.document().facts:
+        assert fact.text.replace("\xa0", " ") in page
+
+
+@MAKERS
+def test_a_notebook_shows_the_verdict_and_the_first_section(make):
+    found = make()
+    shown = found._repr_html_()
+    text = "".join(Outline(shown).text)
+    assert found.document().verdict.replace("-", "\N{MINUS SIGN}") in text.replace("-", "\N{MINUS SIGN}")
+    assert "<b>" not in shown
+    assert len(shown) < 16_000
+
+
+@MAKERS
+def test_every_result_is_a_figure(make):
+    found = make()
+    figure = found.plot()
+    assert all(axes.get_title(loc="left") for axes in figure.axes)
+    figure.savefig(io.BytesIO(), format="png")
+
+
+@MAKERS
+def test_json_has_no_nan(make):
+    found = make()
+    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert content["interrupted"] is False
+    assert content["verdict"]
+
+
+def test_a_page_is_written_where_it_is_asked_for(tmp_path):
+    page = full().to_html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == page
+
+
+def test_a_table_that_does_not_fit_has_a_narrow_one_and_then_cuts_its_words():
+    narrow = Table(("name", "value"), [["model-" * 9, "1.0"]], "")
+    wide = Table(("name", "value"), [["model-" * 9, "1.000"]], "", narrow=narrow)
+    document = Document("title", True, "verdict", [Section("a", "A", [wide, Fact("label", "text")])])
+    assert "1.000" in render_text(document, 61)
+    assert "1.000" not in render_text(document, 60)
+    lines = render_text(document, 40).splitlines()
+    assert max(map(len, lines)) == 40
+    assert any("…" in line for line in lines)
+
+
+def test_texts_from_files_are_safe_to_print():
+    document = Document("title\x1b[2J", True, "verdict\u202e", [Section("a", "A", [])])
+    assert not {"\x1b", "\u202e"} & set(render_text(document) + render_page(document))
