@@ -242,6 +242,7 @@ def test_every_setting_is_shown():
         "gap",
         "budget",
         "particles",
+        "exact",
         "evidence",
     }
     report = made(**values, interrupted=True)  # one that is not says what was done
