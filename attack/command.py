@@ -205,13 +205,13 @@ def rehearse(commands: Sequence[Sequence[str]], folder: Path) -> None:
 def _make_paper_small(folder: Path, bits: NDArray[np.uint8], models: Mapping[str, Model]) -> None:
     """Make the paper's deep models and data as small as the others, in this process and those forked from it."""
     from meltpoint.datasets.dataset import Dataset, Images
-    from meltpoint.paper import cells
-    from meltpoint.paper import models as paper
+    from reproduce import cells
+    from reproduce import models as paper
 
     mp.save(models["dbm"], folder / f"{paper.DBMS[0].name}.npz")
-    cells.DEEP = (paper.DBMS[0],)  # the others make the same calls again
+    cells.DEEP = [paper.DBMS[0]]  # the others make the same calls again
     data = Dataset("small", bits, bits, (3, 4), "threshold", 0, Images(bits, bits, 1, (3, 4)))
-    paper.load_data = lambda *_, **__: data
+    paper.load_data = lambda _: (data, "small")
     cells.PROFILES["quick"] = cells.Profile(
         "quick", 60, (2, 4), 8, examples=10, chains=2, ais_chains=50, test_examples=20
     )

@@ -224,9 +224,7 @@ def _changed_json(text: str, content: dict[str, Any], inner: dict[str, Any], rng
 def _reseal(path: Path, rng: random.Random) -> None:
     """Change arrays of a chunk and seal it again, as anybody with the library can."""
     run_folder = next((parent for parent in path.parents if (parent / _SPECIFICATION).is_file()), None)
-    if run_folder is None:  # log f of the paper's models: what seals it is not in its folder
-        path.write_bytes(_changed_arrays(path.read_bytes(), rng)[0])
-        return
+    assert run_folder is not None, "chunks are in the folders of runs"
     context = read_specification(run_folder).fingerprint, str(path.relative_to(run_folder).with_suffix(""))
     arrays = read_sealed(path, *context) or {"surplus": np.zeros(3)}  # a uniform base has no arrays
     write_sealed(path, _changed(arrays, rng.choice(sorted(arrays)), rng), *context)

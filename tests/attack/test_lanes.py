@@ -9,14 +9,13 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # `attack` is beside `tests`, and not installed
 
+from attack import faults
 from attack.campaign import Campaign
 from attack.command import Ended
 from attack.lanes import Plan, run_lane, run_lanes
 from attack.ledger import Ledger
 from attack.scenarios import Scenario
 from attack.table import table
-
-from attack import faults
 
 # The processes that run tests side by side have threads; what is forked here does not use them.
 FORKS = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

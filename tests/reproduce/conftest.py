@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from meltpoint.paper.models import DBMS, DBNS, RBMS, Inputs
+from reproduce.models import DBMS, DBNS, RBMS, Inputs
 
 
 def _rbm(rng, visible, hidden):

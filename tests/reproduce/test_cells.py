@@ -2,10 +2,10 @@
 
 import pytest
 
-from meltpoint.errors import InputError
-from meltpoint.paper.cells import CURVES, PROFILES, TABLES, Plan, profile_of, unique
-from meltpoint.paper.models import RBMS
-from meltpoint.paper.results import cell_fingerprint
+import meltpoint as mp
+from reproduce.cells import CURVES, PROFILES, TABLES, Plan, profile_of, unique
+from reproduce.models import MODELS, RBMS
+from reproduce.results import cell_fingerprint
 
 FULL = Plan(PROFILES["full"], parameters=True)
 TABLE_CELLS = unique([FULL.table(table) for table in TABLES])
@@ -28,43 +28,29 @@ def test_without_the_papers_parameters_a_row_is_missing():
 
 
 def test_the_tables_are_run_with_what_the_paper_page_promises():
-    for cell in TABLE_CELLS:
-        if cell.method == "ais":
-            assert (cell.chains, cell.examples) == (1_000, None)
-        if cell.method == "raise":
-            assert (cell.chains, cell.examples) == (10, 100)
-        if cell.method in ("ais", "raise", "raise-n"):
-            assert cell.steps in (10_000, 100_000)
-        assert (cell.seed, cell.test_examples) == (0, None)
-
-
-def test_n_particles_take_the_steps_and_the_chains_of_raise():
-    raised = {(c.model, c.base, c.steps): c for c in TABLE_CELLS if c.method == "raise"}
-    particles = {(c.model, c.base, c.steps): c for c in TABLE_CELLS if c.method == "raise-n"}
-    assert particles.keys() == raised.keys()
-    for key, cell in particles.items():
-        assert (cell.examples, cell.chains, cell.forward) == (100, 1, 900)
-        assert cell.examples * cell.chains + cell.forward == raised[key].examples * raised[key].chains
+    sizes = {"ais": (None, 1_000, None), "raise": (100, 10, None), "raise-n": (100, 1, 900)}
+    found = {(c.method, c.examples, c.chains, c.forward) for c in TABLE_CELLS if c.method in sizes}
+    assert found == {(method, *size) for method, size in sizes.items()}
+    assert {cell.steps for cell in TABLE_CELLS if cell.method in sizes} == {10_000, 100_000}
+    assert {(cell.seed, cell.test_examples) for cell in TABLE_CELLS} == {(0, None)}
 
 
 def test_the_profile_of_the_paper_has_its_chains_where_it_has_its_steps():
-    plan = Plan(PROFILES["paper"], parameters=True)
-    own = [cell for cell in plan.table("table1") if cell.steps == 100_000]
+    table = Plan(PROFILES["paper"], parameters=True).table("table1")
+    own = [cell for cell in table if cell.steps == 100_000]
     assert {(cell.method, cell.examples, cell.chains) for cell in own} == {
         ("ais", None, 5_000),
         ("raise", 100, 50),
         ("raise-n", 100, 1),
     }
-    others = {cell for cell in plan.table("table1") if cell.steps != 100_000}
-    assert others == {cell for cell in FULL.table("table1") if cell.steps != 100_000}
+    assert set(table) - set(own) == {cell for cell in FULL.table("table1") if cell.steps != 100_000}
 
 
 @pytest.mark.parametrize("name", CURVES)
 def test_the_last_point_of_a_curve_is_a_cell_of_a_table(name):
-    tables = set(TABLE_CELLS)
-    last = [c for c in FULL.figure(name) if c.steps == 10_000 and c.method in ("ais", "raise")]
+    last = {c for c in FULL.figure(name) if c.steps == 10_000 and c.method in ("ais", "raise")}
     assert last
-    assert set(last) <= tables
+    assert last <= set(TABLE_CELLS)
 
 
 def test_steps_cut_the_curves():
@@ -75,12 +61,19 @@ def test_steps_cut_the_curves():
 
 @pytest.mark.parametrize("arguments", [("slow",), ("full", 0)])
 def test_what_no_profile_can_be_is_refused(arguments):
-    with pytest.raises(InputError):
+    with pytest.raises(mp.InputError):
         profile_of(*arguments)
 
 
 def test_fingerprints_stay_what_they_are():
-    cell = FULL.raise_(RBMS[0], "data", 10_000)
+    cell = FULL.cell(RBMS[0], "raise", "data", 10_000)
     assert cell_fingerprint(cell, "model", "data") == "7d8ee3e4d0d12ee87d39c90500f81c84"
     assert cell_fingerprint(cell, "model", "other") != cell_fingerprint(cell, "model", "data")
     assert cell_fingerprint(cell, "other", "data") != cell_fingerprint(cell, "model", "data")
+
+
+def test_the_paper_has_no_data_base_rates_for_dbns():
+    assert [name for name, model in MODELS.items() if model.bases == ["uniform"]] == [
+        "mnistDBN-500-2000",
+        "omniDBN-1000-1000",
+    ]

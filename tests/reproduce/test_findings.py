@@ -2,11 +2,11 @@
 
 import pytest
 
-from meltpoint.paper.cells import Plan, Profile
-from meltpoint.paper.findings import findings
-from meltpoint.paper.models import MODELS, PAPER_VALUES, SMALL
-from meltpoint.paper.results import Results
-from meltpoint.paper.tables import latex, markdown, table_rows
+from reproduce.cells import Plan, Profile
+from reproduce.findings import findings
+from reproduce.models import MODELS, SMALL
+from reproduce.results import Results
+from reproduce.tables import latex, markdown, table_rows
 
 PLAN = Plan(Profile("tiny", 100, (10, 100), 1000, 3, 2, 5, None), parameters=True)
 
@@ -21,24 +21,24 @@ def results(tmp_path):
     results = Results(tmp_path)
     for group in PLAN.all():
         for cell in group:
-            paper = PAPER_VALUES[MODELS[cell.model].label]
+            paper = MODELS[cell.model].values
             far = 0 if cell.steps != 10 else 20
             result = {}
             if cell.method in ("ais", "raise"):
-                raised, ais, _ = paper.bases[cell.base]
+                raised, ais = (paper[f"{cell.base} {name}"] for name in ("RAISE", "AIS"))
                 value = raised - far if cell.method == "raise" else ais + far
                 if cell.model == SMALL[0].name and cell.base == "data" and far:
                     value = -155.0 if cell.method == "raise" else -164.0
                 result = {"estimate": _estimate(value, 0.2), "control_variate_gain": 5.0, "ess": 100.0}
             elif cell.method == "raise-n":
-                raised, ais, _ = paper.bases[cell.base]
+                raised, ais = (paper[f"{cell.base} {name}"] for name in ("RAISE", "AIS"))
                 result = {
                     "estimate": _estimate(0.5 * (raised + ais)),
                     "gap": _estimate(0.5 * (ais - raised)),
                     "ess": 90.0,
                 }
             elif cell.method in ("exact", "csl"):
-                result = {"estimate": _estimate(getattr(paper, cell.method) or 0.0)}
+                result = {"estimate": _estimate(paper["CSL" if cell.method == "csl" else "exact"])}
             elif cell.method == "draws":
                 result = {"means": [365.0, 365.1], "spread": 0.03}
             elif cell.method == "configurations":
@@ -71,17 +71,25 @@ def test_the_papers_findings_hold_for_the_papers_numbers(results):
 @pytest.mark.parametrize(
     ("words", "cell", "changes"),
     [
-        ("rises", PLAN.raise_(SMALL[1], "uniform", 100), {"estimate": _estimate(-200.0)}),
-        ("smaller gap", PLAN.ais(SMALL[1], "data", 100), {"estimate": _estimate(-140.0)}),
-        ("many nats", PLAN.ais(MODELS["mnistCD1-500"], "uniform", 100), {"estimate": _estimate(-149.0)}),
-        ("inverted at few", PLAN.ais(SMALL[0], "data", 10), {"estimate": _estimate(-150.0)}),
-        ("nine tenths", PLAN.configurations(), {"carry_the_share": 50}),
-        ("exact value", PLAN.exact(SMALL[1]), {"estimate": _estimate(-145.0)}),
-        ("Control variates", PLAN.raise_(SMALL[0], "data", 100), {"control_variate_gain": 0.9}),
-        ("DBNs", PLAN.ais(MODELS["omniDBN-1000-1000"], "uniform", 100), {"estimate": _estimate(-90.0)}),
+        ("rises", PLAN.cell(SMALL[1], "raise", "uniform", 100), {"estimate": _estimate(-200.0)}),
+        ("smaller gap", PLAN.cell(SMALL[1], "ais", "data", 100), {"estimate": _estimate(-140.0)}),
+        (
+            "many nats",
+            PLAN.cell(MODELS["mnistCD1-500"], "ais", "uniform", 100),
+            {"estimate": _estimate(-149.0)},
+        ),
+        ("inverted at few", PLAN.cell(SMALL[0], "ais", "data", 10), {"estimate": _estimate(-150.0)}),
+        ("nine tenths", PLAN.cell(SMALL[0], "configurations"), {"carry_the_share": 50}),
+        ("exact value", PLAN.cell(SMALL[1], "exact"), {"estimate": _estimate(-145.0)}),
+        ("Control variates", PLAN.cell(SMALL[0], "raise", "data", 100), {"control_variate_gain": 0.9}),
+        (
+            "DBNs",
+            PLAN.cell(MODELS["omniDBN-1000-1000"], "ais", "uniform", 100),
+            {"estimate": _estimate(-90.0)},
+        ),
         (
             "own parameters",
-            PLAN.ais(MODELS["mnistvh_CD25"], "data", 1000),
+            PLAN.cell(MODELS["mnistvh_CD25"], "ais", "data", 1000),
             {"estimate": _estimate(-86.05, 0.02)},
         ),
     ],
@@ -93,7 +101,7 @@ def test_other_numbers_turn_a_finding_round(results, words, cell, changes):
 
 
 def test_few_chains_may_miss_the_exact_value_by_what_markov_allows(results):
-    ais = PLAN.ais(SMALL[1], "uniform", 100)
+    ais = PLAN.cell(SMALL[1], "ais", "uniform", 100)
     change(results, ais, estimate=_estimate(-154.0, 0.9))
     assert by_claim(results, "exact value").holds is False
     change(results, ais, ess=1.1)
@@ -105,30 +113,30 @@ def test_few_chains_may_miss_the_exact_value_by_what_markov_allows(results):
 
 
 def test_tables_mark_what_few_chains_carry(results):
-    ais = PLAN.ais(SMALL[1], "uniform", 100)
+    ais = PLAN.cell(SMALL[1], "ais", "uniform", 100)
     assert "†" not in markdown(table_rows("table1", PLAN, results))
     change(results, ais, ess=1.1)
     row = markdown(table_rows("table1", PLAN, results)).splitlines()[4].split(" | ")
     assert [i for i, text in enumerate(row) if "†" in text] == [6, 7]
     assert latex(table_rows("table1", PLAN, results)).count("dagger") == 2
-    change(results, PLAN.raise_n(SMALL[1], "data", 100), ess=1.1)
+    change(results, PLAN.cell(SMALL[1], "raise-n", "data", 100), ess=1.1)
     row = markdown(table_rows("table1", PLAN, results)).splitlines()[4].split(" | ")
     assert [i for i, text in enumerate(row) if "†" in text] == [6, 7, 9]
 
 
 def test_csl_may_be_close_for_one_model_only(results):
-    change(results, PLAN.csl(MODELS["mnistCD25-500"]), estimate=_estimate(-90.0))
+    change(results, PLAN.cell(MODELS["mnistCD25-500"], "csl"), estimate=_estimate(-90.0))
     assert by_claim(results, "CSL").holds is False
 
 
 def test_an_inversion_from_either_base_counts(results):
     dbm = MODELS["omniDBM-1000-1000"]
-    change(results, PLAN.ais(dbm, "uniform", 100), estimate=_estimate(-100.0))
-    change(results, PLAN.ais(dbm, "data", 100), estimate=_estimate(-100.0))
+    change(results, PLAN.cell(dbm, "ais", "uniform", 100), estimate=_estimate(-100.0))
+    change(results, PLAN.cell(dbm, "ais", "data", 100), estimate=_estimate(-100.0))
     assert by_claim(results, "Omniglot DBM").holds is False
 
 
 def test_missing_cells_leave_a_finding_open(results):
-    results.path(PLAN.configurations()).unlink()
+    results.path(PLAN.cell(SMALL[0], "configurations")).unlink()
     finding = by_claim(results, "nine tenths")
     assert (finding.holds, finding.evidence) == (None, "not all of its cells are finished")

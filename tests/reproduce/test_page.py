@@ -4,8 +4,8 @@ import json
 import re
 from pathlib import Path
 
-from meltpoint.paper.cells import Cell
-from meltpoint.paper.results import Results, cell_fingerprint
+from reproduce.cells import Cell
+from reproduce.results import Results, cell_fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -31,7 +31,7 @@ def test_its_links_lead_somewhere():
 
 
 def test_its_words_are_those_of_the_template():
-    template = DOCS.parent / "src" / "meltpoint" / "paper" / "page.md"
+    template = ROOT / "reproduce" / "page.md"
     headings = re.compile(r"^## .*$", re.MULTILINE)
     page = (DOCS / "paper.md").read_text(encoding="utf-8")
     assert headings.findall(page) == headings.findall(template.read_text(encoding="utf-8"))

@@ -1,32 +1,18 @@
 """Folders of results made by somebody else: cells that are none are computed again, and nothing outside is touched."""
 
 import errno
-import json
 import os
 
 import pytest
 
-from meltpoint.errors import InputError
-from meltpoint.paper.cells import Plan, Profile
-from meltpoint.paper.models import SMALL
-from meltpoint.paper.results import Results
-from meltpoint.runs.fingerprint import fingerprint
+import meltpoint as mp
+from reproduce.cells import Plan, Profile
+from reproduce.models import SMALL
+from reproduce.results import Results
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and pipes as POSIX has them")
-PLAN = Plan(
-    Profile(
-        "tiny",
-        4,
-        (2, 4),
-        8,
-        examples=3,
-        chains=2,
-        ais_chains=5,
-        test_examples=20,
-    ),
-    False,
-)
-CELL = PLAN.ais(SMALL[0], "uniform", 2)
+PLAN = Plan(Profile("tiny", 4, (2, 4), 8, examples=3, chains=2, ais_chains=5, test_examples=20), False)
+CELL = PLAN.cell(SMALL[0], "ais", "uniform", 2)
 RECORD = {"fingerprint": "", "result": {}}
 
 
@@ -63,9 +49,9 @@ def test_a_linked_folder_of_cells_is_refused(results):
     cells = results.folder / "cells"
     cells.rename(results.folder / "moved")
     cells.symlink_to("../outside")
-    with pytest.raises(InputError, match="a link out of"):
+    with pytest.raises(mp.InputError, match="a link out of"):
         results.read(CELL)
-    with pytest.raises(InputError, match="a link out of"):
+    with pytest.raises(mp.InputError, match="a link out of"):
         results.write(CELL, RECORD)
     assert outside(results) == {"precious": b"precious"}
 
@@ -87,8 +73,7 @@ def test_a_sealed_record_without_a_fingerprint_is_not_that_of_a_cell(results):
     class Loaded:
         model_digest = data_digest = ""
 
-    sealed = {"seal": fingerprint({}, json.dumps({}))}
-    results.path(CELL).write_text(json.dumps(sealed))
+    results.write(CELL, {})
     assert results.read(CELL) == {}
     assert not results.has(CELL, Loaded)
 
@@ -97,7 +82,7 @@ def test_a_disk_that_fails_makes_no_table_with_holes(results, monkeypatch):
     def fail(*_, **__):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("meltpoint.paper.results.open_regular", fail)
+    monkeypatch.setattr("reproduce.results._read_regular", fail)
     with pytest.raises(OSError, match="Input/output"):
         results.read(CELL)
 

@@ -3,24 +3,21 @@
 import csv
 import json
 import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import meltpoint as mp
 from meltpoint.cli.app import app
-from meltpoint.paper.cells import PROFILES, Profile
+from reproduce.cells import PROFILES, Profile
 
-TINY = Profile(
-    "tiny",
-    4,
-    (2, 4),
-    8,
-    examples=3,
-    chains=2,
-    ais_chains=5,
-    test_examples=20,
-)
+ROOT = Path(__file__).resolve().parents[2]
+TINY = Profile("tiny", 4, (2, 4), 8, examples=3, chains=2, ais_chains=5, test_examples=20)
 pytestmark = pytest.mark.slow
 FIGURES = ("log-likelihood-rbms", "cd1-500", "cd1-20-dbr", "omni-pcd-1000", "dbn")
 
@@ -220,23 +217,65 @@ def test_missing_parameters_are_named(tmp_path, models, data):
 
 
 def test_an_interruption_says_what_is_kept(models, data, tmp_path, monkeypatch):
-    from meltpoint.paper import compute as runner
+    from reproduce.compute import Task
 
-    compute = runner.compute
+    compute = Task.compute
     left = iter(range(3))
 
-    def compute_three(*arguments):
+    def compute_three(task):
         if next(left, None) is None:
             raise KeyboardInterrupt
-        return compute(*arguments)
+        return compute(task)
 
     monkeypatch.setitem(PROFILES, "quick", TINY)
-    monkeypatch.setattr(runner, "compute", compute_three)
+    monkeypatch.setattr(Task, "compute", compute_three)
     options = ["paper", "table1", "--profile", "quick", "--models", str(models), "--out", str(tmp_path)]
     result = CliRunner().invoke(app, options)
     assert result.exit_code == 130
     assert "3 of 45 cells are kept" in result.stderr
     assert "the same command goes on from there" in result.stderr
+
+
+def test_a_package_without_its_checkout_says_where_the_program_is(monkeypatch, tmp_path):
+    from meltpoint.cli import paper
+
+    monkeypatch.setattr(paper, "_CHECKOUT", tmp_path)
+    monkeypatch.setitem(sys.modules, "reproduce.command", None)
+    result = CliRunner().invoke(app, ["paper", "table1"])
+    assert result.exit_code == 2
+    assert "git clone" in result.stderr
+
+
+def reproduce(*arguments, **options):
+    command = [sys.executable, "-m", "reproduce", *map(str, arguments)]
+    return subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
+
+
+def test_the_program_runs_by_itself(place, models):
+    folder, _, _ = place
+    with reproduce(
+        "page", "--out", folder / "results", "--docs", folder / "own", "--models", models
+    ) as process:
+        shown, told = process.communicate()
+    assert (process.returncode, told) == (0, "")
+    assert shown.split() == [str(folder / "own" / "paper.md")]
+    with reproduce("table3") as process:
+        assert "expected table1, table2" in process.communicate()[1]
+    assert process.returncode == 2
+
+
+def test_the_end_of_a_jobs_time_keeps_what_is_finished(models, data, tmp_path):
+    folder = shutil.copytree(models, tmp_path / "zoo")
+    with reproduce("table1", "--models", folder, "--out", tmp_path, "--profile", "quick") as process:
+        for line in process.stderr:
+            if "remain" in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        told = process.communicate()[1]
+    assert process.returncode == 130, told
+    assert "cells are kept" in told
 
 
 def _read(path):

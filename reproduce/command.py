@@ -1,0 +1,140 @@
+"""The command: what to compute and to write, progress, and what Ctrl-C leaves."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import meltpoint as mp
+from reproduce import compute
+from reproduce.cells import CURVES, TABLES, Cell, Plan, profile_of, unique
+from reproduce.compute import Progress, missing, work
+from reproduce.figures import write_figure
+from reproduce.models import PARAMETERS, Inputs
+from reproduce.page import duration, write_page
+from reproduce.results import Record, Results, estimate_from, refuse_links
+from reproduce.tables import write_table
+
+
+def _to_stderr(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+@contextmanager
+def _lines() -> Iterator[Progress]:
+    """Progress as a line of text a minute, with the remaining time."""
+    begun = last = time.monotonic()
+
+    def tell(task: str, done: float, total: float) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last > 60 and done > 0:
+            last = now
+            remaining = duration((now - begun) * (total - done) / done)
+            _to_stderr(f"{task}: {done / total:.0%}, {remaining} remain")
+
+    yield tell
+
+
+def run(
+    what: str,
+    name: str | None = None,
+    *,
+    profile: str = "full",
+    steps: int | None = None,
+    models: Path = Path("zoo"),
+    parameters: Path | None = None,
+    out: Path = Path("results"),
+    threads: int | None = None,
+    docs: Path = Path("docs"),
+    only: str | None = None,
+    dry_run: bool = False,
+    echo: Callable[[str], object] = print,
+    echo_err: Callable[[str], object] = _to_stderr,
+    progress_bar: Callable[[], AbstractContextManager[Progress]] = _lines,
+) -> None:
+    """Compute what is missing of table1, table2, figure NAME or all, and write it; or write the page."""
+    inputs, results = Inputs(models, parameters), Results(out)
+    # The page needs no models: what was computed elsewhere belongs on it too.
+    kept = what == "page" and results.has_any(PARAMETERS.name)
+    plan = Plan(profile_of(profile, steps), parameters=kept or inputs.parameters is not None)
+    groups = _restricted(_groups(plan, what, name), only)
+    if dry_run or what != "page":
+        refuse_links(out / plan.profile.name / "any table", out)  # not after hours of computing
+        cells, whole = missing(groups, inputs, results), len(unique(groups))
+        costs = [work(cell, inputs[cell.model]) for cell in cells]
+        expected = f"about {duration(sum(costs))} on two cores"
+        if dry_run:
+            for cell, cost in zip(cells, costs, strict=True):
+                echo(f"{cell.name}  about {duration(cost)}")
+            echo_err(f"{len(cells)} of {whole} cells are missing: {expected}")
+            return
+        echo_err(f"{whole} cells, {whole - len(cells)} of them are there; the others take {expected}")
+        left = len(cells)
+
+        def finished(cell: Cell, record: Record) -> None:
+            nonlocal left
+            left -= 1
+            estimate = record["result"].get("estimate")
+            shown = "done" if estimate is None else str(estimate_from(estimate))
+            echo_err(f"{cell.name}: {shown}, {duration(record['seconds']['total'])}; {left} remain")
+
+        try:
+            with progress_bar() as progress:
+                compute.run(cells, inputs, results, threads=threads, progress=progress, finished=finished)
+        except KeyboardInterrupt:
+            there = f"{whole - left} of {whole} cells are kept in {out}"
+            raise KeyboardInterrupt(f"{there}: the same command goes on from there") from None
+    for path in _written(plan, what, name, results, docs):
+        echo(str(path))
+
+
+def _groups(plan: Plan, what: str, name: str | None) -> list[list[Cell]]:
+    """The cells of what was named."""
+    if what == "figure" and name in CURVES:
+        return [plan.figure(name)]
+    if what in (*TABLES, "all", "page") and name is None:
+        return [plan.table(what)] if what in TABLES else plan.all()
+    raise mp.InputError(
+        found=" ".join(["paper", what, *([name] if name else [])]),
+        expected=f"table1, table2, all, page, or figure and one of {', '.join(CURVES)}",
+        remedy="for example: meltpoint paper figure cd1-500 --profile quick",
+    )
+
+
+def _restricted(groups: list[list[Cell]], only: str | None) -> list[list[Cell]]:
+    """The cells of the models named, or all."""
+    if only is None:
+        return groups
+    names, known = set(only.split(",")), {cell.model for group in groups for cell in group}
+    if names - known:
+        raise mp.InputError(
+            found=f"--only {only}",
+            expected=f"names between commas, of {', '.join(sorted(known))}",
+            remedy=f"{', '.join(sorted(names - known))} is not among them",
+        )
+    return [[cell for cell in group if cell.model in names] for group in groups]
+
+
+def _written(plan: Plan, what: str, name: str | None, results: Results, docs: Path) -> Sequence[Path]:
+    """The paths of what was named, written from the cells that are there."""
+    tables = [table for table in TABLES if what in (table, "all")]
+    figures = [name] if name else list(CURVES) if what == "all" else []
+    folder = results.folder / plan.profile.name
+    try:
+        if what == "page":
+            return write_page(plan, results, docs)
+        return [
+            *(path for table in tables for path in write_table(table, plan, results, folder)),
+            *(path for figure in figures for path in write_figure(figure, plan, results, folder)),
+        ]
+    except mp.InputError:
+        raise
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as problem:
+        # Cells with a valid seal may still hold nonsense: anyone can compute the seal.
+        raise mp.InputError(
+            found=f"{results.folder}, whose cells make no table ({str(problem) or type(problem).__name__})",
+            expected="a folder as it was written",
+            remedy="restore it from a copy, or begin anew in another folder",
+        ) from problem
