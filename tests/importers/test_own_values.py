@@ -218,6 +218,20 @@ def test_scikit_learn_scores_by_a_pseudo_likelihood_of_random_sites():
         mp.from_object(Own(3, n_iter=2).fit(X))
 
 
+def test_dimod_takes_columns_by_their_names():
+    class Quadratic:
+        linear, quadratic, offset, variables = {1: 0.5, 0: -1.0}, {(0, 1): 0.3}, 0.0, (1, 0)
+        vartype = SimpleNamespace(name="BINARY")
+
+        def energy(self, x):
+            return -x[..., 0] + 0.5 * x[..., 1] + 0.3 * x[..., 0] * x[..., 1]
+
+    with pytest.raises(mp.InputError, match="energy says"):
+        mp.from_object(Quadratic(), beta=1.0)
+    Quadratic.energy.__module__ = "dimod.binary.binary_quadratic_model"
+    np.testing.assert_allclose(mp.from_object(Quadratic(), beta=1.0).log_f([[1, 0], [0, 1]]), [-0.5, 1.0])
+
+
 def test_other_units_are_compared_in_their_own_values():
     spins = mp.RBM(W, VISIBLE, HIDDEN, visible="spin", hidden="spin")
     own = module(free_energy=lambda _, v: -spins.log_f(v))
@@ -248,7 +262,7 @@ def test_the_wrong_orientation_shows():
     right = mp.RBM(W[:3], VISIBLE[:3], HIDDEN)
     own = module(square, free_energy=lambda _, v: -right.log_f(v))
     same(mp.from_object(own, orientation="visible-hidden"), right, X[:, :3])
-    with pytest.raises(mp.InputError, match="its weights transposed"):
+    with pytest.raises(mp.InputError, match="weights transposed"):
         mp.from_object(own, orientation="hidden-visible")
 
 

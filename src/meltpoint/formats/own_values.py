@@ -29,6 +29,10 @@ _SIGNS = {
 }
 """Methods that may give log f up to a constant, and with which sign. There are energies with either."""
 
+_LIBRARIES = frozenset({"sklearn", "dimod"})
+"""Libraries whose arrays are all there is, and whose methods give or take something else: score_samples of a
+BernoulliRBM is a pseudo-likelihood of a random site, an energy of dimod takes columns by the names of its variables."""
+
 OWN_VALUES = 32
 """Number of examples on which they are compared."""
 
@@ -63,8 +67,8 @@ def check_own_values(x: Any, model: Model, values: NDArray[Any] | None = None) -
 
 
 def _is_comparable(method: Any) -> bool:  # noqa: ANN401
-    # scikit-learn's score_samples of a BernoulliRBM is a pseudo-likelihood of one random site; its arrays are its own.
-    return callable(method) and not str(getattr(method, "__module__", "")).startswith("sklearn.")
+    library = str(getattr(method, "__module__", "")).partition(".")[0]
+    return callable(method) and library not in _LIBRARIES
 
 
 def _random_values(model: Model) -> NDArray[Any]:
@@ -172,6 +176,6 @@ def _differs(x: Any, name: str, model: Model, pair: tuple[float, float]) -> Inpu
         found=f"a model of type {type(x).__name__} whose {name} says that two states differ by {theirs:.6g} nats, "
         f"where the {model!r} made from its arrays says {ours:.6g}",
         expected="the same log-probability up to a constant",
-        remedy="are its hidden units of another kind (hidden=…), its weights transposed or masked? docs/your-model.md "
+        remedy="are its hidden units of another kind (hidden=…), its weights transposed, masked or scaled? docs/your-model.md "
         "says what to do with models that are no RBM",
     )
