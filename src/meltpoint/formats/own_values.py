@@ -176,6 +176,6 @@ def _differs(x: Any, name: str, model: Model, pair: tuple[float, float]) -> Inpu
         found=f"a model of type {type(x).__name__} whose {name} says that two states differ by {theirs:.6g} nats, "
         f"where the {model!r} made from its arrays says {ours:.6g}",
         expected="the same log-probability up to a constant",
-        remedy="are its hidden units of another kind (hidden=…), its weights transposed, masked or scaled? docs/your-model.md "
-        "says what to do with models that are no RBM",
+        remedy="are its hidden units of another kind (hidden=…), its weights transposed, masked or scaled? "
+        "docs/your-model.md says what to do with models that are no RBM",
     )
