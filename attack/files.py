@@ -31,9 +31,9 @@ from meltpoint.errors import SystemFailure
 from meltpoint.evaluation.trace import load_checkpoint
 from meltpoint.formats.arrays import read_array
 from meltpoint.formats.evidence import read_evidence
-from meltpoint.formats.load import recognised
 from meltpoint.formats.models import read_note
-from meltpoint.formats.source import open_source
+from meltpoint.formats.registry import detect
+from meltpoint.formats.source import Source
 from meltpoint.models import Model
 from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.training.settings import read_recipe
@@ -56,18 +56,18 @@ READERS: tuple[Callable[[Path], object], ...] = (
 _BATCH = 40
 _SLOWEST = 5.0  # seconds of processor time
 _LONGEST_MESSAGE = 600
-_FOREIGN = Path(__file__).resolve().parents[1] / "tests" / "importers" / "files"
+_FOREIGN = Path(__file__).resolve().parents[1] / "tests" / "formats" / "files"
 _TOLD = {"temperature": 1.0, "gap": "state", "states": 2, "units": "spin", "update": "last"}
 """What foreign formats leave open; each is told what it takes."""
 
 
 def _load_told(path: Path) -> object:
     """A foreign model, with the options that its format takes."""
-    importer = None
-    with suppress(Exception):
-        importer = recognised(open_source(path))
+    format = None
+    with suppress(Exception), Source(path) as source:
+        format = detect(source, "model")
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # of files that were cut off
-        return mp.load(path, **{name: _TOLD[name] for name in _TOLD if importer and name in importer.OPTIONS})
+        return mp.load(path, **{name: _TOLD[name] for name in _TOLD if format and name in format.options})
 
 
 def seeds(folder: Path) -> dict[str, bytes]:

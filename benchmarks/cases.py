@@ -20,7 +20,7 @@ from meltpoint.annealing.base import Base, data_rates, uniform
 from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
 from meltpoint.estimators.raise_ import raise_log_prob
-from meltpoint.formats.models import load
+from meltpoint.formats.load import load
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits
 from meltpoint.models.dbm import DBM

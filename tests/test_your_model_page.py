@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import meltpoint as mp
-from importers.test_objects import Factor, Graph, Module, Network, Tensor
+from formats.test_objects import Factor, Graph, Module, Network, Tensor
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "your-model.md").read_text(encoding="utf-8")
 

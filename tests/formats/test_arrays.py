@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import meltpoint as mp
 from formats.crafted import mat, mat_variable
 from meltpoint.errors import InputError
 from meltpoint.formats.arrays import read_array, split_name
-from meltpoint.formats.formats import IDX_TYPES
+from meltpoint.formats.idx import TYPES as IDX_TYPES
 from meltpoint.formats.mat import read_variables
+from meltpoint.formats.source import Source
 
 NUMBERS = hnp.boolean_dtypes() | hnp.integer_dtypes() | hnp.unsigned_integer_dtypes() | hnp.floating_dtypes()
 # The first example pays for imports; a busy machine is no failure.
@@ -81,7 +83,8 @@ def test_idx_round_trip_with_images_flattened(folder, array, zipped):
 )
 def test_mat_round_trip_and_scipy_agrees(folder, array, compressed, name):
     scipy.io.savemat(folder / "a.mat", {name: array, "Other": np.zeros((1, 1))}, do_compression=compressed)
-    found = read_variables(folder / "a.mat", [name])[name]
+    with Source(folder / "a.mat") as source:
+        found = read_variables(source, [name])[name]
     same(found, array)
     same(found, scipy.io.loadmat(folder / "a.mat")[name])
 
@@ -253,3 +256,27 @@ def test_mnist_as_it_is_published(shared):
 
 def test_omniglot_stays_as_stored(shared):
     assert read_array(f"{shared / 'data/omniglot/chardata.mat'}:testdata").shape == (784, 8070)
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_every_version_of_npy(tmp_path, version):
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with (tmp_path / "a.npy").open("wb") as file:
+        np.lib.format.write_array(file, array, version=version)
+    np.testing.assert_array_equal(read_array(tmp_path / "a.npy"), array)
+
+
+@pytest.mark.parametrize(
+    "text", ["1,NA,0\n1,0,1\n", "0,NA,1\n1,0,1\n", "1,,0\n1,0,1\n", "NA 1 0 1\n0 1 0 1\n"]
+)
+def test_a_first_example_with_a_missing_value_is_no_header(tmp_path, text):
+    (tmp_path / "a.csv").write_text(text)
+    for reader in (read_array, mp.datasets.read):
+        with pytest.raises(InputError, match=r"beside numbers in the first line.*an example, .*or names"):
+            reader(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("text", [",0,1,2\n5,1,0,1\n", "0,1,2,label\n1,0,1,4\n", "a,b,c,d\n1,0,1,4\n"])
+def test_names_of_columns_are_a_header(tmp_path, text):
+    (tmp_path / "a.csv").write_text(text)
+    assert read_array(tmp_path / "a.csv").shape == (1, 4)

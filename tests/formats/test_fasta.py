@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import meltpoint as mp
 from meltpoint.datasets import read
 from meltpoint.errors import DataWarning
-from meltpoint.formats.fasta import ALPHABETS, read_fasta
+from meltpoint.formats.alphabets import ALPHABETS
 
 PROTEIN = ALPHABETS["protein"]
 
@@ -58,8 +58,7 @@ def test_a_file_of_lower_case_letters_has_no_insertions(tmp_path):
     ],
 )
 def test_alphabets(tmp_path, sequences, alphabet, letters):
-    states, found, dropped = read_fasta(written(tmp_path / "a.fasta", *sequences), alphabet)
-    assert (found, dropped) == (letters, 0)
+    states = read(written(tmp_path / "a.fasta", *sequences), alphabet=alphabet)
     assert states.tolist() == [[letters.index(letter) for letter in sequence] for sequence in sequences]
 
 
@@ -96,7 +95,7 @@ def test_wrong_arguments(tmp_path):
     with pytest.raises(mp.InputError, match="outside='keep'"):
         read(file, outside="keep")
     (tmp_path / "a.csv").write_text("0,1\n1,0\n")
-    with pytest.raises(mp.InputError, match=r"an alphabet for .*a.csv, a text table"):
+    with pytest.raises(mp.InputError, match=r"alphabet for .*a.csv, text table"):
         read(tmp_path / "a.csv", alphabet="protein")
 
 

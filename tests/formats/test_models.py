@@ -15,7 +15,8 @@ from hypothesis.extra import numpy as hnp
 
 from meltpoint.errors import InputError, SystemFailure
 from meltpoint.formats import npz
-from meltpoint.formats.models import load, read_note, save
+from meltpoint.formats.load import load
+from meltpoint.formats.models import read_note, save
 from meltpoint.formats.parameters import to_arrays
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
@@ -166,7 +167,7 @@ def test_the_paper_s_rbm(shared):
 
 def test_a_mat_file_without_an_rbm_lists_what_it_has(tmp_path):
     scipy.io.savemat(tmp_path / "data.mat", {"images": np.eye(2), "labels": [1, 2]})
-    with pytest.raises(InputError, match=r"data\.mat with the variables images, labels.*vishid, visbiases"):
+    with pytest.raises(InputError, match=r"data\.mat with the arrays images, labels.*name the arrays"):
         load(tmp_path / "data.mat")
 
 
@@ -238,7 +239,6 @@ def entries(model, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"meltpoint_kind": None}, "a model file, with an entry meltpoint_kind"),
         ({"meltpoint_kind": np.array("SVM")}, "a 'SVM' of version 1 in .*one of RBM, DBM, DBN"),
         ({"meltpoint_kind": np.array(["RBM", "DBM"])}, "truncated or damaged"),
         ({"meltpoint_kind": np.array(7)}, "values of type int64 in .*meltpoint_kind"),

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 import meltpoint as mp
-from importers.test_objects import Tensor
+from formats.test_objects import Tensor
 
 X = np.random.default_rng(1).integers(0, 2, (12, 4))
 MODEL = mp.RBM(np.random.default_rng(2).normal(size=(4, 2)), np.zeros(4), np.zeros(2))

@@ -27,6 +27,7 @@ _LOAD = {
     "gauge": (str, "zero-sum, to move the couplings there."),
     "update": (str, "Which update of training: a number, first, last."),
     "member": (str, "Which file of a tar archive."),
+    "unpacked": (int, "Megabytes that a packed file may be unpacked to (256)."),
 }
 """Keywords of `load`: their types, and what they leave open."""
 

@@ -22,6 +22,7 @@ _NUMBERS: dict[str, type[int] | type[float]] = {
     "beta": float,
     "states": int,
     "base": int,
+    "unpacked": int,
 }
 
 _STREAMS: dict[Split, tuple[int, int]] = {"test": (9, 0), "train": (9, 1)}
@@ -48,12 +49,11 @@ def load_several(paths: list[str], options: list[str] | None, names: list[str] |
     """Models by name; the options are for the files of foreign formats among them."""
     from meltpoint.evaluation.several import named_sources
     from meltpoint.formats import zoo
-    from meltpoint.formats.load import is_own
-    from meltpoint.formats.source import open_source
+    from meltpoint.formats.registry import takes_options
 
     files = {name: Path(str(path)) for name, path in named_sources(paths, names).items()}
     return {
-        name: load_model(path, None if options and is_own(open_source(zoo.path_of(path))) else options)
+        name: load_model(path, options if options and takes_options(zoo.path_of(path)) else None)
         for name, path in files.items()
     }
 

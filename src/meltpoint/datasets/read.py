@@ -3,23 +3,21 @@
 import os
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.errors import DataWarning, InputError
-from meltpoint.formats.arrays import read_array, split_name
-from meltpoint.formats.fasta import Outside, read_fasta
-from meltpoint.formats.formats import Format, detect, is_fasta, is_idx, is_text
-from meltpoint.formats.packed import first_unpacked, read_tar, tar_content, unpack
-from meltpoint.formats.parquet import read_parquet
-from meltpoint.formats.text import Table, read_table
+from meltpoint.errors import DataWarning
+from meltpoint.formats.arrays import read_examples
+from meltpoint.formats.format import Table
+from meltpoint.formats.options import parse_options
 from meltpoint.models.checks import counts_rows
+
+Outside: TypeAlias = Literal["refuse", "drop"]
 
 _INDEX = {"", "unnamed: 0", "index", "id", "row", "no", "nr", "__index_level_0__"}
 _LABELS = {"label", "labels", "class", "classes", "target", "targets", "y", "digit", "category", "species"}
-_HEAD = 4096
 _ROWS = 10  # fewest rows for which an unnamed column that counts the rows is taken as an index
 
 
@@ -29,6 +27,7 @@ def read(
     name: str | None = None,
     alphabet: str | None = None,
     outside: Outside = "refuse",
+    unpacked: int | None = None,
 ) -> NDArray[Any]:
     r"""Examples (example, column) from a .csv, .npy, .npz, .mat, FASTA, a2m, parquet or MNIST idx file, or one in .gz.
 
@@ -47,6 +46,8 @@ def read(
         model's states. Default: RNA or DNA if there are no other letters, otherwise protein.
     outside
         What becomes of sequences with letters outside the alphabet: "refuse" or "drop".
+    unpacked
+        Megabytes that a packed file may be unpacked to, 256 by default.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -56,62 +57,9 @@ def read(
     array([[ 1,  2,  0],
            [ 1,  2, 20]], dtype=uint8)
     """
-    if outside not in ("refuse", "drop"):
-        raise InputError(
-            found=f"outside={outside!r}", expected="'refuse' or 'drop'", remedy="choose one of them"
-        )
-    file, found_name = (Path(path), name) if name is not None else split_name(path)
-    archive, content = read_tar(file), None
-    if archive is not None:
-        content = tar_content(file, archive, found_name)
-        found_name, format = None, _text_format_in(file, content)
-    else:
-        format = detect(file)
-    if format is Format.GZIP:
-        head = first_unpacked(file)
-        if is_text(head) and head and not is_idx(head):
-            format, content = _text_format(head), unpack(file)
-    if found_name is None and format is Format.FASTA:
-        return _sequences(file, alphabet, outside, content)
-    _refuse_alphabet(alphabet, outside, file, format)
-    if found_name is None and format is Format.TEXT:
-        return _examples(read_table(file, content), file)
-    if found_name is None and format is Format.PARQUET:
-        return _examples(read_parquet(file), file)
-    return read_array(file, found_name)
-
-
-def _text_format(head: bytes) -> Format:
-    return Format.FASTA if is_fasta(head) else Format.TEXT
-
-
-def _text_format_in(archive: Path, content: bytes) -> Format:
-    head = content[:_HEAD]
-    if not head or not is_text(head):
-        raise InputError(
-            found=f"a file in {archive}, a tar archive, that is {'no text' if head else 'empty'}",
-            expected="a text table or FASTA",
-            remedy="unpack the archive first",
-        )
-    return _text_format(head)
-
-
-def _refuse_alphabet(alphabet: str | None, outside: str, file: Path, format: Format) -> None:
-    if alphabet is not None or outside != "refuse":
-        raise InputError(
-            found=f"an alphabet for {file}, a {format.value}",
-            expected="a file with letters: FASTA or a2m",
-            remedy="leave the alphabet out: numbers are states already",
-        )
-
-
-def _sequences(file: Path, alphabet: str | None, outside: Outside, content: bytes | None) -> NDArray[Any]:
-    states, letters, dropped = read_fasta(file, alphabet, outside, content)
-    if dropped:
-        _warn(
-            f"{file}: {dropped:,} of {dropped + len(states):,} sequences have letters outside {letters}: left out"
-        )
-    return states
+    told = {"alphabet": alphabet, "outside": None if outside == "refuse" else outside, "unpacked": unpacked}
+    found = read_examples(path, name, parse_options(told))
+    return _examples(found, Path(path)) if isinstance(found, Table) else found
 
 
 def _examples(table: Table, file: Path) -> NDArray[Any]:

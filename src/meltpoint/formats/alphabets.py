@@ -1,12 +1,11 @@
 """Letters of the states of sequences, in the orders that programs number them in."""
 
 from meltpoint.errors import InputError
-from meltpoint.formats.fasta import ALPHABETS
 from meltpoint.formats.options import ask
 from meltpoint.formats.source import Source
 
-PROTEIN = ALPHABETS["protein"]
-"""The order of adabmDCA, plmc and most others: gap first, then alphabetical."""
+ALPHABETS = {"protein": "-ACDEFGHIKLMNPQRSTVWY", "rna": "-ACGU", "dna": "-ACGT"}
+"""Alphabets by name: the gap is state 0, the letters follow in the order of the alphabet, as in most programs."""
 
 
 def letters_of(alphabet: str | None) -> str | None:
@@ -18,11 +17,11 @@ def letters_of(alphabet: str | None) -> str | None:
     if alphabet is None:
         return None
     letters = ALPHABETS.get(alphabet.lower(), alphabet)
-    if len(set(letters)) < max(len(letters), 1) or not letters.isascii():
+    if not 2 <= len(set(letters)) == len(letters) or not letters.isascii() or not letters.isprintable():
         raise InputError(
             found=f"alphabet={alphabet!r}",
-            expected="protein, rna, dna, or different letters in the order of the states",
-            remedy="write each letter once",
+            expected=f"{', '.join(ALPHABETS)}, or at least two different letters in the order of the states",
+            remedy="take the order in which the model was trained, each letter once",
         )
     return letters
 

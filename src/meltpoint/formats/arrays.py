@@ -1,23 +1,14 @@
 """Data from a file, whatever its format."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from meltpoint.errors import InputError
-from meltpoint.formats import idx, mat, npz, sparse, text
-from meltpoint.formats.formats import Format, detect
-
-_SINGLE: dict[Format, Callable[[Path], NDArray[Any]]] = {
-    Format.NPY: npz.read_npy,
-    Format.IDX: idx.read_idx,
-    Format.GZIP: idx.read_gzip,
-    Format.TEXT: text.read_text,
-}
-"""Readers of the formats that hold one array without a name."""
+from meltpoint.formats.format import Table
+from meltpoint.formats.options import Options
+from meltpoint.formats.registry import recognised
 
 
 def read_array(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
@@ -34,32 +25,27 @@ def read_array(path: str | os.PathLike[str], name: str | None = None) -> NDArray
     array([[0., 1.],
            [1., 1.]])
     """
-    file = Path(path)
-    if name is None:
-        file, name = split_name(path)
-    format = detect(file)
-    if format is Format.NPZ:
-        names = npz.entry_names(file)
-        if name is None and sparse.is_scipy_sparse(names):
-            return sparse.read_scipy_sparse(file, names)
-        name = _choose(name, names, file)
-        return npz.read_entries(file, [name])[name]
-    if format is Format.MAT:
-        name = _choose(name, mat.variable_names(file), file)
-        return mat.unroll(mat.read_variables(file, [name])[name])
-    if name is not None:
-        raise InputError(
-            found=f"name {name!r} for {file}, a {format.value}, whose one array has no name",
-            expected="no name",
-            remedy="leave the name out",
-        )
-    if format not in _SINGLE:
-        raise InputError(
-            found=f"{file}, a {format.value}",
-            expected="a file of numbers",
-            remedy="read it with meltpoint.datasets.read",
-        )
-    return _SINGLE[format](file)
+    found = _read(path, name, Options(), as_examples=False)
+    assert not isinstance(found, Table), "an array was wanted"
+    return found
+
+
+def read_examples(path: str | os.PathLike[str], name: str | None, options: Options) -> Table | NDArray[Any]:
+    """As `read_array`, but sequences become states, and a table comes with the names of its columns."""
+    return _read(path, name, options, as_examples=True)
+
+
+def _read(
+    path: str | os.PathLike[str], name: str | None, options: Options, *, as_examples: bool
+) -> Table | NDArray[Any]:
+    file, name = split_name(path) if name is None else (Path(path), name)
+    with recognised(file, "data", options, name) as (source, format):
+        assert format.array is not None, "data were wanted"
+        if source.name != str(file):  # the name was that of a file in an archive
+            name = None
+        if as_examples and format.examples is not None and name is None:
+            return format.examples(source, options)
+        return format.array(source, name)
 
 
 def split_name(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
@@ -79,27 +65,3 @@ def split_name(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
     if not head or not tail or is_drive or in_folders or Path(whole).exists():
         return Path(whole), None
     return Path(head), tail
-
-
-def _choose(name: str | None, names: list[str], path: Path) -> str:
-    """The name asked for, or the only one there is."""
-    listed = ", ".join(names) or "none"
-    if not names:
-        raise InputError(
-            found=f"{path}, without an array of numbers",
-            expected="at least one",
-            remedy="check how it was saved",
-        )
-    if name is None and len(names) > 1:
-        raise InputError(
-            found=f"{len(names)} arrays in {path}: {listed}",
-            expected="the name of one of them",
-            remedy=f"name it behind a colon, {path}:{names[0]}",
-        )
-    if name is not None and name not in names:
-        raise InputError(
-            found=f"no array {name!r} in {path}",
-            expected=f"one of its arrays: {listed}",
-            remedy="check the name",
-        )
-    return names[0] if name is None else name

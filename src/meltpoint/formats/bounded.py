@@ -21,10 +21,11 @@ DEFLATE_RATIO = 1032
 EXPANSION = 200
 """How many times its size in the file an array may have in memory: binary images as float64 reach 100."""
 
-SMALL = 1 << 26
-"""Bytes (64 MB) that the arrays of any file may take together, however well it is compressed."""
+CEILING = 256 << 20
+"""Bytes (256 MB) that any file may become in memory, however well it is compressed; the option `unpacked` raises it."""
 
 _CHUNK = 1 << 20
+_SHOWN = 40
 
 
 @dataclass
@@ -34,21 +35,21 @@ class Allowance:
     path: Path
     left: int
 
+    @classmethod
+    def of(cls, path: Path, file_size: int, ceiling: int = CEILING) -> "Allowance":
+        """What the arrays of a file of this size may take."""
+        return cls(path, max(ceiling, EXPANSION * file_size))
+
     def take(self, n_bytes: int) -> None:
         """Count an array that is about to be made; one too many is an InputError."""
         self.left -= n_bytes
         if self.left < 0:
             raise InputError(
                 found=f"{self.path}, a small file whose arrays take {n_bytes:,} bytes and more",
-                expected=f"arrays at most {EXPANSION} times as large as their file",
-                remedy="if they are what they should be, save them uncompressed, as uint8 where they are 0 and 1 "
-                "(numpy.savez)",
+                expected=f"arrays of {CEILING >> 20} MB, or {EXPANSION} times as large as their file",
+                remedy="if they are what they should be, allow more megabytes with unpacked=…, or save them "
+                "uncompressed, as uint8 where they are 0 and 1 (numpy.savez)",
             )
-
-
-def allowance_of(path: Path, file_size: int, small: int = SMALL, expansion: int = EXPANSION) -> Allowance:
-    """What the arrays of a file of this size may take: `small` bytes in any case."""
-    return Allowance(path, max(small, expansion * file_size))
 
 
 def open_regular(path: Path, *, follow_links: bool = True) -> BinaryIO:
@@ -128,3 +129,16 @@ def read_promised(
     if stream.read(1):
         raise ValueError(f"its header promises {promised} bytes, there are more")
     return buffer.view(dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
+
+
+def described(value: object) -> str:
+    """What an object from a file is, in a few words: nothing that it holds is turned into text.
+
+    >>> described("weights"), described([[1] * 9] * 9)
+    ("'weights'", 'a list')
+    """
+    if isinstance(value, str | bytes):
+        return repr(value[:_SHOWN])
+    if value is None or isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 1 << 64):
+        return repr(value)
+    return f"a {type(value).__name__}"

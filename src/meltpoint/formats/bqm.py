@@ -6,7 +6,6 @@ start of its neighbourhood and its linear bias, for each neighbourhood the neigh
 labels. Units are in the order of the file.
 """
 
-import json
 import struct
 from typing import Any
 
@@ -14,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.formats import build
+from meltpoint.formats.bounded import described
+from meltpoint.formats.documents import read_json
+from meltpoint.formats.format import Format
 from meltpoint.formats.options import Options, inverse_temperature
 from meltpoint.formats.source import Source
 from meltpoint.models import Model
-
-NAME = "dimod .bqm file"
-OPTIONS = frozenset({"temperature", "beta"})
 
 UNITS = {"SPIN": "spin", "BINARY": "bernoulli"}
 """Our units by dimod's vartype."""
@@ -28,12 +27,7 @@ _MAGIC = b"DIMODBQM"
 _TYPES = {"float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
 
 
-def recognises(source: Source) -> bool:
-    """Whether it has the signature."""
-    return source.head.startswith(_MAGIC)
-
-
-def read(source: Source, options: Options) -> Model:
+def _model(source: Source, options: Options) -> Model:
     """The Ising model at the given temperature."""
     beta = inverse_temperature(options, source.name)
     data = memoryview(source.data)
@@ -43,7 +37,7 @@ def read(source: Source, options: Options) -> Model:
     begin = len(_MAGIC) + 6 + length
     if begin > len(data):
         raise ValueError(f"a header of {length} bytes")
-    header = json.loads(bytes(data[len(_MAGIC) + 6 : begin]))
+    header = read_json(bytes(data[len(_MAGIC) + 6 : begin]))
     (n, m), units = _shape(header), UNITS[header["vartype"]]
     bias, index, start = (_type(header, name) for name in ("dtype", "itype", "ntype"))
     offset, begin = _take(data, begin, bias, 1)
@@ -69,13 +63,13 @@ def read(source: Source, options: Options) -> Model:
 def _shape(header: Any) -> tuple[int, int]:  # noqa: ANN401
     n, m = header["shape"]
     if type(n) is not int or type(m) is not int or n < 1 or m < 0:
-        raise ValueError(f"a shape {n}, {m}")
+        raise ValueError(f"a shape {described(n)}, {described(m)}")
     return n, m
 
 
 def _type(header: Any, name: str) -> np.dtype[Any]:  # noqa: ANN401
     if header[name] not in _TYPES:
-        raise ValueError(f"numbers of type {str(header[name])[:20]!r}")
+        raise ValueError(f"numbers of type {described(header[name])}")
     return np.dtype(header[name]).newbyteorder("<")
 
 
@@ -84,3 +78,12 @@ def _take(data: memoryview, begin: int, dtype: np.dtype[Any], count: int) -> tup
     if end > len(data):
         raise ValueError("it ends too early")
     return np.frombuffer(data[begin:end], dtype), end
+
+
+FORMAT = Format(
+    "dimod .bqm file",
+    (".bqm",),
+    lambda source: source.head.startswith(_MAGIC),
+    ("temperature", "beta"),
+    _model,
+)

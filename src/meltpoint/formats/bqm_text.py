@@ -5,7 +5,6 @@ given; a `.qubo` file (a line `p qubo …`) has units 0 and 1. The units are tho
 numbers.
 """
 
-import json
 import re
 import warnings
 from typing import Any
@@ -16,14 +15,13 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError, printable
 from meltpoint.formats import build
 from meltpoint.formats.bqm import UNITS
+from meltpoint.formats.documents import read_json
+from meltpoint.formats.format import Format
 from meltpoint.formats.options import Options, ask, inverse_temperature
-from meltpoint.formats.source import Source
+from meltpoint.formats.source import HEAD, Source
 from meltpoint.formats.tokens import rows
 from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
-
-NAME = "dimod JSON or COO text"
-OPTIONS = frozenset({"temperature", "beta", "units"})
 
 _REMARK = re.compile(rb"^[ \t]*(#|c\b|p[ \t]|==>).*$", re.MULTILINE)
 _TRIPLET = re.compile(rb"[ \t]*\d+[ \t]+\d+[ \t]+[-+.\d][-+.\deE]*[ \t\r]*")
@@ -32,21 +30,23 @@ _PROBLEM = re.compile(rb"^[ \t]*p[ \t]+qubo[ \t]+\d+[ \t]+(\d+)[ \t]+(\d+)[ \t]+
 _LARGEST_LABEL = 2**53  # numbers are read as float64
 
 
-def recognises(source: Source) -> bool:
+def _recognises(source: Source) -> bool:
     """Whether it is JSON with the name of the schema, or lines `u v bias`."""
-    if not source.text:
+    if not source.is_text:
         return False
-    if source.first_line.startswith(b"{"):
+    if source.first_lines.startswith(b"{"):
         return b"bqm_schema" in source.data and b"quadratic_head" in source.data
-    lines = _REMARK.sub(b"", source.head).split(b"\n")
-    whole = [line for line in (lines[:-1] if len(source.head) < source.size else lines) if line.strip()]
+    lines = _REMARK.sub(b"", source.head.removeprefix(b"\xef\xbb\xbf")).split(b"\n")
+    if len(lines) > 1 and len(source.head) == HEAD:
+        lines.pop()  # which may be cut off
+    whole = [line for line in lines if line.strip()]
     return bool(whole) and all(_TRIPLET.fullmatch(line) for line in whole)
 
 
-def read(source: Source, options: Options) -> Model:
+def _model(source: Source, options: Options) -> Model:
     """The Ising model at the given temperature."""
     beta = inverse_temperature(options, source.name)
-    if source.first_line.startswith(b"{"):
+    if source.first_lines.startswith(b"{"):
         linear, (i, j, values), units, offset = _from_json(source, options)
     else:
         linear, (i, j, values), units = _from_coo(source, options)
@@ -58,7 +58,7 @@ Triplets = tuple[NDArray[np.int64], NDArray[np.int64], Floats]
 
 
 def _from_json(source: Source, options: Options) -> tuple[Floats, Triplets, str, float]:
-    found = json.loads(source.data)
+    found = read_json(source.text)
     if found.get("use_bytes"):
         raise ValueError("numbers as bytes")
     linear = _array(found, "linear_biases", np.float64)
@@ -73,16 +73,18 @@ def _from_json(source: Source, options: Options) -> tuple[Floats, Triplets, str,
 
 def _array(found: Any, name: str, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
     listed = found[name]
-    if not isinstance(listed, list) or not all(type(item) in (int, float) for item in listed):
+    if isinstance(listed, list) and all(type(item) in (int, float) for item in listed):
+        listed = np.array(listed, np.float64)
+    if not isinstance(listed, np.ndarray):
         raise ValueError(f"{name} is no list of numbers")
-    array = np.array(listed)
-    if array.size and dtype is np.int64 and array.dtype != np.int64:
+    array = listed.astype(dtype)
+    if (array != listed).any():
         raise ValueError(f"{name} has numbers that are no indices")
-    return array.astype(dtype)
+    return array
 
 
 def _from_coo(source: Source, options: Options) -> tuple[Floats, Triplets, str]:
-    data = source.data.removeprefix(b"\xef\xbb\xbf")
+    data = source.text
     units = _coo_units(source, data, options)
     found = rows(_REMARK.sub(b"", data), 3)
     labels = found[:, :2]
@@ -135,3 +137,12 @@ def _compare(source: Source, problem: re.Match[bytes], linear: int, couplings: i
             UserWarning,
             stacklevel=2,
         )
+
+
+FORMAT = Format(
+    "dimod JSON or COO text",
+    (".json", ".coo", ".qubo"),
+    _recognises,
+    ("temperature", "beta", "units"),
+    _model,
+)

@@ -12,56 +12,58 @@ import numpy as np
 
 from meltpoint.formats import build, msgpack
 from meltpoint.formats.alphabets import letters_of
+from meltpoint.formats.format import Format
 from meltpoint.formats.options import Options, ask
 from meltpoint.formats.source import Source
 from meltpoint.formats.tokens import rows
 from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
 
-NAME = "CCMpred or CCMgen potentials"
-OPTIONS = frozenset({"gap", "alphabet", "gauge"})
-
-ALPHABET = "ARNDCQEGHILKMFPSTWYV-"
+_NAME = "CCMpred or CCMgen potentials"
+_ALPHABET = "ARNDCQEGHILKMFPSTWYV-"
 _AMINO, _STATES = 20, 21
 _HEADING = re.compile(rb"^#[ \t]*(\d{1,6})[ \t]+(\d{1,6})[ \t\r]*\n", re.MULTILINE)
 _META = re.compile(rb"^#>META>.*$", re.MULTILINE)
 
 
-def recognises(source: Source) -> bool:
+def _recognises(source: Source) -> bool:
     """Whether it is msgpack that names the format, or text with 20 numbers in its first line and a line `# i j`."""
-    if not source.text:
-        return msgpack.is_map(source.head) and b"ccm-1" in _ends(source)
+    if not source.is_text:
+        # The short entries of the map may be at both ends.
+        return msgpack.is_map(source.head) and b"ccm-1" in source.head + source.data[-(1 << 16) :]
     begins = not source.first_line.startswith(b"#") and len(source.first_line.split()) == _AMINO
     return begins and (_HEADING.search(source.data) is not None or _META.search(source.data) is not None)
 
 
-def read(source: Source, options: Options) -> Model:
+def _model(source: Source, options: Options) -> Model:
     """The Potts model; whether gaps are a state must be given."""
     if options.gap is None:
         raise ask(
             "gap",
-            f"{source.name}, {NAME}",
+            f"{source.name}, {_NAME}",
             '"state" or "masked"',
             "state: 21 states, the gap's field is 0 (CCMpred); masked: the 20 amino acids alone (CCMgen)",
         )
-    single, pairs = _from_text(source.data) if source.text else _from_msgpack(source.data)
+    single, pairs = _from_text(source.text) if source.is_text else _from_msgpack(source.data)
     if options.gap == "masked":
-        fields, stored = single, ALPHABET[:_AMINO]
+        fields, stored = single, _ALPHABET[:_AMINO]
         pairs = {pair: table[:_AMINO, :_AMINO] for pair, table in pairs.items()}
     else:
-        fields, stored = np.pad(single, [(0, 0), (0, 1)]), ALPHABET
+        fields, stored = np.pad(single, [(0, 0), (0, 1)]), _ALPHABET
     pairs, fields = build.reordered(pairs, fields, stored, letters_of(options.alphabet), source)
     return build.potts(source, pairs, fields, options)
 
 
 def _from_text(data: bytes) -> tuple[Floats, build.Pairs]:
     data = _META.sub(b"", data)
-    headings = list(_HEADING.finditer(data))
-    single = rows(data[: headings[0].start() if headings else len(data)], _AMINO)
+    heading = _HEADING.search(data)
+    single = rows(data[: heading.start() if heading else len(data)], _AMINO)
     pairs: build.Pairs = {}
-    for k, heading in enumerate(headings):
-        end = headings[k + 1].start() if k + 1 < len(headings) else len(data)
-        _add(pairs, int(heading[1]), int(heading[2]), rows(data[heading.end() : end], _STATES), len(single))
+    while heading:
+        following = _HEADING.search(data, heading.end())
+        table = rows(data[heading.end() : following.start() if following else len(data)], _STATES)
+        _add(pairs, int(heading[1]), int(heading[2]), table, len(single))
+        heading = following
     return single, pairs
 
 
@@ -95,6 +97,4 @@ def _add(pairs: build.Pairs, i: int, j: int, table: Floats, n: int) -> None:
     pairs[i, j] = table
 
 
-def _ends(source: Source) -> bytes:
-    """Both ends of the file, where the short entries of the map may be."""
-    return source.head + source.data[-(1 << 16) :]
+FORMAT = Format(_NAME, (".raw", ".braw"), _recognises, ("gap", "alphabet", "gauge"), _model)

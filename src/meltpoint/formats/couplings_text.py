@@ -17,33 +17,30 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.formats import build
 from meltpoint.formats.alphabets import spelled
-from meltpoint.formats.bounded import Allowance, allowance_of
+from meltpoint.formats.bounded import Allowance, described
+from meltpoint.formats.format import Format
 from meltpoint.formats.options import Options, ask
 from meltpoint.formats.source import Source
 from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
 
-NAME = "couplings (J) and fields (h) as text"
-OPTIONS = frozenset({"units", "base", "alphabet", "gauge"})
-
 _LINE = re.compile(rb"[Jh][ \t]+\d+[ \t]")
-_BEGIN = (b"J ", b"J\t", b"h ", b"h\t")
+_WRONG = re.compile(rb"^[ \t]*+(?!#|[Jh][ \t])[^\s].*", re.MULTILINE)
+_LINES = {letter: re.compile(rb"^[ \t]*" + letter + rb"[ \t].*", re.MULTILINE) for letter in (b"J", b"h")}
 _LONGEST = 10  # characters of a state that is a number, and one more
 
 
-def recognises(source: Source) -> bool:
+def _recognises(source: Source) -> bool:
     """Whether the first line that is no comment is one of J or h."""
-    lines = (line.strip() for line in source.head.removeprefix(b"\xef\xbb\xbf").splitlines())
+    lines = (line.strip() for line in source.first_lines.splitlines())
     first = next((line for line in lines if line and not line.startswith(b"#")), b"")
-    return source.text and _LINE.match(first) is not None
+    return source.is_text and _LINE.match(first) is not None
 
 
-def read(source: Source, options: Options) -> Model:
+def _model(source: Source, options: Options) -> Model:
     """A Potts model, or an Ising model where the lines have no states."""
-    lines = _parse(source.data)
-    if lines.is_ising:
-        return _ising(source, lines, options)
-    return _potts(source, lines, options)
+    lines = _parse(source.text.replace(b"\r", b"\n"))
+    return (_ising if lines.is_ising else _potts)(source, lines, options)
 
 
 @dataclass(frozen=True)
@@ -56,14 +53,13 @@ class _Lines:
     values: dict[bytes, Floats]
 
 
-def _parse(data: bytes) -> _Lines:
-    lines = [line.lstrip() for line in data.removeprefix(b"\xef\xbb\xbf").splitlines()]
-    wrong = next((line for line in lines if line[:2] not in _BEGIN and line[:1] not in (b"", b"#")), None)
-    if wrong is not None:
-        raise ValueError(f"a line {wrong[:40].decode('latin-1')!r}")
-    j, h = ([line for line in lines if line[:1] == letter] for letter in (b"J", b"h"))
-    is_ising = (len(j[0].split()) == 4) if j else (len(h[0].split()) == 3)
-    tables = {b"J": _table(j, 2, not is_ising), b"h": _table(h, 1, not is_ising)}
+def _parse(text: bytes) -> _Lines:
+    if wrong := _WRONG.search(text):
+        raise ValueError(f"a line {described(wrong[0].decode('latin-1'))}")
+    first = {letter: line.search(text) for letter, line in _LINES.items()}
+    words = {letter: len(line[0].split()) for letter, line in first.items() if line}
+    is_ising = words.get(b"J") == 4 if b"J" in words else words.get(b"h") == 3
+    tables = {b"J": _table(text, b"J", 2, not is_ising), b"h": _table(text, b"h", 1, not is_ising)}
     return _Lines(
         is_ising,
         sites={letter: table[0] for letter, table in tables.items()},
@@ -72,9 +68,12 @@ def _parse(data: bytes) -> _Lines:
     )
 
 
-def _table(lines: list[bytes], n: int, has_states: bool) -> tuple[NDArray[np.int64], NDArray[Any], Floats]:
-    """Sites (line, n), states (line, n) as they are written, and values (line,)."""
-    if not lines:
+def _table(
+    text: bytes, letter: bytes, n: int, has_states: bool
+) -> tuple[NDArray[np.int64], NDArray[Any], Floats]:
+    """Sites (line, n), states (line, n) as they are written, and values (line,) of the lines of this letter."""
+    lines = (line[0] for line in _LINES[letter].finditer(text))  # one by one: all of them would take far more
+    if not _LINES[letter].search(text):
         return np.empty((0, n), np.int64), np.empty((0, n), "S1"), np.empty(0)
     columns = [("letter", "S1"), ("sites", "i8", (n,)), ("value", "f8")]
     if has_states:
@@ -149,13 +148,12 @@ def _potts(source: Source, lines: _Lines, options: Options) -> Model:
         states = {letter: _positions(found, alphabet) for letter, found in lines.states.items()}
         q = len(alphabet)
     n = _n_sites(source, lines, base)
-    allowance = allowance_of(source.path, source.size)
-    allowance.take(8 * n * q)
+    source.allowance.take(8 * n * q)
     fields = np.zeros((n, q))
     sites = lines.sites[b"h"][:, 0] - base
     _refuse_twice(sites * q + states[b"h"][:, 0], "h")
     fields[sites, states[b"h"][:, 0]] = lines.values[b"h"]
-    pairs = _tables(lines.sites[b"J"] - base, states[b"J"], lines.values[b"J"], (n, q), allowance)
+    pairs = _tables(lines.sites[b"J"] - base, states[b"J"], lines.values[b"J"], (n, q), source.allowance)
     return build.potts(source, pairs, fields, options)
 
 
@@ -203,3 +201,12 @@ def _refuse(source: Source, options: Options, *names: str) -> None:
             expected="nothing of that kind: the file has no letters and no such gauge",
             remedy="leave it out",
         )
+
+
+FORMAT = Format(
+    "couplings (J) and fields (h) as text",
+    (".dat", ".txt", ".pottsgraph"),
+    _recognises,
+    ("units", "base", "alphabet", "gauge"),
+    _model,
+)

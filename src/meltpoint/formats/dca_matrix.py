@@ -1,32 +1,32 @@
 """DCATools' matrix: a text table with a row J(ia, jb) for every site and state, the fields h(jb) as its last row."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 
 from meltpoint.formats import build
-from meltpoint.formats.bounded import allowance_of
+from meltpoint.formats.format import Format
 from meltpoint.formats.options import Options, ask
 from meltpoint.formats.source import Source
 from meltpoint.formats.tokens import numbers
 from meltpoint.models import Model
 
-NAME = "matrix of couplings with the fields as its last row"
-OPTIONS = frozenset({"states", "gauge"})
-
 _FIRST = set(b"0123456789.+-eE \t\r\n")
 
 
-def recognises(source: Source) -> bool:
+def _recognises(source: Source) -> bool:
     """Whether it is a table of numbers with one row more than columns."""
-    lines = source.data.split(b"\n", 2)[:2] if source.text and set(source.head) <= _FIRST else [b""]
+    if not source.is_text or not set(source.head) <= _FIRST:
+        return False
+    lines = source.data.split(b"\n", 2)[:2]
     columns = len(lines[0].split())
     # The first line of an alignment in numbers, sequences, columns and states, may chance upon the right number.
     same = columns > 1 and len(lines[-1].split()) == columns
     return same and source.data.rstrip().count(b"\n") == columns
 
 
-def read(source: Source, options: Options) -> Model:
+def _model(source: Source, options: Options) -> Model:
     """The Potts model; the number of states must be given."""
     values = numbers(source.data)
     n = math.isqrt(values.size)
@@ -44,6 +44,11 @@ def read(source: Source, options: Options) -> Model:
     matrix, fields = values[:-n].reshape(length, q, length, q), values[-n:].reshape(length, q)
     if not np.allclose(matrix, matrix.transpose(2, 3, 0, 1), rtol=0, atol=1e-4):
         raise ValueError("couplings that are not symmetric")
-    allowance_of(source.path, source.size).take(matrix.nbytes)
-    pairs = {(i, j): matrix[i, :, j].copy() for i in range(length) for j in range(i + 1, length)}
+    source.allowance.take(matrix.nbytes)
+    pairs = {(i, j): matrix[i, :, j].copy() for i, j in combinations(range(length), 2)}
     return build.potts(source, pairs, fields, options)
+
+
+FORMAT = Format(
+    "matrix of couplings with the fields as its last row", (".txt",), _recognises, ("states", "gauge"), _model
+)

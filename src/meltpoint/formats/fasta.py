@@ -4,66 +4,46 @@ In a2m, upper-case letters and "-" are columns of the alignment; lower-case lett
 left out. Where a file has no upper-case letter at all, its lower-case letters are the columns.
 """
 
-import io
+import warnings
 from collections import Counter
-from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from meltpoint.errors import InputError, shortened
-from meltpoint.formats.bounded import open_regular, reading
-from meltpoint.formats.formats import Format
+from meltpoint.errors import DataWarning, InputError, shortened
+from meltpoint.formats.alphabets import ALPHABETS, letters_of
+from meltpoint.formats.format import Format, without_name
+from meltpoint.formats.options import Options
+from meltpoint.formats.source import Source
 from meltpoint.layers.unit import Bits
 
-ALPHABETS = {"protein": "-ACDEFGHIKLMNPQRSTVWY", "rna": "-ACGU", "dna": "-ACGT"}
-"""Alphabets by name: the gap is state 0, the letters follow in the order of the alphabet."""
-
-Outside: TypeAlias = Literal["refuse", "drop"]
 _OUTSIDE = 255
 _SHOWN = 8
 
 
-def read_fasta(
-    path: Path, alphabet: str | None = None, outside: Outside = "refuse", content: bytes | None = None
-) -> tuple[Bits, str, int]:
-    """States (sequence, column) of an alignment, its alphabet, and how many sequences were left out.
+def _examples(source: Source, options: Options) -> Bits:
+    """States (sequence, column) of an alignment.
 
-    `alphabet` is "protein", "rna", "dna", or the letters in the order of the states. Default: RNA or DNA if the file
-    has no other letters, otherwise protein. Sequences with a letter outside it are refused or dropped. `content` is
-    that of the file, if it was unpacked already.
+    Without an alphabet: RNA or DNA if the file has no other letters, otherwise protein. Sequences with a letter outside
+    it are refused or dropped.
     """
-    with reading(path, Format.FASTA.value):
-        with open_regular(path) if content is None else io.BytesIO(content) as file:
-            sequences = _sequences(file.read())
-        matched = _without_insertions(sequences)
-        width = _check_widths(matched, path)
-        symbols = np.frombuffer(b"".join(matched), np.uint8).reshape(len(matched), width)
-        letters = _letters(alphabet, symbols)
-        table = np.full(256, _OUTSIDE, np.uint8)
-        table[np.frombuffer(letters.encode("ascii"), np.uint8)] = np.arange(len(letters), dtype=np.uint8)
-        states = table[symbols]
-        strange = (states == _OUTSIDE).any(axis=1)
-        if strange.any():
-            states = _without_strange(states, symbols, strange, letters, outside, path)
-        return states, letters, int(strange.sum())
-
-
-def check_alphabet(alphabet: str) -> str:
-    """The letters of an alphabet that is named or given."""
-    letters = ALPHABETS.get(alphabet.lower(), alphabet)
-    if (
-        len(letters) < 2
-        or len(set(letters)) != len(letters)
-        or not letters.isascii()
-        or not letters.isprintable()
-    ):
-        raise InputError(
-            found=f"alphabet={alphabet!r}",
-            expected=f"{', '.join(ALPHABETS)}, or at least two different letters in the order of the states",
-            remedy="take the order in which the model was trained",
+    sequences = _without_insertions(_sequences(source.data))
+    width = _check_widths(sequences, source)
+    symbols = np.frombuffer(b"".join(sequences), np.uint8).reshape(len(sequences), width)
+    letters = letters_of(options.alphabet) or _alphabet_of(symbols)
+    table = np.full(256, _OUTSIDE, np.uint8)
+    table[np.frombuffer(letters.encode("ascii"), np.uint8)] = np.arange(len(letters), dtype=np.uint8)
+    states = table[symbols]
+    strange = (states == _OUTSIDE).any(axis=1)
+    if strange.any():
+        _check_strange(states, symbols, strange, letters, options.outside, source)
+        warnings.warn(
+            f"{source.name}: {strange.sum():,} of {len(states):,} sequences have letters outside {letters}: left out",
+            DataWarning,
+            stacklevel=5,
         )
-    return letters
+    return states[~strange]
 
 
 def _sequences(content: bytes) -> list[bytes]:
@@ -83,13 +63,13 @@ def _without_insertions(sequences: list[bytes]) -> list[bytes]:
     return [sequence.translate(None, b".").upper() for sequence in sequences]
 
 
-def _check_widths(sequences: list[bytes], path: Path) -> int:
+def _check_widths(sequences: list[bytes], source: Source) -> int:
     widths = Counter(map(len, sequences))
     width, usual = widths.most_common(1)[0]
     if len(widths) > 1 or width == 0:
         number = next(k for k, sequence in enumerate(sequences) if len(sequence) != width or width == 0)
         raise InputError(
-            found=f"{path}, where sequence {number + 1} has {len(sequences[number])} columns"
+            found=f"{source.name}, where sequence {number + 1} has {len(sequences[number])} columns"
             + (f" and {usual:,} others have {width}" if width else ""),
             expected="aligned sequences of one length, insertions in lower case",
             remedy="align them first, or check whether the file was cut off",
@@ -97,33 +77,44 @@ def _check_widths(sequences: list[bytes], path: Path) -> int:
     return width
 
 
-def _letters(alphabet: str | None, symbols: Bits) -> str:
-    if alphabet is not None:
-        return check_alphabet(alphabet)
+def _alphabet_of(symbols: Bits) -> str:
     present = {chr(symbol) for symbol in np.unique(symbols)}
-    for name in ("dna", "rna"):
-        if present <= set(ALPHABETS[name]):
-            return ALPHABETS[name]
-    return ALPHABETS["protein"]
+    return next(
+        (ALPHABETS[name] for name in ("dna", "rna") if present <= set(ALPHABETS[name])), ALPHABETS["protein"]
+    )
 
 
-def _without_strange(
-    states: Bits, symbols: Bits, strange: np.ndarray, letters: str, outside: Outside, path: Path
-) -> Bits:
-    """The sequences without a letter outside the alphabet, or an error that counts the others."""
+def _check_strange(
+    states: Bits, symbols: Bits, strange: np.ndarray, letters: str, outside: str | None, source: Source
+) -> None:
+    """Refuse sequences with letters outside the alphabet, unless they are to be dropped and others are left."""
     counts = Counter(symbols[states == _OUTSIDE].tolist())
     shown = ", ".join(f"{chr(symbol)} ({count:,})" for symbol, count in counts.most_common(_SHOWN))
-    if outside == "refuse":
+    within = f"letters outside the alphabet {shortened(letters, 40)} in"
+    if outside != "drop":
         raise InputError(
-            found=f"letters outside the alphabet {shortened(letters, 40)} in {strange.sum():,} of {len(states):,} "
-            f"sequences of {path}: {shown}",
+            found=f"{within} {strange.sum():,} of {len(states):,} sequences of {source.name}: {shown}",
             expected="only letters of the alphabet",
             remedy="leave these sequences out, outside='drop' (--outside drop), or give the model's alphabet",
         )
     if strange.all():
         raise InputError(
-            found=f"letters outside the alphabet {shortened(letters, 40)} in every sequence of {path}: {shown}",
+            found=f"{within} every sequence of {source.name}: {shown}",
             expected="some sequences with only letters of the alphabet",
             remedy="give the alphabet of the model",
         )
-    return states[~strange]
+
+
+def _array(source: Source, name: str | None) -> NDArray[Any]:
+    without_name(source, name)
+    return _examples(source, Options())
+
+
+FORMAT = Format(
+    "FASTA file",
+    (".fasta", ".fa", ".a2m"),
+    lambda source: source.is_text and source.first_lines.startswith(b">"),
+    options=("alphabet", "outside"),
+    array=_array,
+    examples=_examples,
+)

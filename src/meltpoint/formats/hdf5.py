@@ -1,7 +1,7 @@
 """HDF5 through h5py: the arrays of a file by their paths, nothing outside it, and no more than its size allows."""
 
+import math
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, BinaryIO
@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.extras import require
 from meltpoint.formats import named_arrays
-from meltpoint.formats.bounded import Allowance, allowance_of
+from meltpoint.formats.bounded import Allowance
+from meltpoint.formats.format import Format
 from meltpoint.formats.options import Options
 from meltpoint.formats.source import Source
 from meltpoint.models import Model
-
-NAME = "HDF5 file with named arrays"
-OPTIONS = named_arrays.OPTIONS
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _MOST_OBJECTS, _DEEPEST = 10_000, 20
@@ -30,22 +28,7 @@ _LONGEST_TEXT = 1000  # bytes
 
 def is_hdf5(source: Source) -> bool:
     """Whether it has the signature, at its beginning or behind MATLAB's header."""
-    return source.head.startswith(_SIGNATURE) or source.head[512:520] == _SIGNATURE
-
-
-def recognises(source: Source) -> bool:
-    """Any HDF5 file: the formats with a layout of their own are asked first."""
-    return is_hdf5(source)
-
-
-def read(source: Source, options: Options) -> Model:
-    """The model whose parameters are the named arrays; MATLAB's (version 7.3) have their axes reversed."""
-    is_matlab = source.head.startswith(b"MATLAB 7.3")
-    with open_file(source) as file:
-        arrays = {path: file.array(path) for path in file.numeric_paths()}
-    if is_matlab:
-        arrays = {path: array.T for path, array in arrays.items()}
-    return named_arrays.model(source, arrays, options)
+    return _SIGNATURE in (source.head[:8], source.head[512:520])
 
 
 @dataclass(frozen=True)
@@ -70,7 +53,13 @@ class File:
         dataset = self._dataset(path)
         if dataset.dtype.kind not in "biuf":
             raise ValueError(f"{path!r} has values of type {dataset.dtype}")
-        self.allowance.take(dataset.nbytes)
+        filters = dataset.id.get_create_plist()
+        kinds = [filters.get_filter(k)[0] for k in range(filters.get_nfilters())]
+        if len(set(kinds)) < len(kinds):  # packed twice, a chunk says nothing of what it becomes on the way
+            raise ValueError(f"{path!r} is packed twice in one way")
+        # A chunk is unpacked as a whole, and may be larger than its dataset.
+        chunk = math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
+        self.allowance.take(max(dataset.nbytes, chunk))
         return np.asarray(dataset[()])
 
     def text(self, path: str) -> str:
@@ -120,14 +109,15 @@ class File:
         return dataset
 
 
-@contextmanager
-def open_file(source: Source) -> Iterator[File]:
-    """The file, open for reading."""
-    h5py = _library(source)
-    with source.open() as stream:
-        check_free_lists(stream, source.size)
-        with h5py.File(stream, "r") as root:
-            yield File(h5py, stream, root, allowance_of(source.path, source.size))
+def file_of(source: Source) -> File:
+    """The file, open for reading as long as the source is."""
+    try:
+        h5py = require("h5py", "reading HDF5 files")
+    except InputError as problem:
+        raise problem.with_found(f"{source.name}, an HDF5 file, and {problem.found}") from problem
+    stream = source.open()
+    check_free_lists(stream, source.size)
+    return File(h5py, stream, source.closing.enter_context(h5py.File(stream, "r")), source.allowance)
 
 
 def check_free_lists(stream: BinaryIO, size: int) -> None:
@@ -184,8 +174,15 @@ def _number(stream: BinaryIO, at: int, n_bytes: int) -> int:
     return int.from_bytes(stream.read(n_bytes), "little")
 
 
-def _library(source: Source) -> ModuleType:
-    try:
-        return require("h5py", "reading HDF5 files")
-    except InputError as problem:
-        raise problem.with_found(f"{source.name}, an HDF5 file, and {problem.found}") from problem
+def _model(source: Source, options: Options) -> Model:
+    """The model whose parameters are the named arrays; MATLAB's (version 7.3) have their axes reversed."""
+    is_matlab = source.head.startswith(b"MATLAB 7.3")
+    file = source.once(file_of)
+    arrays = {path: file.array(path) for path in file.numeric_paths()}
+    return named_arrays.model(
+        source, {path: array.T if is_matlab else array for path, array in arrays.items()}, options
+    )
+
+
+# Any HDF5 file: the formats with a layout of their own are asked first.
+FORMAT = Format("HDF5 file with named arrays", (".h5", ".hdf5"), is_hdf5, named_arrays.OPTIONS, model=_model)

@@ -2,7 +2,7 @@
 
 SciPy's reader of these files is compiled code that trusts them: a wrong type code, or a sparse index out of
 range, ends the process (scipy pull request 25829). Here only NumPy's checked operations touch the bytes, and
-tests/files hold the result against SciPy's.
+tests/formats hold the result against SciPy's.
 
 A file is 128 bytes of header and then data elements, each a tag (type, size) and its content. A variable is
 an element that holds elements: flags, axes, name, numbers; it may be compressed as a whole. The layout is in
@@ -14,16 +14,19 @@ import struct
 import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.formats.bounded import Allowance, allowance_of, open_regular, reading
-from meltpoint.formats.formats import Format
-from meltpoint.formats.sparse import columns_written_out, sparse_allowance, take_dense
+from meltpoint.formats import named_arrays
+from meltpoint.formats.bounded import Allowance
+from meltpoint.formats.format import Format, choose
+from meltpoint.formats.options import Options
+from meltpoint.formats.source import Source
+from meltpoint.formats.sparse import columns_written_out, take_dense
+from meltpoint.models import Model
 
 _FILE_HEADER = 128
 _MATRIX, _COMPRESSED = 14, 15
@@ -47,38 +50,26 @@ class _Variable:
     element: tuple[int, memoryview]
 
 
-def variable_names(path: Path) -> list[str]:
+def is_mat(source: Source) -> bool:
+    """Whether it is a .mat file of version 5 to 7.2."""
+    return source.head[124:128] in (b"\x00\x01IM", b"\x01\x00MI")
+
+
+def names(source: Source) -> list[str]:
     """Names of the numeric variables in a .mat file; cells, structs and text are passed over."""
-    with reading(path, Format.MAT.value):
-        return [variable.name for variable in _variables(path)]
+    return [variable.name for variable in source.once(_variables)]
 
 
-def read_variables(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
+def read_variables(source: Source, names: Collection[str]) -> dict[str, NDArray[Any]]:
     """The named numeric variables of a .mat file in the type they are stored in, sparse ones written out."""
-    with reading(path, Format.MAT.value):
-        found = {variable.name: variable for variable in _variables(path) if variable.name in names}
-        size = path.stat().st_size
-        dense = allowance_of(path, size)
-        sparse = sparse_allowance(path, size)
-        return {name: _array(found[name], path, dense, sparse) for name in names}
+    found = {variable.name: variable for variable in source.once(_variables)}
+    return {name: _numbers_of(found[name], source) for name in names}
 
 
-def unroll(array: NDArray[Any]) -> NDArray[Any]:
-    """Examples (example, pixel), batch after batch, from batches (case, pixel, batch); others as they are.
-
-    >>> unroll(np.arange(8).reshape(2, 2, 2)).tolist()
-    [[0, 2], [4, 6], [1, 3], [5, 7]]
-    """
-    if array.ndim != 3:
-        return array
-    return array.transpose(2, 0, 1).reshape(-1, array.shape[1])
-
-
-def _variables(path: Path) -> Iterator[_Variable]:
-    with open_regular(path) as file:
-        data = memoryview(file.read())
+def _variables(source: Source) -> list[_Variable]:
+    data = memoryview(source.data)
     order = "<" if data[126:128] == b"IM" else ">"
-    seen: set[str] = set()
+    found: dict[str, _Variable] = {}
     for element in _elements(data[_FILE_HEADER:], order):
         parts = _elements(_content(element, order, _VARIABLE_HEADER), order)
         flags = int(_numbers(_next(parts), order)[0])
@@ -89,25 +80,25 @@ def _variables(path: Path) -> Iterator[_Variable]:
         name = bytes(_next(parts)[1]).decode("latin-1")
         if not name:
             continue  # what MATLAB keeps for itself: the workspace of functions and objects
-        if name in seen:
+        if name in found:
             raise ValueError(f"variable {name!r} is there twice")
-        seen.add(name)
-        yield _Variable(name, shape, kind == _SPARSE, bool(flags & _COMPLEX), order, element)
+        found[name] = _Variable(name, shape, kind == _SPARSE, bool(flags & _COMPLEX), order, element)
+    return list(found.values())
 
 
-def _array(variable: _Variable, path: Path, dense: Allowance, sparse: Allowance) -> NDArray[Any]:
-    where, order = f"{path}:{variable.name}", variable.order
+def _numbers_of(variable: _Variable, source: Source) -> NDArray[Any]:
+    where, order = f"{source.name}:{variable.name}", variable.order
     if variable.is_complex:
         raise InputError(
             found=f"complex numbers in {where}", expected="real numbers", remedy="save its real part"
         )
-    parts = _elements(_content(variable.element, order, allowance=dense), order)
+    parts = _elements(_content(variable.element, order, allowance=source.allowance), order)
     for _ in ("flags", "shape", "name"):
         _next(parts)
     if variable.is_sparse:
         indices, starts, values = (_numbers(_next(parts), order) for _ in range(3))
         remedy = "save it in MATLAB with full(...), or a part of it"
-        take_dense(sparse, variable.shape, values.itemsize, where, remedy)
+        take_dense(source, variable.shape, values.itemsize, where, remedy)
         return columns_written_out(variable.shape, indices.astype(np.int64), starts.astype(np.int64), values)
     values = _numbers(_next(parts), order)
     # Not left to reshape, to which -1 is no error.
@@ -174,3 +165,24 @@ def _numbers(element: tuple[int, memoryview], order: str) -> NDArray[Any]:
         raise ValueError(f"numbers of unknown type {kind}")
     dtype = np.dtype(order + _NUMBERS[kind])
     return np.frombuffer(content, dtype).astype(dtype.newbyteorder("="))
+
+
+def _model(source: Source, options: Options) -> Model:
+    present = names(source)
+    if "hidpen" in present:
+        raise InputError(
+            found=f"{source.name} with the variables {', '.join(sorted(present))}",
+            expected="an RBM: vishid, visbiases, hidbiases, and no second hidden layer",
+            remedy="read them with meltpoint.formats.arrays.read_array and build the model from them",
+        )
+    return named_arrays.model(source, read_variables(source, present), options)
+
+
+def _array(source: Source, name: str | None) -> NDArray[Any]:
+    """The variable; batches (case, pixel, batch) become examples (example, pixel), batch after batch."""
+    name = choose(source, name, names(source))
+    array = read_variables(source, [name])[name]
+    return array.transpose(2, 0, 1).reshape(-1, array.shape[1]) if array.ndim == 3 else array
+
+
+FORMAT = Format(".mat file", (".mat",), is_mat, named_arrays.OPTIONS, _model, _array)

@@ -5,28 +5,22 @@ Only its shape tells it from data, so that the number of states is asked for.
 
 import io
 import math
-import warnings
+from itertools import combinations
 
 import numpy as np
-from numpy.lib import format as npy
 
-from meltpoint.formats import build, npz
+from meltpoint.formats import build, npy
+from meltpoint.formats.format import Format
 from meltpoint.formats.options import Options, ask
 from meltpoint.formats.source import Source
 from meltpoint.models import Model
 
-NAME = "Mi3 couplings (J.npy)"
-OPTIONS = frozenset({"states", "gauge"})
 
-
-def recognises(source: Source) -> bool:
+def _recognises(source: Source) -> bool:
     """Whether it is a .npy file with a row of q² floats for each of L (L - 1) / 2 pairs."""
-    if not source.head.startswith(b"\x93NUMPY\x01\x00") or source.content is not None:
+    if not npy.FORMAT.recognises(source):
         return False
-    stream = io.BytesIO(source.head)
-    npy.read_magic(stream)
-    with warnings.catch_warnings(action="ignore"):  # of a header written by Python 2
-        shape, _, dtype = npy.read_array_header_1_0(stream)
+    shape, _, dtype = npy.read_header(io.BytesIO(source.head), source.name)
     return (
         dtype.kind == "f"
         and len(shape) == 2
@@ -35,9 +29,9 @@ def recognises(source: Source) -> bool:
     )
 
 
-def read(source: Source, options: Options) -> Model:
+def _model(source: Source, options: Options) -> Model:
     """The Potts model with fields of zero."""
-    couplings = npz.read_npy(source.path)
+    couplings = npy.read(source)
     length, q = _sites(len(couplings)), math.isqrt(couplings.shape[1])
     if options.states != q:
         raise ask(
@@ -47,11 +41,14 @@ def read(source: Source, options: Options) -> Model:
             "say so; or are model and data swapped?",
         )
     tables = -couplings.astype(np.float64).reshape(-1, q, q)
-    sites = zip(*(axis.tolist() for axis in np.triu_indices(length, 1)), strict=True)
-    return build.potts(source, dict(zip(sites, tables, strict=True)), np.zeros((length, q)), options)
+    pairs = dict(zip(combinations(range(length), 2), tables, strict=True))
+    return build.potts(source, pairs, np.zeros((length, q)), options)
 
 
 def _sites(pairs: int) -> int:
     """L with L (L - 1) / 2 pairs, 0 if there is none."""
     length = (1 + math.isqrt(1 + 8 * pairs)) // 2
     return length if pairs > 0 and length * (length - 1) // 2 == pairs else 0
+
+
+FORMAT = Format("Mi3 couplings (J.npy)", (".npy",), _recognises, ("states", "gauge"), _model)

@@ -19,18 +19,20 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from meltpoint.errors import InputError
-from meltpoint.formats import mat, npz
+from meltpoint.formats import build, mat, npz
 from meltpoint.formats.atomic import atomic_write
 from meltpoint.formats.bounded import reading
-from meltpoint.formats.formats import Format, detect
+from meltpoint.formats.format import Format
+from meltpoint.formats.options import Options
 from meltpoint.formats.parameters import Model, ParameterArrays, from_arrays, is_kind, names_of, to_arrays
+from meltpoint.formats.source import Source
+from meltpoint.formats.unknown import unknown_file
 from meltpoint.models import KINDS
 
 VERSION = 2
 """Version of the format; a file with a larger one was written by a later meltpoint. Version 1 has no kinds of units."""
 
 _KIND, _VERSION, _NOTE = "meltpoint_kind", "meltpoint_version", "meltpoint_note"
-_UNITS = 100_000  # units that a layer in any file may have, however small the file
 _SALAKHUTDINOV = ("vishid", "visbiases", "hidbiases")
 
 
@@ -46,8 +48,8 @@ def save(
     >>> from meltpoint.models.rbm import RBM
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(RBM([[0.5], [2.0]], [0, 0], [1]), f"{folder}/model.npz", note="made by hand")
-    ...     load(f"{folder}/model.npz"), read_note(f"{folder}/model.npz")
-    (RBM 2-1, 'made by hand')
+    ...     read_note(f"{folder}/model.npz")
+    'made by hand'
     """
     if Path(path).suffix.lower() != ".npz":
         raise InputError(
@@ -67,29 +69,6 @@ def save(
         npz.write_npz(file, entries)
 
 
-def load(path: str | os.PathLike[str]) -> Model:
-    """The model in a .npz file written by `save`, or in a .mat file with vishid, visbiases and hidbiases.
-
-    >>> load("mnist.png")
-    Traceback (most recent call last):
-    meltpoint.errors.InputError: found no file 'mnist.png', expected an existing file: check the path
-    """
-    file = Path(path)
-    if _is_mat(file):
-        return _load_mat(file)
-    kind, names = _read_header(file)
-    wanted = names_of(kind, names)
-    _require(wanted, names, file)
-    unknown = sorted(names - set(wanted) - {_KIND, _VERSION, _NOTE})
-    if unknown:
-        raise InputError(
-            found=f"{', '.join(unknown)} in {file}",
-            expected=f"nothing but the parameters of one {kind}",
-            remedy="save the model again with meltpoint.save",
-        )
-    return _build(kind, npz.read_entries(file, wanted), file)
-
-
 def read_note(path: str | os.PathLike[str]) -> str:
     """The note in a model file, empty if it has none.
 
@@ -100,25 +79,42 @@ def read_note(path: str | os.PathLike[str]) -> str:
     ...     read_note(f"{folder}/model.npz")
     '{"method": "pcd"}'
     """
-    file = Path(path)
-    if _is_mat(file) or _NOTE not in _read_header(file)[1]:
-        return ""
-    return _scalar(file, _NOTE, "U")
+    with Source(Path(path)) as source, reading(source.path, "model file"):
+        if not mat.is_mat(source) and not npz.is_zip(source):
+            raise unknown_file(source, "a model file, written by meltpoint.save")
+        if mat.is_mat(source) or _NOTE not in _header(source)[1]:
+            return ""
+        return _scalar(source, _NOTE, "U")
 
 
-def _build(kind: str, arrays: ParameterArrays, path: Path) -> Model:
-    """The model, or what its own checks say, with the file's name added."""
-    longest = max(max(array.shape, default=0) for array in arrays.values())
-    if longest > max(_UNITS, path.stat().st_size):
+def _recognises(source: Source) -> bool:
+    if npz.is_zip(source):
+        return _KIND in npz.array_names(source)
+    return mat.is_mat(source) and {*_SALAKHUTDINOV} <= {*mat.names(source)} - {"hidpen"} == {
+        *mat.names(source)
+    }
+
+
+def _model(source: Source, _: Options) -> Model:
+    if mat.is_mat(source):
+        return _built("RBM", mat.read_variables(source, _SALAKHUTDINOV), source)
+    kind, names = _header(source)
+    wanted = names_of(kind, names)
+    _require(wanted, names, source)
+    unknown = sorted(names - set(wanted) - {_KIND, _VERSION, _NOTE})
+    if unknown:
         raise InputError(
-            found=f"{path}, a small file with a layer of {longest:,} units",
-            expected="at least a byte for each unit, as in every trained model",
-            remedy="check how it was made",
+            found=f"{', '.join(unknown)} in {source.name}",
+            expected=f"nothing but the parameters of one {kind}",
+            remedy="save the model again with meltpoint.save",
         )
-    try:
+    return _built(kind, npz.read_arrays(source, wanted), source)
+
+
+def _built(kind: str, arrays: ParameterArrays, source: Source) -> Model:
+    build.check_size(source, max(max(array.shape, default=0) for array in arrays.values()))
+    with build.named(source):
         return from_arrays(kind, list(arrays.values()))
-    except InputError as problem:
-        raise problem.with_found(f"{problem.found} in {path}") from problem
 
 
 def _rounded(arrays: ParameterArrays, dtype: DTypeLike) -> ParameterArrays:
@@ -147,67 +143,47 @@ def _rounded(arrays: ParameterArrays, dtype: DTypeLike) -> ParameterArrays:
     return stored
 
 
-def _is_mat(path: Path) -> bool:
-    """Whether a model file is a .mat file; if not it is a .npz file, anything else is refused."""
-    format = detect(path)
-    if format not in (Format.MAT, Format.NPZ):
-        raise InputError(
-            found=f"{path}, a {format.value}",
-            expected="a model: a .npz file from meltpoint.save, or a .mat file with an RBM",
-            remedy="are model and data swapped?",
-        )
-    return format is Format.MAT
-
-
-def _read_header(path: Path) -> tuple[str, set[str]]:
+def _header(source: Source) -> tuple[str, set[str]]:
     """Kind of the model in a file, and the names of all entries."""
-    names = npz.entry_names(path)
+    names = npz.array_names(source)
     if _KIND not in names:
         raise InputError(
-            found=f"{path} with the arrays {', '.join(names) or '(none)'}",
+            found=f"{source.name} with the arrays {', '.join(names) or '(none)'}",
             expected=f"a model file, with an entry {_KIND}",
             remedy="write model files with meltpoint.save; are model and data swapped?",
         )
-    _require([_VERSION], set(names), path)
-    version = _scalar(path, _VERSION, "iu")
+    _require([_VERSION], set(names), source)
+    version = _scalar(source, _VERSION, "iu")
     if version > VERSION:
         raise InputError(
-            found=f"{path}, a model file of version {version}",
+            found=f"{source.name}, a model file of version {version}",
             expected=f"version {VERSION}, the newest this meltpoint knows",
             remedy="upgrade meltpoint: pip install --upgrade meltpoint",
         )
-    kind = _scalar(path, _KIND, "U")
+    kind = _scalar(source, _KIND, "U")
     if version < 1 or not is_kind(kind):
         raise InputError(
-            found=f"a {kind!r} of version {version} in {path}",
+            found=f"a {kind!r} of version {version} in {source.name}",
             expected=f"one of {', '.join(KINDS)} of version 1 or 2",
             remedy="save the model again with meltpoint.save",
         )
     return kind, set(names)
 
 
-def _scalar(path: Path, name: str, kinds: str) -> Any:  # noqa: ANN401
-    array = npz.read_entries(path, [name], kinds)[name]
-    with reading(path, f"model file ({name})"):
-        return array.item()
+def _scalar(source: Source, name: str, kinds: str) -> Any:  # noqa: ANN401
+    return npz.read_arrays(source, [name], kinds)[name].item()
 
 
-def _require(wanted: Sequence[str], present: set[str], path: Path) -> None:
+def _require(wanted: Sequence[str], present: set[str], source: Source) -> None:
     missing = [name for name in wanted if name not in present]
     if missing:
         raise InputError(
-            found=f"no {', '.join(missing)} in {path}",
+            found=f"no {', '.join(missing)} in {source.name}",
             expected=f"all of {', '.join(wanted)}",
             remedy="save the model again with meltpoint.save",
         )
 
 
-def _load_mat(path: Path) -> Model:
-    names = set(mat.variable_names(path))
-    if "hidpen" in names or not names.issuperset(_SALAKHUTDINOV):
-        raise InputError(
-            found=f"{path} with the variables {', '.join(sorted(names)) or '(none)'}",
-            expected=f"an RBM: {', '.join(_SALAKHUTDINOV)}, and no second hidden layer",
-            remedy="read them with meltpoint.formats.arrays.read_array and build the model from them",
-        )
-    return _build("RBM", mat.read_variables(path, _SALAKHUTDINOV), path)
+FORMAT = Format(
+    "model file of meltpoint or of Salakhutdinov's code", (".npz", ".mat"), _recognises, model=_model
+)

@@ -1,7 +1,6 @@
 """Msgpack, as much of it as files of numbers have: maps with text keys, arrays of numbers, text, numbers, nil.
 
-A list of numbers becomes an array (number,). Reading takes no recursion, and no more memory than a small multiple of
-the data.
+A list of numbers becomes an array (number,). Reading takes no recursion, and so many objects and no more.
 """
 
 import struct
@@ -10,23 +9,13 @@ from typing import Any
 import numpy as np
 
 _DEEPEST = 8
-_FIXED = {
-    0xCA: ">f",
-    0xCB: ">d",
-    0xCC: ">B",
-    0xCD: ">H",
-    0xCE: ">I",
-    0xCF: ">Q",
-    0xD0: ">b",
-    0xD1: ">h",
-    0xD2: ">i",
-    0xD3: ">q",
-}
+_MOST_OBJECTS = 1_000_000  # besides the numbers of long lists
+_FIXED = dict(enumerate((">f", ">d", ">B", ">H", ">I", ">Q", ">b", ">h", ">i", ">q"), 0xCA))
 _TEXT = {0xD9: ">B", 0xDA: ">H", 0xDB: ">I", 0xC4: ">B", 0xC5: ">H", 0xC6: ">I"}
 _ARRAYS = {0xDC: ">H", 0xDD: ">I"}
 _MAPS = {0xDE: ">H", 0xDF: ">I"}
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
-_DOUBLE = np.dtype([("code", "u1"), ("value", ">f8")])
+_EMPTY = np.empty(0)
 
 
 def is_map(head: bytes) -> bool:
@@ -48,17 +37,14 @@ def unpack(data: bytes) -> Any:  # noqa: ANN401
     while True:
         value = reader.next(len(stack))
         # A container that is full is a value of the one around it.
-        while not isinstance(value, _Open) or value.left == 0:
-            if isinstance(value, _Open):
-                value = value.close()
+        while not isinstance(value, _Open):
             if not stack:
                 reader.check_end()
                 return value
             stack[-1].add(value)
-            if stack[-1].left == 0:
-                value = stack.pop()
-            else:
+            if stack[-1].left:
                 break
+            value = stack.pop().close()
         else:
             stack.append(value)
 
@@ -90,9 +76,12 @@ class _Reader:
     """The values of the data, one after the other."""
 
     def __init__(self, data: bytes) -> None:
-        self._data, self._position = data, 0
+        self._data, self._position, self._left = data, 0, _MOST_OBJECTS
 
     def next(self, depth: int) -> Any:  # noqa: ANN401
+        self._left -= 1
+        if self._left < 0:
+            raise ValueError(f"more than {_MOST_OBJECTS:,} objects")
         code = self._take(1)[0]
         if code <= 0x7F:
             return code
@@ -112,16 +101,20 @@ class _Reader:
         # Every item takes a byte at least.
         if count > len(self._data) - self._position or depth >= _DEEPEST:
             raise ValueError(f"a list of {count} items, or lists nested too deeply")
-        return _Open(count, is_map) if is_map else self._doubles(count)
+        if count == 0:
+            return {} if is_map else _EMPTY
+        return _Open(count, is_map) if is_map else self._list(count)
 
-    def _doubles(self, count: int) -> Any:  # noqa: ANN401
-        """A list of doubles at once, which is what large lists are; any other list is left open."""
-        end = self._position + 9 * count
-        if count and end <= len(self._data) and self._data[self._position] == 0xCB:
-            found = np.frombuffer(self._data, _DOUBLE, count, self._position)
-            if (found["code"] == 0xCB).all():
-                self._position = end
-                return found["value"].astype(np.float64)
+    def _list(self, count: int) -> Any:  # noqa: ANN401
+        """A list of numbers of one type at once, which is what large lists are; any other is left open."""
+        code = self._data[self._position]
+        if code in _FIXED:
+            item = np.dtype([("code", "u1"), ("value", _FIXED[code])])
+            if self._position + item.itemsize * count <= len(self._data):
+                found = np.frombuffer(self._data, item, count, self._position)
+                if (found["code"] == code).all():
+                    self._position += found.nbytes
+                    return found["value"].astype(np.float64)
         return _Open(count, is_map=False)
 
     def check_end(self) -> None:

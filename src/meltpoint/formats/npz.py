@@ -1,7 +1,6 @@
-"""NumPy's own formats, .npy and .npz: read without pickle, written with the same bytes every time."""
+"""NumPy's .npz: arrays with names, read without pickle, written with the same bytes every time."""
 
 import io
-import warnings
 import zipfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -10,21 +9,15 @@ from typing import IO, Any, BinaryIO
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from meltpoint.errors import InputError
-from meltpoint.formats.bounded import (
-    DEFLATE_RATIO,
-    Allowance,
-    allowance_of,
-    open_regular,
-    read_promised,
-    reading,
-    size_of,
-)
-from meltpoint.formats.formats import Format
+from meltpoint.formats import named_arrays, sparse
+from meltpoint.formats.bounded import DEFLATE_RATIO, Allowance, reading, size_of
+from meltpoint.formats.format import Format, choose
+from meltpoint.formats.npy import NUMBERS, read_array
+from meltpoint.formats.options import Options
+from meltpoint.formats.source import Source
+from meltpoint.models import Model
 
-NUMBERS = "biuf"
-"""NumPy's kinds of type that are real numbers."""
-
+_NAME = ".npz file"
 # The oldest time a zip file can hold: a file must not depend on the moment it was written.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
@@ -34,31 +27,59 @@ _AT_ONCE = 1 << 20
 run has a handful of small ones."""
 
 
-def read_npy(path: Path) -> NDArray[Any]:
-    """The array of a .npy file."""
-    with reading(path, Format.NPY.value), open_regular(path) as file:
-        size = size_of(file)
-        return _read_array(file, size, str(path), NUMBERS, allowance_of(path, size))
+def is_zip(source: Source) -> bool:
+    """Whether it is a zip archive."""
+    return source.head.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+
+
+def archive_of(source: Source) -> zipfile.ZipFile:
+    """The zip archive, open for reading."""
+    return source.closing.enter_context(zipfile.ZipFile(source.open()))
+
+
+def members(source: Source) -> dict[str, zipfile.ZipInfo]:
+    """The entries of a zip archive by name, none if it is no archive."""
+    return {info.filename: info for info in source.once(archive_of).infolist()} if is_zip(source) else {}
+
+
+def content(source: Source, name: str, longest: int) -> bytes:
+    """An entry of a zip archive, of at most so many bytes."""
+    info = source.once(members)[name]
+    if not _is_deflated(info):
+        raise ValueError(f"{name[:40]!r} is neither stored nor deflated")
+    if info.file_size > min(longest, DEFLATE_RATIO * source.size):
+        raise ValueError(f"{name[:40]!r} promises {info.file_size} bytes")
+    with source.once(archive_of).open(info) as entry:
+        return entry.read(info.file_size + 1)[: info.file_size]
+
+
+def array_names(source: Source) -> list[str]:
+    """Names of the arrays in a .npz file, in the order of the file; none if it is no such file."""
+    return [name.removesuffix(".npy") for name in source.once(members) if name.endswith(".npy")]
 
 
 def entry_names(path: Path) -> list[str]:
-    """Names of the arrays in a .npz file, in the order of the file."""
-    with reading(path, Format.NPZ.value), open_regular(path) as file, zipfile.ZipFile(file) as archive:
-        return _names(archive)
+    """Names of the arrays in the .npz file at a path; none if it is another file."""
+    with Source(path) as source, reading(path, _NAME):
+        return array_names(source)
 
 
-def read_entries(path: Path, names: Collection[str], kinds: str = NUMBERS) -> dict[str, NDArray[Any]]:
+def read_arrays(source: Source, names: Collection[str], kinds: str = NUMBERS) -> dict[str, NDArray[Any]]:
     """The named arrays of a .npz file; `kinds` are NumPy's kinds of type that are allowed."""
-    with reading(path, Format.NPZ.value), open_regular(path) as file:
-        return _read_entries(file, names, path, kinds)
+    archive = source.once(archive_of)
+    return {name: _entry(archive, name, source.name, kinds, source.size, source.allowance) for name in names}
 
 
 def read_npz(
     file: BinaryIO, path: Path, kinds: str = NUMBERS, names: Collection[str] | None = None
 ) -> dict[str, NDArray[Any]]:
     """All arrays of a .npz file that is open, or the named ones; `path` is its name in messages."""
-    with reading(path, Format.NPZ.value):
-        return _read_entries(file, names, path, kinds)
+    with reading(path, _NAME), zipfile.ZipFile(file) as archive:
+        size = size_of(file)
+        allowance = Allowance.of(path, size)
+        if names is None:
+            names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+        return {name: _entry(archive, name, str(path), kinds, size, allowance) for name in names}
 
 
 def write_npz(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -81,51 +102,35 @@ def _write_archive(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
                 npy.write_array(entry, array, version=(1, 0), allow_pickle=False)
 
 
-def _names(archive: zipfile.ZipFile) -> list[str]:
-    return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+def _is_deflated(info: zipfile.ZipInfo) -> bool:
+    # bzip2 and lzma, which numpy.savez never uses, unpack without a bound.
+    return info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
-def _read_entries(
-    file: BinaryIO, names: Collection[str] | None, path: Path, kinds: str
-) -> dict[str, NDArray[Any]]:
-    size = size_of(file)
-    allowance = allowance_of(path, size)
-    with zipfile.ZipFile(file) as archive:
-        wanted = _names(archive) if names is None else names
-        return {name: _read_entry(archive, name, path, kinds, size, allowance) for name in wanted}
-
-
-def _read_entry(
-    archive: zipfile.ZipFile, name: str, path: Path, kinds: str, file_size: int, allowance: Allowance
+def _entry(
+    archive: zipfile.ZipFile, name: str, where: str, kinds: str, file_size: int, allowance: Allowance
 ) -> NDArray[Any]:
     info = archive.getinfo(f"{name}.npy")
-    # bzip2 and lzma, which numpy.savez never uses, unpack without a bound.
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+    if not _is_deflated(info):
         raise ValueError(f"{name} is compressed neither by numpy.savez nor by numpy.savez_compressed")
     with archive.open(info) as entry:
-        return _read_array(entry, file_size * DEFLATE_RATIO, f"{path}:{name}", kinds, allowance)
+        return read_array(entry, file_size * DEFLATE_RATIO, f"{where}:{name}", kinds, allowance)
 
 
-def _read_array(
-    stream: IO[bytes], available: int, where: str, kinds: str, allowance: Allowance
-) -> NDArray[Any]:
-    # Plain numbers are always version 1.0, whose header is at most 64 kB; that of 2.0 could claim 4 GB.
-    if npy.read_magic(stream) != (1, 0):
-        raise _wrong_type(where, "a structured array")
-    with warnings.catch_warnings(action="ignore"):  # of a header written by Python 2
-        shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
-    if dtype.hasobject:
-        raise _wrong_type(where, "pickled Python objects, which are never opened,")
-    if dtype.kind not in kinds:
-        raise _wrong_type(where, f"values of type {dtype}")
-    if fortran_order:
-        return read_promised(stream, dtype, shape[::-1], available, allowance).T
-    return read_promised(stream, dtype, shape, available, allowance)
+def _model(source: Source, options: Options) -> Model:
+    arrays = read_arrays(source, array_names(source), kinds="biufUS")
+    numbers = {name: array for name, array in arrays.items() if array.dtype.kind in NUMBERS}
+    return named_arrays.model(source, numbers, options)
 
 
-def _wrong_type(where: str, found: str) -> InputError:
-    return InputError(
-        found=f"{found} in {where}",
-        expected="plain numbers",
-        remedy="convert them to an array of numbers and save that with numpy.savez",
-    )
+def _array(source: Source, name: str | None) -> NDArray[Any]:
+    names = array_names(source)
+    if name is None and (parts := sparse.parts_of(names)):
+        return sparse.matrix(
+            source, read_arrays(source, parts), read_arrays(source, ["format"], "SU")["format"]
+        )
+    name = choose(source, name, names)
+    return read_arrays(source, [name])[name]
+
+
+FORMAT = Format(_NAME, (".npz",), is_zip, named_arrays.OPTIONS, _model, _array)

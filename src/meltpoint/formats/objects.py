@@ -150,7 +150,7 @@ def save(
         Free text.
 
     >>> import tempfile
-    >>> from meltpoint.formats.models import load
+    >>> from meltpoint.formats.load import load
     >>> state_dict = {"W": [[0.5, 2.0]], "v_bias": [0, 0], "h_bias": [1]}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(state_dict, f"{folder}/model.npz")

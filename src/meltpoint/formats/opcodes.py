@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from meltpoint.formats.bounded import described
+
 IGNORED = object()
 """Stands for an object that is not needed."""
 
@@ -31,6 +33,7 @@ _LITERALS = {
 }
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _NOTHING = {"PROTO", "FRAME"}
+_MOST_INSTRUCTIONS = 250_000  # each may make an object; a tensor takes forty
 
 
 class Refused(ValueError):  # noqa: N818  what happened to the file, not to the program
@@ -43,6 +46,9 @@ class Global:
 
     module: str
     name: str
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"[:80]
 
 
 def read_opcodes(
@@ -59,8 +65,10 @@ def read_opcodes(
     stream = io.BytesIO(data)
     stack: list[Any] = []
     memo: dict[int, Any] = {}
-    for opcode, argument, _ in pickletools.genops(stream):
+    for count, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
         name = opcode.name
+        if count > _MOST_INSTRUCTIONS:
+            raise ValueError(f"more than {_MOST_INSTRUCTIONS:,} instructions")
         if name == "STOP":
             return stack.pop(), stream.tell()
         if name in _NOTHING:
@@ -85,7 +93,9 @@ def read_opcodes(
             stack.append(Global(*str(argument).split(" ", 1)))
         elif name == "STACK_GLOBAL":
             module, attribute = _top(stack, 2)
-            stack[-2:] = [Global(str(module)[:80], str(attribute)[:80])]
+            if type(module) is not str or type(attribute) is not str:
+                raise Refused(f"a function or class with {described(module)} as its module's name")
+            stack[-2:] = [Global(module, attribute)]
         elif name == "BINPERSID":
             stack[-1] = persistent(stack[-1])
         elif name == "REDUCE":
@@ -107,7 +117,7 @@ def _what(name: str, stack: list[Any]) -> str:
     if name in ("NEWOBJ", "NEWOBJ_EX", "BUILD", "INST", "OBJ"):
         known = [item for item in stack[-3:] if isinstance(item, Global)]
         if known:
-            return f"an object of class {known[0].module}.{known[0].name}"
+            return f"an object of class {known[0]}"
     return f"an instruction {name}"
 
 

@@ -1,15 +1,16 @@
-"""What a foreign format leaves open, and the caller must say."""
+"""What a format leaves open, and the caller must say."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any
 
 from meltpoint.errors import InputError
+from meltpoint.formats.bounded import CEILING
 
 
 @dataclass(frozen=True)
 class Options:
-    """The arguments of `load` besides the path; None where they were left out.
+    """What the readers of models and data can be told; None where it was left out.
 
     Parameters
     ----------
@@ -35,8 +36,12 @@ class Options:
         "zero-sum" to move the couplings to the gauge in which their rows and columns sum to zero.
     update
         Which of the stored updates of training: its number, "first" or "last".
+    outside
+        What becomes of sequences with letters outside the alphabet: "refuse" or "drop".
     member
         Which file of an archive.
+    unpacked
+        Megabytes that a packed file may be unpacked to, 256 by default.
     """
 
     orientation: str | None = None
@@ -54,7 +59,14 @@ class Options:
     gap: str | None = None
     gauge: str | None = None
     update: int | str | None = None
+    outside: str | None = None
     member: str | None = None
+    unpacked: int | None = None
+
+    @property
+    def ceiling(self) -> int:
+        """Bytes that the file may be unpacked to."""
+        return CEILING if self.unpacked is None else self.unpacked << 20
 
 
 NAMES = tuple(field.name for field in fields(Options))
@@ -66,6 +78,7 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "base": (0, 1),
     "gap": ("state", "masked"),
     "gauge": ("zero-sum",),
+    "outside": ("refuse", "drop"),
 }
 
 
@@ -84,12 +97,18 @@ def parse_options(given: dict[str, Any]) -> Options:
                 expected=" or ".join(map(repr, choices)),
                 remedy="choose one of them",
             )
+    unpacked = present.get("unpacked", 1)
+    if type(unpacked) is not int or unpacked < 1:
+        raise InputError(
+            found=f"unpacked={unpacked!r}", expected="a whole number of megabytes", remedy="for example 512"
+        )
     return Options(**present)
 
 
 def refuse_unused(options: Options, used: Collection[str], what: str) -> None:
     """Refuse options that do not apply to this format."""
-    unused = [name for name in NAMES if getattr(options, name) is not None and name not in used]
+    free = {*used, "unpacked"}
+    unused = [name for name in NAMES if getattr(options, name) is not None and name not in free]
     if unused:
         raise InputError(
             found=f"{', '.join(unused)} for {what}",

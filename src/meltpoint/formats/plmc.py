@@ -6,98 +6,79 @@ pairs. Version 1: int32 L, q; L letters; L int32; f_i; h_i; and for each pair in
 exp(+h + J). There is no signature: the numbers in front must make the size of the file.
 """
 
+import math
 import struct
-from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meltpoint.formats import build
-from meltpoint.formats.alphabets import PROTEIN, letters_of
+from meltpoint.formats.alphabets import ALPHABETS, letters_of
+from meltpoint.formats.format import Format
 from meltpoint.formats.options import Options
 from meltpoint.formats.source import Source
-from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
-
-NAME = "plmc or EVcouplings parameters"
-OPTIONS = frozenset({"alphabet", "gauge"})
 
 _MOST_STATES = 64
 
-
-@dataclass(frozen=True)
-class _Layout:
-    """Version, length of the sequences, states, stored sequences, and bytes of a float."""
-
-    version: int
-    length: int
-    states: int
-    sequences: int
-    width: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file."""
-        n, q, f = self.length, self.states, self.width
-        pairs = n * (n - 1) // 2
-        if self.version == 1:
-            return 8 + 5 * n + 2 * n * q * f + pairs * (8 + 2 * q * q * f)
-        return 20 + 5 * f + q + self.sequences * f + 5 * n + 2 * n * q * f + 2 * pairs * q * q * f
+_Layout: TypeAlias = list[tuple[str, np.dtype[Any], tuple[int, ...]]]
+"""What follows what: name, type and shape of each array."""
 
 
-def recognises(source: Source) -> bool:
-    """Whether the header makes the size of the file, in one of the versions and precisions."""
-    return _layout(source) is not None
+def _layout(source: Source) -> _Layout | None:
+    """The layout of the version and precision that make the size of the file, None if none does."""
+    if len(source.head) < 20:
+        return None
+    n, q, valid, invalid, _ = struct.unpack_from("<5i", source.head)
+    if n < 1 or not 2 <= q <= _MOST_STATES:
+        return None
+    pairs, letter, whole = n * (n - 1) // 2, np.dtype("S1"), np.dtype("<i4")
+    for real in (np.dtype("<f4"), np.dtype("<f8")):
+        sites: _Layout = [("target", letter, (n,)), ("numbers", whole, (n,))]
+        sites += [("f_i", real, (n, q)), ("h_i", real, (n, q))]
+        pair = np.dtype([("sites", whole, 2), ("f", real, (q, q)), ("J", real, (q, q))])
+        layouts = [[("counts", whole, (2,)), *sites, ("pairs", pair, (pairs,))]]
+        if valid >= 0 and invalid >= 0:
+            head: _Layout = [("counts", whole, (5,)), ("settings", real, (5,)), ("letters", letter, (q,))]
+            head.append(("weights", real, (valid + invalid,)))
+            layouts.append([*head, *sites, ("f_ij", real, (pairs, q, q)), ("J_ij", real, (pairs, q, q))])
+        for layout in layouts:
+            if sum(dtype.itemsize * math.prod(shape) for _, dtype, shape in layout) == source.size:
+                return layout
+    return None
 
 
-def read(source: Source, options: Options) -> Model:
+def _model(source: Source, options: Options) -> Model:
     """The Potts model; its states are in the order of the file's alphabet."""
-    layout = _layout(source)
-    if layout is None:
-        raise ValueError("its header and its size do not fit")
-    pairs, fields, alphabet = (_version_1 if layout.version == 1 else _version_2)(source.data, layout)
+    found: dict[str, NDArray[Any]] = {}
+    begin = 0
+    for name, dtype, shape in _layout(source) or []:
+        found[name] = np.frombuffer(source.data, dtype, math.prod(shape), begin).reshape(shape)
+        begin += found[name].nbytes
+    fields = found["h_i"].astype(np.float64)
+    n, q = fields.shape
+    if "J_ij" in found:
+        alphabet = b"".join(found["letters"]).decode("latin-1")
+        sites, tables = list(combinations(range(n), 2)), found["J_ij"]
+    else:
+        # Version 1 does not store the letters; its programs know proteins only.
+        protein = ALPHABETS["protein"]
+        alphabet = protein[-q:] if q <= len(protein) else "".join(map(chr, range(q)))
+        i, j = found["pairs"]["sites"].T.astype(np.int64) - 1
+        sites, tables = list(zip(i.tolist(), j.tolist(), strict=True)), found["pairs"]["J"]
+        if not ((i >= 0) & (i < j) & (j < n)).all() or len(set(sites)) < len(sites):
+            raise ValueError(f"pairs of other sites than {n}, or a pair that is there twice")
+    pairs = dict(zip(sites, tables.astype(np.float64), strict=True))
     pairs, fields = build.reordered(pairs, fields, alphabet, letters_of(options.alphabet), source)
     return build.potts(source, pairs, fields, options)
 
 
-def _layout(source: Source) -> _Layout | None:
-    if len(source.head) < 20:
-        return None
-    length, states, valid, invalid, _ = struct.unpack_from("<5i", source.head)
-    if length < 1 or not 2 <= states <= _MOST_STATES:
-        return None
-    made = [_Layout(1, length, states, 0, width) for width in (4, 8)]
-    if valid >= 0 and invalid >= 0:
-        made += [_Layout(2, length, states, valid + invalid, width) for width in (4, 8)]
-    return next((layout for layout in made if layout.size == source.size), None)
-
-
-def _version_2(data: bytes, layout: _Layout) -> tuple[build.Pairs, Floats, str]:
-    n, q, f = layout.length, layout.states, layout.width
-    begin = 20 + 5 * f
-    alphabet = data[begin : begin + q].decode("latin-1")
-    begin += q + layout.sequences * f + 5 * n + n * q * f
-    fields = _floats(data, begin, (n, q), f)
-    begin += n * q * f + n * (n - 1) // 2 * q * q * f
-    tables = _floats(data, begin, (n * (n - 1) // 2, q, q), f)
-    sites = zip(*np.triu_indices(n, 1), strict=True)
-    return {(int(i), int(j)): table for (i, j), table in zip(sites, tables, strict=True)}, fields, alphabet
-
-
-def _version_1(data: bytes, layout: _Layout) -> tuple[build.Pairs, Floats, str]:
-    n, q, f = layout.length, layout.states, layout.width
-    begin = 8 + 5 * n + n * q * f
-    fields = _floats(data, begin, (n, q), f)
-    begin += n * q * f
-    pairs: build.Pairs = {}
-    for _ in range(n * (n - 1) // 2):
-        i, j = struct.unpack_from("<2i", data, begin)
-        if not 1 <= i < j <= n or (i - 1, j - 1) in pairs:
-            raise ValueError(f"a pair of the sites {i} and {j} of {n}")
-        pairs[i - 1, j - 1] = _floats(data, begin + 8 + q * q * f, (q, q), f)
-        begin += 8 + 2 * q * q * f
-    # Version 1 does not store the letters; its programs know proteins only.
-    return pairs, fields, PROTEIN[-q:] if q <= len(PROTEIN) else "".join(map(chr, range(q)))
-
-
-def _floats(data: bytes, begin: int, shape: tuple[int, ...], width: int) -> Floats:
-    return np.frombuffer(data, f"<f{width}", int(np.prod(shape)), begin).reshape(shape).astype(np.float64)
+FORMAT = Format(
+    "plmc or EVcouplings parameters",
+    (".params", ".model"),
+    lambda source: _layout(source) is not None,
+    ("alphabet", "gauge"),
+    _model,
+)

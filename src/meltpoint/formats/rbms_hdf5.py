@@ -9,40 +9,35 @@ import re
 
 from meltpoint.errors import InputError
 from meltpoint.formats import build
-from meltpoint.formats.hdf5 import File, is_hdf5, open_file
+from meltpoint.formats.format import Format
+from meltpoint.formats.hdf5 import File, file_of, is_hdf5
 from meltpoint.formats.options import Options, ask
 from meltpoint.formats.source import Source
 from meltpoint.models import Model
 
-NAME = "HDF5 file of rbms"
-OPTIONS = frozenset({"update"})
-
 _UPDATE = re.compile(r"update_(\d{1,18})")
 
 
-def recognises(source: Source) -> bool:
-    """Whether it has a group update_k with weights."""
+def _recognises(source: Source) -> bool:
     if not is_hdf5(source):
         return False
-    with open_file(source) as file:
-        return any(
-            _UPDATE.fullmatch(name)
-            and (f"{name}/params/weight_matrix" in file or f"{name}/weight_matrix" in file)
-            for name in file.names
-        )
+    file = source.once(file_of)
+    return any(
+        _UPDATE.fullmatch(name)
+        and (f"{name}/params/weight_matrix" in file or f"{name}/weight_matrix" in file)
+        for name in file.names
+    )
 
 
-def read(source: Source, options: Options) -> Model:
-    """The RBM after one of the stored updates."""
-    with open_file(source) as file:
-        update = _chosen(source, file, options)
-        is_new = f"update_{update}/params/weight_matrix" in file
-        group = f"update_{update}/params" if is_new else f"update_{update}"
-        weights, visible_bias, hidden_bias = (
-            file.array(f"{group}/{name}") for name in ("weight_matrix", "vbias", "hbias")
-        )
-        states_first = weights.ndim == 3 and not is_new and "model_type" not in file
-    if states_first:
+def _model(source: Source, options: Options) -> Model:
+    file = source.once(file_of)
+    update = _chosen(source, file, options)
+    is_new = f"update_{update}/params/weight_matrix" in file
+    group = f"update_{update}/params" if is_new else f"update_{update}"
+    weights, visible_bias, hidden_bias = (
+        file.array(f"{group}/{name}") for name in ("weight_matrix", "vbias", "hbias")
+    )
+    if weights.ndim == 3 and not is_new and "model_type" not in file:
         weights, visible_bias = weights.transpose(1, 0, 2), visible_bias.T
     return build.rbm(source, weights, visible_bias, hidden_bias)
 
@@ -72,3 +67,6 @@ def _chosen(source: Source, file: File, options: Options) -> int:
             "say after which update of training",
         )
     return int(wanted)  # pyright: ignore
+
+
+FORMAT = Format("HDF5 file of rbms", (".h5",), _recognises, ("update",), _model)

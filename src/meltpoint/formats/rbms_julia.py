@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.formats import build
-from meltpoint.formats.hdf5 import File, is_hdf5, open_file
+from meltpoint.formats.format import Format
+from meltpoint.formats.hdf5 import File, file_of, is_hdf5
 from meltpoint.formats.options import Options
 from meltpoint.formats.source import Source
 from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
-
-NAME = "HDF5 file of RestrictedBoltzmannMachines.jl"
-OPTIONS: frozenset[str] = frozenset()
 
 _HEADER = "rbm_hdf5_file_format_version"
 _VISIBLE = {
@@ -33,33 +31,26 @@ _VISIBLE = {
 _HIDDEN = {"Binary": "bernoulli", "Spin": "spin"}
 
 
-def recognises(source: Source) -> bool:
-    """Whether it has the format's version."""
-    if not is_hdf5(source):
-        return False
-    with open_file(source) as file:
-        return _HEADER in file.names or {"visible_type", "hidden_type", "visible_par"} <= set(file.names)
+def _recognises(source: Source) -> bool:
+    names = source.once(file_of).names if is_hdf5(source) else []
+    return _HEADER in names or {"visible_type", "hidden_type", "visible_par"} <= set(names)
 
 
-def read(source: Source, options: Options) -> Model:
+def _model(source: Source, _: Options) -> Model:
     """The RBM; its sites are flattened in Julia's order, the first axis fastest."""
-    with open_file(source) as file:
-        kind = file.text("rbm_type") if "rbm_type" in file else "RBM"
-        if kind not in ("RBM", "StandardizedRBM"):
-            raise ValueError(f"an RBM of type {kind[:40]!r}")
-        visible, hidden = (_layer(source, file, side) for side in ("visible", "hidden"))
-        # From (hidden, sites, …) to (sites, …, hidden), as the layers are.
-        n_hidden_axes = file.array("hidden_par").ndim - 1
-        weights = file.array("weights")
-        weights = np.moveaxis(weights, range(n_hidden_axes), range(-n_hidden_axes, 0))
-        weights = weights.reshape(*visible[1].shape[:-1], -1)
-        standard = (
-            [file.array(name) for name in ("offset_v", "scale_v", "offset_h", "scale_h")]
-            if kind != "RBM"
-            else []
-        )
+    file = source.once(file_of)
+    kind = file.text("rbm_type") if "rbm_type" in file else "RBM"
+    if kind not in ("RBM", "StandardizedRBM"):
+        raise ValueError(f"an RBM of type {kind[:40]!r}")
+    visible, hidden = (_layer(source, file, side) for side in ("visible", "hidden"))
+    # From (hidden, sites, …) to (sites, …, hidden), as the layers are.
+    n_hidden_axes = file.array("hidden_par").ndim - 1
+    weights = file.array("weights")
+    weights = np.moveaxis(weights, range(n_hidden_axes), range(-n_hidden_axes, 0))
+    weights = weights.reshape(*visible[1].shape[:-1], -1)
     fields, hidden_fields = visible[1][..., 0], hidden[1][..., 0].reshape(-1)
-    if standard:
+    if kind != "RBM":
+        standard = [file.array(name) for name in ("offset_v", "scale_v", "offset_h", "scale_h")]
         weights, fields, hidden_fields = _unstandardized(weights, fields, hidden_fields, standard)
     units = {"visible": visible[0], "hidden": hidden[0]}
     if visible[0] == "gaussian":
@@ -104,3 +95,6 @@ def _unstandardized(
     weights = weights / scale_v[..., None] / scale_h
     axes = list(range(fields.ndim))
     return weights, fields - weights @ offset_h, hidden_fields - np.tensordot(offset_v, weights, (axes, axes))
+
+
+FORMAT = Format("HDF5 file of RestrictedBoltzmannMachines.jl", (".h5",), _recognises, model=_model)

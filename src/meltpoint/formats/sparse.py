@@ -1,40 +1,30 @@
 """Sparse matrices written out: those of MATLAB files and of scipy.sparse.save_npz."""
 
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.formats import npz
-from meltpoint.formats.bounded import Allowance, allowance_of, reading
-from meltpoint.formats.formats import Format
+from meltpoint.formats.source import Source
 
-_SMALL, _EXPANSION = 1 << 22, 1000
-"""Bytes that sparse matrices may take when written out, in any case and for each byte of their file.
-
-Their size in the file says nothing about that: a few hundred bytes could be millions of units.
-"""
-
-_COMPRESSED, _COORDINATES = ("indices", "indptr"), ("row", "col")
+_INDICES = (("indices", "indptr"), ("row", "col"))
 
 
-def sparse_allowance(path: Path, file_size: int) -> Allowance:
-    """What the sparse matrices of a file of this size may take when they are written out."""
-    return allowance_of(path, file_size, _SMALL, _EXPANSION)
+def take_dense(source: Source, shape: tuple[int, ...], itemsize: int, where: str, remedy: str) -> None:
+    """Count a sparse matrix that is about to be written out; one that is too large is an InputError.
 
-
-def take_dense(allowance: Allowance, shape: tuple[int, ...], itemsize: int, where: str, remedy: str) -> None:
-    """Count a sparse matrix that is about to be written out; one that is too large is an InputError."""
+    Its size in the file says nothing about that: a few hundred bytes could be millions of units.
+    """
     rows, columns = shape
-    if rows < 0 or columns < 0 or rows * columns * itemsize > allowance.left:
+    if rows < 0 or columns < 0 or rows * columns * itemsize > source.allowance.left:
         raise InputError(
             found=f"a sparse matrix of shape {shape} in {where}, a small file",
-            expected=f"at most {allowance.left:,} bytes when written out",
+            expected=f"at most {source.allowance.left:,} bytes when written out",
             remedy=remedy,
         )
-    allowance.take(rows * columns * itemsize)
+    source.allowance.take(rows * columns * itemsize)
 
 
 def columns_written_out(
@@ -57,42 +47,36 @@ def columns_written_out(
     return dense
 
 
-def is_scipy_sparse(names: list[str]) -> bool:
-    """Whether the entries of a .npz file are those of scipy.sparse.save_npz."""
-    present = {*names}
-    return present >= {"format", "shape", "data"} and bool(
-        present >= {*_COMPRESSED} or present >= {*_COORDINATES}
-    )
+def parts_of(names: Sequence[str]) -> list[str]:
+    """Names of the arrays that make a matrix of scipy.sparse.save_npz; none if these entries are not such a file."""
+    if not {"format", "shape", "data"} <= {*names}:
+        return []
+    return next((["shape", "data", *kind] for kind in _INDICES if {*kind} <= {*names}), [])
 
 
-def read_scipy_sparse(path: Path, names: list[str]) -> NDArray[Any]:
+def matrix(source: Source, arrays: Mapping[str, NDArray[Any]], label: NDArray[Any]) -> NDArray[Any]:
     """The matrix of scipy.sparse.save_npz, written out."""
-    kind = _COMPRESSED if {*_COMPRESSED} <= {*names} else _COORDINATES
-    arrays = npz.read_entries(path, ["shape", "data", *kind])
-    label = npz.read_entries(path, ["format"], "SU")["format"]
-    with reading(path, f"{Format.NPZ.value} of a sparse matrix"):
-        format = label.item()
-        format = format.decode("ascii") if isinstance(format, bytes) else str(format)
-        if format not in ("csr", "csc", "coo"):
-            raise InputError(
-                found=f"a sparse matrix in the format {format!r} in {path}",
-                expected="csr, csc or coo",
-                remedy="save it with scipy.sparse.save_npz(path, matrix.tocsr())",
-            )
-        shape = tuple(int(length) for length in arrays["shape"])
-        values = arrays["data"]
-        first, second = (arrays[name].astype(np.int64) for name in kind)
-        if len(shape) != 2 or values.ndim != 1 or first.ndim != 1 or second.ndim != 1:
-            raise ValueError(f"a sparse matrix of shape {shape} with numbers of shape {values.shape}")
-        allowance = sparse_allowance(path, path.stat().st_size)
-        remedy = "save it with numpy.savez, as matrix.toarray(), or a part of it"
-        take_dense(allowance, shape, values.itemsize, str(path), remedy)
-        if format == "csr":
-            return columns_written_out(shape[::-1], first, second, values).T
-        if format == "csc":
-            return columns_written_out(shape, first, second, values)
-        if first.size != values.size or second.size != values.size or (first < 0).any() or (second < 0).any():
-            raise ValueError("a sparse matrix does not have a position for each number")
-        dense = np.zeros(shape, values.dtype)
-        np.add.at(dense, (first, second), values)
-        return dense
+    format = label.item()
+    format = format.decode("ascii") if isinstance(format, bytes) else str(format)
+    if format not in ("csr", "csc", "coo"):
+        raise InputError(
+            found=f"a sparse matrix in the format {format!r} in {source.name}",
+            expected="csr, csc or coo",
+            remedy="save it with scipy.sparse.save_npz(path, matrix.tocsr())",
+        )
+    lengths, values, *indices = arrays.values()
+    shape = tuple(int(length) for length in lengths)
+    first, second = (array.astype(np.int64) for array in indices)
+    if len(shape) != 2 or values.ndim != 1 or first.ndim != 1 or second.ndim != 1:
+        raise ValueError(f"a sparse matrix of shape {shape} with numbers of shape {values.shape}")
+    remedy = "save it with numpy.savez, as matrix.toarray(), or a part of it"
+    take_dense(source, shape, values.itemsize, source.name, remedy)
+    if format == "csr":
+        return columns_written_out(shape[::-1], first, second, values).T
+    if format == "csc":
+        return columns_written_out(shape, first, second, values)
+    if first.size != values.size or second.size != values.size or (first < 0).any() or (second < 0).any():
+        raise ValueError("a sparse matrix does not have a position for each number")
+    dense = np.zeros(shape, values.dtype)
+    np.add.at(dense, (first, second), values)
+    return dense

@@ -1,45 +1,41 @@
 """Tables of numbers as text: one example per line, separated by commas, semicolons or blanks."""
 
+import codecs
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.formats.bounded import open_regular, reading
-from meltpoint.formats.formats import Format
+from meltpoint.formats.bounded import described
+from meltpoint.formats.format import Format, Table, without_name
+from meltpoint.formats.options import Options
+from meltpoint.formats.source import Source
 
-_SHOWN = 40
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Numbers (row, column), the columns' names if there is a header, and names of columns that are not numbers."""
-
-    values: NDArray[np.float64]
-    names: tuple[str, ...] | None = None
-    words: tuple[str, ...] = ()
+_FEWEST = 3  # numbers in a row that number the columns: fewer could be bits
 
 
-def read_text(path: Path) -> NDArray[np.float64]:
-    """Numbers (line, column) of a text table; a first line that is not numbers is taken as its header."""
-    with reading(path, Format.TEXT.value), _decoded(open_regular(path)) as file:
-        return _parse(file, path, skip_words=False).values
+def _recognises(source: Source) -> bool:
+    try:
+        # Not the final part: the head may end inside a character.
+        codecs.getincrementaldecoder("utf-8")().decode(source.head, final=False)
+    except UnicodeDecodeError:
+        return False
+    return source.is_text and source.path.suffix.lower() not in (".pkl", ".pickle")
 
 
-def read_table(path: Path, content: bytes | None = None) -> Table:
-    """A text table with the names in its header; columns of words are left out, and named.
+def _array(source: Source, name: str | None) -> NDArray[Any]:
+    """Numbers (line, column); a first line that is not numbers is taken as the header."""
+    without_name(source, name)
+    return _parse(source, skip_words=False).values
 
-    `content` is that of the file, if it was unpacked already.
-    """
-    with reading(path, Format.TEXT.value):
-        source = open_regular(path) if content is None else io.BytesIO(content)
-        with _decoded(source) as file:
-            return _parse(file, path, skip_words=True)
+
+def _table(source: Source, _: Options) -> Table:
+    """The numbers with the names in the header; columns of words are left out, and named."""
+    return _parse(source, skip_words=True)
 
 
 @dataclass(frozen=True)
@@ -52,22 +48,23 @@ class _Layout:
     first: tuple[str, ...]
 
 
-def _parse(file: TextIO, path: Path, *, skip_words: bool) -> Table:
-    layout = _layout(file, path)
-    file.seek(0)
-    kept = [k for k, cell in enumerate(layout.first) if _is_number(cell)]
-    skip_words = skip_words and 0 < len(kept) < len(layout.first)
-    try:
-        values = np.loadtxt(
-            file,
-            delimiter=layout.separator,
-            skiprows=layout.header,
-            ndmin=2,
-            quotechar='"',
-            usecols=kept if skip_words else None,
-        )
-    except ValueError as problem:
-        raise _first_bad_line(file, path, layout, kept if skip_words else None, problem) from problem
+def _parse(source: Source, *, skip_words: bool) -> Table:
+    with io.TextIOWrapper(source.open(), encoding="utf-8-sig") as file:
+        layout = _layout(file, source)
+        file.seek(0)
+        kept = [k for k, cell in enumerate(layout.first) if _is_number(cell)]
+        skip_words = skip_words and 0 < len(kept) < len(layout.first)
+        try:
+            values = np.loadtxt(
+                file,
+                delimiter=layout.separator,
+                skiprows=layout.header,
+                ndmin=2,
+                quotechar='"',
+                usecols=kept if skip_words else None,
+            )
+        except ValueError as problem:
+            raise _first_bad_line(file, source, layout, kept if skip_words else None, problem) from problem
     names = layout.names
     if not skip_words:
         return Table(values, names if names and len(names) == values.shape[1] else None)
@@ -76,11 +73,7 @@ def _parse(file: TextIO, path: Path, *, skip_words: bool) -> Table:
     return Table(values, tuple(all_names[k] for k in kept) if names else None, words)
 
 
-def _decoded(file: BinaryIO) -> TextIO:
-    return io.TextIOWrapper(file, encoding="utf-8-sig")
-
-
-def _layout(file: TextIO, path: Path) -> _Layout:
+def _layout(file: TextIO, source: Source) -> _Layout:
     """Where the numbers begin and how they are separated."""
     lines = _content(file)
     number, line = next(lines, (0, ""))
@@ -88,7 +81,7 @@ def _layout(file: TextIO, path: Path) -> _Layout:
     cells = _cells(line, _separator(line))
     _, second = next(lines, (0, ""))
     second_cells = _cells(second, _separator(second)) if second else []
-    if _is_header(cells, second_cells):
+    if _is_header(source, cells, second_cells):
         header, names, cells, line = number, tuple(cells), second_cells, second
         if names is not None and len(names) + 1 == len(second_cells):
             names = ("", *names)  # R leaves out the name of the index
@@ -98,23 +91,32 @@ def _layout(file: TextIO, path: Path) -> _Layout:
         header, cells, line = number, second_cells, second
     if not line:
         raise InputError(
-            found=f"{path}, a text file without a line of numbers",
+            found=f"{source.name}, a text file without a line of numbers",
             expected="one example per line",
             remedy="check how the file was made",
         )
     return _Layout(header, names, _separator(line), tuple(cells))
 
 
-def _is_header(cells: list[str], second: list[str]) -> bool:
-    """Whether the first line names columns: words, and not the same words in the second line's places."""
-    words = [not _is_number(cell) for cell in cells]
-    if not any(words):
-        return False
-    if len(cells) != len(second):
-        return True
+def _is_header(source: Source, cells: list[str], second: list[str]) -> bool:
+    """Whether the first line names the columns. One that may be an example with a missing value is refused."""
+    words = [cell for cell in cells if not _is_number(cell)]
+    if len(words) in (0, len(cells)) or not second:
+        return bool(words)
     # A column of labels without a header has words in both lines, and numbers beside them.
-    return all(words) or any(
-        is_word and _is_number(cell) for is_word, cell in zip(words, second, strict=True)
+    if len(cells) == len(second) and not any(
+        _is_number(below) for cell, below in zip(cells, second, strict=True) if not _is_number(cell)
+    ):
+        return False
+    # The names that pandas gives: 0, 1, 2, … beside an index or labels.
+    numbers = [cell for cell in cells if _is_number(cell)]
+    if len(numbers) >= _FEWEST and numbers in [[str(k + k0) for k in range(len(numbers))] for k0 in (0, 1)]:
+        return True
+    raise InputError(
+        found=f"{described(words[0]) if words[0] else 'an empty cell'} beside numbers in the first line of "
+        f"{source.name}",
+        expected="an example, all of it numbers, or names of the columns, none of them a number",
+        remedy="fill in the value if it is missing; if these are names, leave that line out",
     )
 
 
@@ -150,7 +152,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _first_bad_line(
-    file: TextIO, path: Path, layout: _Layout, columns: list[int] | None, problem: ValueError
+    file: TextIO, source: Source, layout: _Layout, columns: list[int] | None, problem: ValueError
 ) -> Exception:
     """Say where the table breaks, in the line numbers an editor shows."""
     width = 0
@@ -160,15 +162,19 @@ def _first_bad_line(
             continue
         cells = _cells(line, layout.separator)
         width = width or len(cells)
-        where = f"in line {number} of {path}"
+        where = f"in line {number} of {source.name}"
         numeric = cells if columns is None or len(cells) != width else [cells[k] for k in columns]
         bad = next((cell for cell in numeric if not _is_number(cell)), None)
         if bad is not None:
-            found = f"{bad[:_SHOWN]!r} {where}" if bad else f"an empty cell {where}"
+            found = f"{described(bad) if bad else 'an empty cell'} {where}"
             return InputError(found=found, expected="a number", remedy="drop, fill or convert it first")
         if len(cells) != width:
-            found, expected = f"{len(cells)} values {where}", f"{width}, as in the lines before"
             return InputError(
-                found=found, expected=expected, remedy="was the file cut off? correct that line"
+                found=f"{len(cells)} values {where}",
+                expected=f"{width}, as in the lines before",
+                remedy="was the file cut off? correct that line",
             )
     return problem
+
+
+FORMAT = Format("text table", (".csv", ".tsv", ".txt"), _recognises, array=_array, examples=_table)

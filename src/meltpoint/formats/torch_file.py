@@ -6,7 +6,6 @@ Anything that would call another function is refused.
 
 import math
 import struct
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,17 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.formats import named_arrays
-from meltpoint.formats.bounded import DEFLATE_RATIO, Allowance, allowance_of
+from meltpoint.formats import named_arrays, npz
+from meltpoint.formats.bounded import Allowance, described
+from meltpoint.formats.format import Format
 from meltpoint.formats.opcodes import IGNORED, Global, Refused, read_opcodes
 from meltpoint.formats.options import Options
 from meltpoint.formats.source import Source
 from meltpoint.models import Model
 
-NAME = "PyTorch file"
-OPTIONS = named_arrays.OPTIONS
-
-_ZIP = (b"PK\x03\x04",)
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 _LONGEST_PICKLE = 1 << 22
 _MOST_ENTRIES = 10_000
@@ -53,17 +49,11 @@ _STATE = ("state_dict", "model_state_dict", "model", "rbm")
 """Keys under which checkpoints keep the state dict, beside the optimiser's."""
 
 
-def recognises(source: Source) -> bool:
-    """Whether it is a zip with a data.pkl in a folder, or begins with PyTorch's older signature."""
-    if source.head.startswith(_LEGACY):
-        return True
-    if not source.head.startswith(_ZIP):
-        return False
-    with source.open() as file, zipfile.ZipFile(file) as archive:
-        return any(name.endswith("/data.pkl") for name in archive.namelist())
+def _recognises(source: Source) -> bool:
+    return source.head.startswith(_LEGACY) or bool(_pickles(source))
 
 
-def read(source: Source, options: Options) -> Model:
+def _model(source: Source, options: Options) -> Model:
     """The model whose parameters are the tensors of the state dict."""
     try:
         arrays = _from_legacy(source) if source.head.startswith(_LEGACY) else _from_zip(source)
@@ -96,34 +86,26 @@ class _Tensor:
     strides: tuple[int, ...]
 
 
+def _pickles(source: Source) -> list[str]:
+    return [name for name in source.once(npz.members) if name.endswith("/data.pkl")]
+
+
 def _from_zip(source: Source) -> dict[str, NDArray[Any]]:
-    with source.open() as file, zipfile.ZipFile(file) as archive:
-        allowance = allowance_of(source.path, source.size)
-        members = {info.filename: info for info in archive.infolist()}
-        pickles = [name for name in members if name.endswith("/data.pkl")]
-        if len(pickles) != 1:
-            raise ValueError(f"{len(pickles)} files data.pkl")
-        folder = pickles[0].removesuffix("data.pkl")
+    members, pickles = source.once(npz.members), _pickles(source)
+    if len(pickles) != 1:
+        raise ValueError(f"{len(pickles)} files data.pkl")
+    folder = pickles[0].removesuffix("data.pkl")
+    order = "<"
+    if f"{folder}byteorder" in members:
+        order = {b"little": "<", b"big": ">"}[npz.content(source, f"{folder}byteorder", 10)]
+    found, _ = read_opcodes(npz.content(source, pickles[0], _LONGEST_PICKLE), _persistent, _reduce)
 
-        def content(name: str, longest: int) -> bytes:
-            info = members[folder + name]
-            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise ValueError(f"{name!r} is compressed in another way than by PyTorch")
-            if info.file_size > min(longest, DEFLATE_RATIO * source.size):
-                raise ValueError(f"{name!r} promises {info.file_size} bytes")
-            with archive.open(info) as entry:
-                return entry.read(info.file_size + 1)[: info.file_size]
+    def numbers(storage: _Storage) -> bytes:
+        name = f"{folder}data/{storage.key}"
+        source.allowance.take(members[name].file_size)
+        return npz.content(source, name, members[name].file_size)
 
-        order = "<"
-        if f"{folder}byteorder" in members:
-            order = {b"little": "<", b"big": ">"}[content("byteorder", 10)]
-        found, _ = read_opcodes(content("data.pkl", _LONGEST_PICKLE), _persistent, _reduce)
-
-        def numbers(storage: _Storage) -> bytes:
-            allowance.take(members[f"{folder}data/{storage.key}"].file_size)
-            return content(f"data/{storage.key}", source.size * DEFLATE_RATIO)
-
-        return _arrays(found, numbers, order, allowance)
+    return _arrays(found, numbers, order, source.allowance)
 
 
 def _from_legacy(source: Source) -> dict[str, NDArray[Any]]:
@@ -140,7 +122,8 @@ def _from_legacy(source: Source) -> dict[str, NDArray[Any]]:
     storages = {tensor.storage.key: tensor.storage for tensor in _flat(found).values()}
     places: dict[str, bytes] = {}
     for key in keys if isinstance(keys, list) else []:
-        if key not in storages:
+        # Only names are looked up: to hash another object could take unbounded time.
+        if type(key) is not str or key not in storages:
             raise ValueError("a storage that no tensor uses")
         (count,) = struct.unpack_from(f"{order}q", data, begin)
         end = begin + 8 + count * _width(storages[key].dtype)
@@ -148,16 +131,16 @@ def _from_legacy(source: Source) -> dict[str, NDArray[Any]]:
             raise ValueError("it ends too early")
         places[key] = data[begin + 8 : end]
         begin = end
-    return _arrays(found, lambda storage: places[storage.key], order, allowance_of(source.path, source.size))
+    return _arrays(found, lambda storage: places[storage.key], order, source.allowance)
 
 
 def _persistent(value: object) -> _Storage:
     """The storage that a persistent id names: ("storage", type, key, device, count)."""
-    if not isinstance(value, tuple) or len(value) not in (5, 6) or value[0] != "storage":
+    if type(value) is not tuple or len(value) not in (5, 6) or described(value[0]) != "'storage'":
         raise Refused("a reference to something else than a storage")
     kind, key, count = value[1], value[2], value[4]
     if not isinstance(kind, Global) or kind.module != "torch" or kind.name not in _STORAGES:
-        raise Refused(f"a storage of type {kind}"[:80])
+        raise Refused(f"a storage of type {kind if isinstance(kind, Global) else described(kind)}")
     if not isinstance(key, str) or type(count) is not int or (len(value) == 6 and value[5] is not None):
         raise ValueError("a storage without a key or a size")
     return _Storage(_STORAGES[kind.name], key, count)
@@ -178,7 +161,7 @@ def _reduce(function: Global, arguments: tuple[Any, ...]) -> object:
         if not isinstance(storage, _Storage) or not all(type(size) is int and size >= 0 for size in sizes):
             raise ValueError("a tensor without a storage, or with a wrong shape")
         return _Tensor(storage, offset, shape, strides)
-    raise Refused(f"a call of {name[:80]}")
+    raise Refused(f"a call of {function}")
 
 
 def _flat(found: object) -> dict[str, _Tensor]:
@@ -241,3 +224,6 @@ def _view(stored: NDArray[Any], tensor: _Tensor, allowance: Allowance) -> NDArra
 
 def _width(dtype: str) -> int:
     return 2 if dtype == "bf16" else np.dtype(dtype).itemsize
+
+
+FORMAT = Format("PyTorch file", (".pt", ".pth"), _recognises, named_arrays.OPTIONS, _model)

@@ -12,45 +12,44 @@ import numpy as np
 
 from meltpoint.errors import InputError
 from meltpoint.formats import build
-from meltpoint.formats.bounded import Allowance, allowance_of
+from meltpoint.formats.bounded import Allowance
+from meltpoint.formats.format import Format
 from meltpoint.formats.options import Options
 from meltpoint.formats.source import Source
 from meltpoint.formats.tokens import numbers
 from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
 
-NAME = "UAI file"
-OPTIONS: frozenset[str] = frozenset()
-
 _KINDS = (b"MARKOV", b"BAYES", b"SPARSEMARKOV")
 _COMMENT = re.compile(rb"^[ \t]*(c([ \t].*)?|#.*)$", re.MULTILINE)
 _MOST_AXES = 64  # of a NumPy array
+_MOST_FACTORS = 1_000_000
 
 
-def recognises(source: Source) -> bool:
-    """Whether the first word, after comments, is one of UAI's."""
-    return source.text and _kind(_without_comments(source.head).lstrip()) in _KINDS
-
-
-def read(source: Source, options: Options) -> Model:
+def _model(source: Source, options: Options) -> Model:
     """The factor graph."""
-    text = _without_comments(source.data).lstrip()
+    text = _COMMENT.sub(b"", source.text).lstrip()
     kind = _kind(text)
     stream = _Numbers(numbers(text[len(kind) :]))
-    cardinalities = [stream.whole("a cardinality", at_least=1) for _ in range(stream.whole("the variables"))]
+    n = stream.whole("the variables")
+    build.check_size(source, n)
+    cardinalities = [stream.whole("a cardinality", at_least=1) for _ in range(n)]
+    n_factors = stream.whole("the factors")
+    if n_factors > _MOST_FACTORS:
+        raise ValueError(f"{n_factors:,} factors")
     scopes = []
-    for _ in range(stream.whole("the factors")):
-        scope = tuple(stream.whole("a variable") for _ in range(stream.whole("the length of a scope")))
-        if len(set(scope)) < len(scope) or any(variable >= len(cardinalities) for variable in scope):
+    for _ in range(n_factors):
+        scope = tuple(
+            stream.whole("a variable")
+            for _ in range(stream.whole("the length of a scope", at_most=_MOST_AXES))
+        )
+        if len(set(scope)) < len(scope) or any(variable >= n for variable in scope):
             raise ValueError(f"a factor over the variables {scope[:8]}")
         scopes.append(scope)
-    allowance = allowance_of(source.path, source.size)
     factors: list[tuple[tuple[int, ...], Floats]] = []
     for scope in scopes:
         shape = tuple(cardinalities[variable] for variable in scope)
-        if len(shape) > _MOST_AXES:
-            raise ValueError(f"a factor over {len(shape)} variables")
-        table = (_sparse if kind == b"SPARSEMARKOV" else _dense)(stream, shape, allowance)
+        table = (_sparse if kind == b"SPARSEMARKOV" else _dense)(stream, shape, source.allowance)
         factors.append((scope, _logs(table, scope, source)))
     stream.check_end()
     return build.factor_graph(source, cardinalities, factors)
@@ -69,9 +68,9 @@ class _Numbers:
         self._position += count
         return taken
 
-    def whole(self, what: str, at_least: int = 0) -> int:
+    def whole(self, what: str, at_least: int = 0, at_most: int = 2**31 - 1) -> int:
         value = self.take(1)[0]
-        if not (value == math.floor(value) and at_least <= value < 2**31):
+        if not (value == math.floor(value) and at_least <= value <= at_most):
             raise ValueError(f"{value:g} in place of {what}")
         return int(value)
 
@@ -114,9 +113,13 @@ def _logs(table: Floats, scope: tuple[int, ...], source: Source) -> Floats:
         return np.log(table)
 
 
-def _without_comments(text: bytes) -> bytes:
-    return _COMMENT.sub(b"", text.removeprefix(b"\xef\xbb\xbf"))
-
-
 def _kind(text: bytes) -> bytes:
     return (text[:100].split(maxsplit=1) or [b""])[0]
+
+
+def _recognises(source: Source) -> bool:
+    """Whether the first word, after comments, is one of UAI's."""
+    return source.is_text and _kind(_COMMENT.sub(b"", source.first_lines).lstrip()) in _KINDS
+
+
+FORMAT = Format("UAI file", (".uai",), _recognises, model=_model)

@@ -30,7 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, RunWarning, SystemFailure
-from meltpoint.formats.formats import Format, detect
 from meltpoint.formats.npz import entry_names
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM
@@ -164,8 +163,7 @@ def open_checkpoint(
 
 def is_checkpoint(path: str | os.PathLike[str]) -> bool:
     """Whether a file is a training checkpoint, by the names of its arrays."""
-    file = Path(path)
-    return detect(file) is Format.NPZ and {_RUN, "stage0_position"} <= set(entry_names(file))
+    return {_RUN, "stage0_position"} <= set(entry_names(Path(path)))
 
 
 def read_checkpoint_model(path: str | os.PathLike[str]) -> RBM | DBM:

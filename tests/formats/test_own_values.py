@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from importers.test_objects import RBM, Module, Tensor, W, X
-from importers.test_objects import A as VISIBLE
-from importers.test_objects import B as HIDDEN
+from formats.test_objects import RBM, Module, Tensor, W, X
+from formats.test_objects import A as VISIBLE
+from formats.test_objects import B as HIDDEN
 
 rng = np.random.default_rng(1)
 

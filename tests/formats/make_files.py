@@ -1,6 +1,6 @@
 """Small files written by other libraries, and the log f that they compute: run it where they are installed.
 
-    python tests/importers/make_files.py tests/importers/files
+    python tests/formats/make_files.py tests/formats/files
 
 needs torch, rbms, skops, scikit-learn, safetensors, dimod, pgmpy, adabmDCA and h5py; what is missing is left out and
 said so. Beside the files it writes `expected.json`: for each file the options to load it with, states, and their log f.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from importers.written import rbm_log_f
+from formats.written import rbm_log_f
 from meltpoint.formats.arrays import read_array
 
 
@@ -82,7 +82,7 @@ def test_a_pickle_is_never_opened(tmp_path):
         ({"temprature": 1}, "option 'temprature', expected one of orientation"),
         ({"gap": "yes"}, "gap='yes', expected 'state' or 'masked'"),
         ({"update": 3}, "update for .*expected only what this format leaves open: nothing"),
-        ({"member": "a"}, "member for .*which is no archive"),
+        ({"member": "a"}, "member for .*UAI file.*leaves open: nothing"),
     ],
 )
 def test_options_that_say_nothing(files, options, message):
@@ -93,5 +93,5 @@ def test_options_that_say_nothing(files, options, message):
 def test_meltpoint_s_own_files_leave_nothing_open(tmp_path):
     mp.save(mp.RBM([[1.0]], [0.0], [0.0]), tmp_path / "model.npz")
     assert repr(mp.load(tmp_path / "model.npz")) == "RBM 1-1"
-    with pytest.raises(mp.InputError, match=r"units for .*a model file of meltpoint"):
+    with pytest.raises(mp.InputError, match=r"units for .*model file of meltpoint"):
         mp.load(tmp_path / "model.npz", units="spin")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from importers.conftest import FILES
+from formats.conftest import FILES
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHER_PYTHON = ROOT / ".venv-bench" / "bin" / "python"

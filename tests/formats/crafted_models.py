@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from importers import written
+from formats import written
 
 FILES = Path(__file__).parent / "files"
 OPTIONS = {

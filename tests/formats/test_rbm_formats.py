@@ -5,9 +5,9 @@ import pytest
 import scipy.io
 
 import meltpoint as mp
-from importers import written
-from importers.test_graph_formats import COUPLINGS, FIELDS, LOG_F, STATES, agrees, load
-from importers.written import all_states, rbm_log_f
+from formats import written
+from formats.test_graph_formats import COUPLINGS, FIELDS, LOG_F, STATES, agrees, load
+from formats.written import all_states, rbm_log_f
 
 RNG = np.random.default_rng(1)
 W, B, C = RNG.normal(size=(4, 3)), RNG.normal(size=4), RNG.normal(size=3)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from importers import written
-from importers.written import all_states, potts_log_f
+from formats import written
+from formats.written import all_states, potts_log_f
 
 RNG = np.random.default_rng(0)
 COUPLINGS, FIELDS = written.potts(RNG)

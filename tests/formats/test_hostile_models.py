@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
+from formats.crafted_models import VALID, deep
 from formats.test_hostile import Payload
-from importers.crafted import VALID, deep
 
 MEMORY = 100e6
 SECONDS = 5.0
@@ -102,7 +102,8 @@ def test_what_promises_the_world_takes_little(tmp_path, name):
 
 
 def test_a_gzip_bomb_is_called_one(tmp_path):
-    refused(tmp_path / "a.gz", bomb(), "a small gzip file that becomes more than 16,777,216 bytes")
+    content = gzip.compress(b"MARKOV" + b" " * 20_000_000)
+    refused(tmp_path / "a.gz", content, r"more than 16,777,216 bytes.*unpacked=", unpacked=16)
 
 
 def test_a_tar_archive_whose_header_promises_more_than_it_has(tmp_path):
@@ -313,3 +314,90 @@ def test_every_truncation_is_refused(tmp_path, name):
         (tmp_path / "cut.bin").write_bytes(content[:length])
         with pytest.raises(mp.InputError, match=r"cut\.bin"):
             mp.load(tmp_path / "cut.bin", **NEEDED.get(name, {}))
+
+
+def memoised(levels=60):
+    """The opcodes of a tuple of two of the same tuple, and so on: few bytes, 2**levels leaves."""
+    return b"K\x01" + b"".join(b"q%ch%c\x86" % (k, k) for k in range(levels))
+
+
+STORAGE = (
+    b"\x80\x02}X\x01\x00\x00\x00W(X\x07\x00\x00\x00storage%bX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x04tQs."
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "match"),
+    [
+        (STORAGE % memoised(), "a storage of type a tuple"),
+        (b"\x80\x04" + memoised() + b"X\x01\x00\x00\x00f\x93.", "with a tuple as its module's name"),
+        (b"\x80\x02}" + memoised() + b"K\x01s.", "a key of type tuple"),
+        (b"\x80\x02" + memoised() + b"Q.", "a reference to something else"),
+        (b"\x80\x02" + b"]" * 250_001 + b".", "more than 250,000 instructions"),
+    ],
+)
+def test_shared_objects_of_a_pickle_are_never_written_out(tmp_path, state, match):
+    refused(tmp_path / "a.pt", torch_zip(state), match)
+
+
+def test_storages_of_an_older_torch_file_have_names(tmp_path):
+    content = VALID["state_legacy.pt"]
+    keys = content.index(b"\x80\x02]")  # the last of the five pickles
+    refused(tmp_path / "a.pt", content[:keys] + b"\x80\x02]" + memoised() + b"a.", "no tensor uses")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux to limit memory")
+@pytest.mark.parametrize(
+    ("name", "content", "options"),
+    [
+        (
+            "lists",
+            b"\x81\xa5ccm-1\xdd" + struct.pack(">I", 16_000_000) + b"\x90" * 16_000_000,
+            {"gap": "state"},
+        ),
+        (
+            "maps",
+            b"\x81\xa5ccm-1\xdd" + struct.pack(">I", 16_000_000) + b"\x80" * 16_000_000,
+            {"gap": "state"},
+        ),
+        ("skops", zipped(schema_dot_json=b"[" + b"{}," * 700_000 + b"{}]"), {}),
+        (
+            "dimod",
+            b'{"bqm_schema": 1, "quadratic_head": [' + b"[]," * 5_000_000 + b"[]]}",
+            {"temperature": 1.0},
+        ),
+    ],
+)
+def test_a_document_of_many_objects(tmp_path, name, content, options):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(content, 1) if name != "skops" else content)
+    begun = time.process_time()
+    # What is unpacked, twice, and not an object for every byte of it.
+    with (
+        at_most(int(3 * len(content) + MEMORY)),
+        pytest.raises(mp.InputError, match=r"more than [\d,]+ objects"),
+    ):
+        mp.load(path, **options)
+    assert time.process_time() - begun < SECONDS
+
+
+@pytest.mark.slow
+def test_gzip_of_many_members_is_linear(tmp_path):
+    member, seconds = gzip.compress(b"h 0 0 1\n"), []
+    for n in (10_000, 40_000):
+        (tmp_path / "a.gz").write_bytes(member * n)
+        begun = time.process_time()
+        with pytest.raises(mp.InputError, match="twice"):
+            mp.load(tmp_path / "a.gz")
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 8 * seconds[0]
+
+
+def test_chunks_of_hdf5_that_are_larger_than_their_dataset(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["b"], file["c"] = np.ones(3), np.ones(2)
+        file.create_dataset("W", (3, 2), "f8", chunks=(6000, 6000), maxshape=(None, None), compression="gzip")
+    refused(path, path.read_bytes(), "a small file whose arrays take")

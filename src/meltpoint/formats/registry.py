@@ -1,0 +1,136 @@
+"""All formats, and the one detector: a file is opened once, and each format is asked whether it is its own."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from meltpoint.errors import InputError
+from meltpoint.formats import (
+    bqm,
+    bqm_text,
+    ccm,
+    couplings_text,
+    dca_matrix,
+    fasta,
+    hdf5,
+    idx,
+    mat,
+    mi3,
+    models,
+    npy,
+    npz,
+    parquet,
+    plmc,
+    rbms_hdf5,
+    rbms_julia,
+    safetensors,
+    skops_file,
+    text,
+    torch_file,
+    uai,
+)
+from meltpoint.formats.bounded import reading
+from meltpoint.formats.format import Format
+from meltpoint.formats.options import MissingOptionError, Options, refuse_unused
+from meltpoint.formats.source import Source
+from meltpoint.formats.unknown import unknown_file
+
+FORMATS: list[Format] = [
+    models.FORMAT,
+    skops_file.FORMAT,
+    torch_file.FORMAT,
+    rbms_julia.FORMAT,
+    rbms_hdf5.FORMAT,
+    hdf5.FORMAT,
+    npz.FORMAT,
+    mat.FORMAT,
+    mi3.FORMAT,
+    npy.FORMAT,
+    idx.FORMAT,
+    parquet.FORMAT,
+    bqm.FORMAT,
+    fasta.FORMAT,
+    uai.FORMAT,
+    couplings_text.FORMAT,
+    ccm.FORMAT,
+    bqm_text.FORMAT,
+    dca_matrix.FORMAT,
+    text.FORMAT,
+    safetensors.FORMAT,
+    plmc.FORMAT,
+]
+"""In the order in which they are asked: those with a signature or a layout of their own first."""
+
+Wanted = Literal["model", "data"]
+
+_EXPECTED = {
+    "model": "a model in one of the formats of docs/formats.md",
+    "data": "a .npy, .npz, .mat, .csv, FASTA, parquet or MNIST idx file",
+}
+
+
+def detect(source: Source, wanted: Wanted) -> Format | None:
+    """The format of a file that is to hold a model or data, None if it is of none."""
+    able = (format for format in FORMATS if (format.model if wanted == "model" else format.array) is not None)
+    return next((format for format in able if format.recognises(source)), None)
+
+
+@contextmanager
+def recognised(
+    path: Path, wanted: Wanted, options: Options, member: str | None = None
+) -> Iterator[tuple[Source, Format]]:
+    """A file that is open, and its format; of a tar archive the one file that was named, or is what is wanted.
+
+    Whatever goes wrong in it is an InputError that names the file.
+    """
+    with Source(path, ceiling=options.ceiling) as whole, reading(path, f"{wanted} file"):
+        source = _member(whole, wanted, member)
+        format = _format_of(source, wanted)
+        taken = format.options if source is whole else {*format.options, "member"}
+        refuse_unused(options, taken, f"{source.name}, {format.name}")
+        with reading(path, format.name):
+            yield source, format
+
+
+def takes_options(path: Path) -> bool:
+    """Whether a model file leaves something open; an archive may."""
+    with Source(path) as source, reading(path, "model file"):
+        format = detect(source, "model")
+        return format is None or bool(format.options)
+
+
+def _member(source: Source, wanted: Wanted, name: str | None) -> Source:
+    """The file itself, or the one in a tar archive that was named or is what is wanted."""
+    names: list[str] = []
+    found: dict[str, Source] = {}
+    for member in source.members():
+        names.append(own := member.name.removeprefix(f"{source.path}:"))
+        if name in (own, own.rpartition("/")[2]) or (name is None and detect(member, wanted) is not None):
+            found[own] = member
+    if not names:
+        return source
+    if name in found:  # without its folders a name is enough where there is one such file
+        found = {name: found[name]}
+    if len(found) != 1:
+        raise MissingOptionError(
+            found=f"{source.name}, an archive with {', '.join(found or names)}"
+            + (f" but not one {name!r}" if name else ""),
+            expected="member=NAME, the file that is the model"
+            if wanted == "model"
+            else f"the name of the one with the examples behind a colon, {source.path}:NAME",
+            remedy="name one of them",
+        )
+    return found.popitem()[1]
+
+
+def _format_of(source: Source, wanted: Wanted) -> Format:
+    format = detect(source, wanted)
+    if format is not None:
+        return format
+    expected = _EXPECTED[wanted]
+    if wanted == "model" and (other := detect(source, "data")) is not None:
+        raise InputError(
+            found=f"{source.name}, a {other.name}", expected=expected, remedy="are model and data swapped?"
+        )
+    raise unknown_file(source, expected)

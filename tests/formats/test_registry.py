@@ -1,0 +1,90 @@
+"""A format is one file and one line of the registry, and a file is opened once whichever format it has."""
+
+import os
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import meltpoint as mp
+from formats.crafted_models import VALID
+from meltpoint.formats import registry
+from meltpoint.formats.arrays import read_array
+from meltpoint.formats.format import Format
+from meltpoint.formats.options import ask
+
+BIASES = b"BIASES\n0.5 -1.0 0.25\n"
+
+
+def read_biases(source):
+    return np.array(source.text.split()[1:], float)
+
+
+def read_model(source, options):
+    if options.units is None:
+        raise ask("units", source.name, '"spin" or "bernoulli"', "say what its units are")
+    biases = read_biases(source)
+    return mp.RBM(np.zeros((biases.size, 1)), biases, [0.0], visible=options.units)
+
+
+TOY = Format(
+    "list of biases",
+    (".biases",),
+    recognises=lambda source: source.head.startswith(b"BIASES"),
+    options=("units",),
+    model=read_model,
+    array=lambda source, name: read_biases(source)[None],
+)
+
+
+@pytest.fixture
+def toy(monkeypatch, tmp_path):
+    monkeypatch.setattr(registry, "FORMATS", [TOY, *registry.FORMATS])
+    (tmp_path / "toy.biases").write_bytes(BIASES)
+    return tmp_path / "toy.biases"
+
+
+def test_a_new_format_is_one_line_of_the_registry(toy, tmp_path):
+    model = mp.load(toy, units="bernoulli")
+    np.testing.assert_allclose(model.log_f([[1, 0, 1]]), [0.75 + np.log(2)])
+    assert read_array(toy).tolist() == [[0.5, -1.0, 0.25]]
+    with pytest.raises(mp.InputError, match="no units, expected units="):
+        mp.load(toy)
+    with pytest.raises(mp.InputError, match=r"gap for .*list of biases, expected only .*: units"):
+        mp.load(toy, gap="state")
+
+
+def test_the_command_evaluates_a_model_of_a_new_format(toy, tmp_path):
+    np.save(tmp_path / "test.npy", np.random.default_rng(0).integers(0, 2, (20, 3)))
+    from meltpoint.cli.app import app
+
+    arguments = ["evaluate", str(toy), str(tmp_path / "test.npy"), "--option", "units=bernoulli"]
+    ended = CliRunner().invoke(app, [*arguments, "--steps", "20", "--chains", "4", "--ais-chains", "20"])
+    assert ended.exit_code in (0, 1), ended.output
+    assert "RBM 3-1" in ended.output
+
+
+@pytest.mark.parametrize("name", ["own", *(n for n in VALID if find_spec("h5py") or not n.endswith(".h5"))])
+def test_a_file_is_opened_once(tmp_path, monkeypatch, name):
+    path = tmp_path / "model.npz"
+    mp.save(mp.RBM([[1.0]], [0.0], [0.0]), path)
+    if name != "own":
+        path.write_bytes(VALID[name])
+    opened, really_open = [], os.open
+    monkeypatch.setattr(
+        os, "open", lambda p, *rest, **more: opened.append(p) or really_open(p, *rest, **more)
+    )
+    try:
+        mp.load(path, temperature=1.0)
+    except mp.InputError as problem:
+        assert "model.npz" in str(problem)  # noqa: PT017
+    assert opened.count(path) == 1
+
+
+def test_names_and_suffixes_say_what_there_is():
+    names = [format.name for format in registry.FORMATS]
+    assert len(set(names)) == len(names)
+    for format in registry.FORMATS:
+        assert format.model is not None or format.array is not None
+        assert all(suffix[0] in ".-" for suffix in format.suffixes)
