@@ -5,6 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import meltpoint as mp
 from formats.test_objects import RBM, Module, Tensor, W, X
@@ -90,12 +92,43 @@ def test_an_object_that_says_something_else_is_refused(name, other):
     for call in (mp.from_object, lambda x: mp.evaluate(x, X, steps=5)):
         with pytest.raises(mp.InputError, match=pattern):
             call(own)
+    with pytest.raises(mp.InputError) as stop:
+        mp.from_object(own)
+    assert ("pass its arrays as a dict" in str(stop.value)) == (name in ("forward", "score_samples"))
 
 
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_energies_agree_up_to_sign_and_constant(name, sign):
     same(mp.from_object(module(**{name: lambda _, v: sign * bernoulli(v) + 1000})))
+
+
+@given(
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.sampled_from([1e-4, 0.1, 1.0, 10.0, 300.0]),
+    st.integers(0, 2**32),
+)
+def test_rounding_is_no_difference_and_another_parameter_is(visible, hidden, scale, seed):
+    numbers = np.random.default_rng(seed)
+    w, a, b = (
+        numbers.normal(0, scale, size).astype(np.float32) for size in ((visible, hidden), visible, hidden)
+    )
+    offset = np.float32(numbers.normal(0, 100))
+
+    def free_energy(_, v, a=a):
+        return offset - v @ a - np.logaddexp(np.float32(0), v @ w + b).sum(axis=-1)
+
+    arrays = {"W": w, "v_bias": a, "h_bias": b}
+    model = mp.from_object(module(arrays, free_energy=free_energy), orientation="visible-hidden")
+    assert model.layer_sizes == (visible, hidden)
+    other = a.copy()
+    other[0] += np.float32(max(1, abs(offset) / 100) * (0.1 + scale))
+    with pytest.raises(mp.InputError, match="free_energy says"):
+        mp.from_object(
+            module(arrays, free_energy=lambda self, v: free_energy(self, v, other)),
+            orientation="visible-hidden",
+        )
 
 
 def test_log_probabilities_have_their_sign():

@@ -29,6 +29,7 @@ _SIGNS = {
 }
 """Methods that may give log f up to a constant, and with which sign. There are energies with either."""
 
+_AMBIGUOUS = {"forward", "score_samples"}  # names that other quantities have, too
 _LIBRARIES = frozenset({"sklearn", "dimod"})
 """Libraries whose arrays are all there is, and whose methods give or take something else: score_samples of a
 BernoulliRBM is a pseudo-likelihood of a random site, an energy of dimod takes columns by the names of its variables."""
@@ -172,10 +173,11 @@ def _difference(own: NDArray[Any], log_f: Floats, sign: int, model: Model) -> tu
 
 def _differs(x: Any, name: str, model: Model, pair: tuple[float, float]) -> InputError:  # noqa: ANN401
     theirs, ours = pair
+    otherwise = "; if it gives something else, pass its arrays as a dict" if name in _AMBIGUOUS else ""
     return InputError(
         found=f"a model of type {type(x).__name__} whose {name} says that two states differ by {theirs:.6g} nats, "
         f"where the {model!r} made from its arrays says {ours:.6g}",
         expected="the same log-probability up to a constant",
         remedy="are its hidden units of another kind (hidden=…), its weights transposed, masked or scaled? "
-        "docs/your-model.md says what to do with models that are no RBM",
+        f"docs/your-model.md says what to do with models that are no RBM{otherwise}",
     )
