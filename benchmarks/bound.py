@@ -5,11 +5,11 @@ import time
 import numpy as np
 from cases import Case
 
-from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.models import Model
-from meltpoint.models.blocks import Segment
+from meltpoint.models.bipartite import Bipartite
 
 
 class DenseBound:
@@ -19,7 +19,7 @@ class DenseBound:
         rng = np.random.default_rng(0)
         self._chains = chains
         self._products = []
-        two = model.mrf.bipartite
+        two = model.form(Bipartite)
         assert two is not None
         for block in two.blocks:
             weights = block.weights.astype(np.float32)
@@ -40,7 +40,7 @@ class DenseBound:
 
 def reference_rate(case: Case, chains: int, seconds: float) -> float:
     """Chain-steps per second of the NumPy reference on one AIS schedule of at least so many seconds."""
-    path = annealing_path(case.model, case.base)
+    path = case.model.path(case.base)
     rng = np.random.default_rng(0)
 
     def run(steps: int) -> float:

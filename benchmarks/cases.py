@@ -16,8 +16,9 @@ from scipy.special import logit
 
 from meltpoint import datasets
 from meltpoint.annealing import loop
-from meltpoint.annealing.base import Base, data_rates, uniform
+from meltpoint.annealing.base import Base, uniform
 from meltpoint.estimators.ais import ais_log_z
+from meltpoint.estimators.base_rates import data_rates
 from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.formats.load import load

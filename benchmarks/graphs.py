@@ -24,11 +24,11 @@ from scipy import sparse
 from table import Row, Section, compared, quotients
 
 import meltpoint as mp
-from meltpoint.annealing.base import annealing_path, uniform
+from meltpoint.annealing.base import uniform
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.kernels.streams import Streams
-from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 
 Say = Callable[[str], None]
@@ -131,7 +131,7 @@ def graph_sections(effort: Effort, with_rivals: bool, say: Say) -> list[Section]
 
 def _case_section(case: GraphCase, effort: Effort, with_rivals: bool, say: Say) -> Section:
     say(case.name)
-    prepared = prepare_path(annealing_path(case.model, uniform()))
+    prepared = prepare_path(case.model.path(uniform()))
     prepared.compile()
     steps = case.steps(effort.graph_work, _CHAINS)
     ours: list[float] = []
@@ -172,7 +172,7 @@ def _threads_section(effort: Effort, say: Say) -> Section:
     rows = []
     for case in (graph_cases()[0], graph_cases()[2]):
         say(f"{case.name}, one thread and two")
-        prepared = prepare_path(annealing_path(case.model, uniform()))
+        prepared = prepare_path(case.model.path(uniform()))
         chains = 4 * _CHAINS
         steps = case.steps(2 * effort.graph_work, chains)
         rates = [
@@ -203,7 +203,7 @@ def _memory_section(effort: Effort, say: Say) -> Section:
 def main() -> None:
     """Argument: side. Prints nanoseconds of an update and the process's peak memory in MiB."""
     side = int(sys.argv[1])
-    prepared = prepare_path(annealing_path(torus(side, 0.44), uniform()))
+    prepared = prepare_path(torus(side, 0.44).path(uniform()))
     prepared.compile()
     steps = 3
     cost = seconds(prepared, _MEMORY_CHAINS, steps, 1)[0] / (_MEMORY_CHAINS * steps * side**2) * 1e9

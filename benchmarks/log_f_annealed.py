@@ -16,7 +16,6 @@ import numpy as np
 from honesty_attacks import FAMILIES
 
 import meltpoint as mp
-from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.raise_ import run_raise
@@ -32,7 +31,7 @@ def controlled(model, x, train, steps: int, seed: int) -> LogF:
     found = model.log_f_estimate(x, seed=seed, threads=1)
     if len(found.annealed):
         return found
-    path = prepare_path(annealing_path(model, mp.data_rates(train, model)))
+    path = prepare_path(model.path(mp.data_rates(train, model)))
     numbers = np.arange(len(x))
     heated = run_raise(
         model, path, as_betas(steps), model.encode(x), numbers, np.arange(CHAINS), seed, threads=1

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 import meltpoint as mp
-from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.estimators.ais import run_ais
@@ -28,7 +28,6 @@ from meltpoint.estimators.particles import particle_log_prob
 from meltpoint.estimators.raise_ import run_raise
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
 from meltpoint.statistics.log_space import log_mean_exp
@@ -226,7 +225,7 @@ def measure_islands(
     ends_of = "AIS's end - exact | its RMS error | gap to AIS's end | gap to exact"
     yield f"| m | parts | resample below | forward | {ends_of} |"
     yield "|---|---|---|---|---|---|---|---|"
-    prepared = prepare_path(annealing_path(case.model, case.base), "float32")
+    prepared = prepare_path(case.model.path(case.base), "float32")
     log_f = case.model.log_f(case.test)
     betas = case.betas(steps)
     for m, parts, threshold in variants:
@@ -247,7 +246,7 @@ def measure_sizes(case: Case, seeds: int, chain_steps: int, step_numbers: list[i
     yield "|---|---|---|---|---|---|---|"
     log_f = case.model.log_f(case.test)
     n, states = len(case.test), case.model.encode(case.test)
-    prepared = prepare_path(annealing_path(case.model, case.base))
+    prepared = prepare_path(case.model.path(case.base))
     for steps in step_numbers:
         betas, chains = case.betas(steps), chain_steps // steps
         meltings = [melting for melting in (1, 2, 4) if n * melting < chains]
@@ -274,7 +273,7 @@ def measure_starts(case: Case, seeds: int, step_numbers: list[int], chains: int)
     """
     yield "| steps | start | log ratio of variances of log weights | of weights |"
     yield "|---|---|---|---|"
-    prepared = prepare_path(annealing_path(case.model, case.base), "float32")
+    prepared = prepare_path(case.model.path(case.base), "float32")
     units = prepared.path.target.n_state
     for steps in step_numbers:
         betas = case.betas(steps)

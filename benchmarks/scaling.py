@@ -11,11 +11,10 @@ from speed import Say, steps_of, warmed_up
 from table import Row, Section, compared, quotients
 from threadpoolctl import threadpool_limits
 
-from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import TILE, anneal, prepare_path
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.kernels.streams import Streams
-from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 
 
@@ -76,7 +75,7 @@ def _by_chains(case: Case, sizes: Sizes, threads: int) -> tuple[float, float]:
 
 def _seconds(case: Case, chains: int, steps: int, threads: int, tile: int) -> float:
     """Seconds of one AIS run, not counting its preparations, nor what it takes to give them up."""
-    prepared = prepare_path(annealing_path(case.model, case.base), "mixed")
+    prepared = prepare_path(case.model.path(case.base), "mixed")
     segments = [Segment(as_betas(steps))]
     start = np.zeros((chains, prepared.path.target.n_state), np.uint8)
     streams = Streams(0, Purpose.AIS, np.arange(chains))

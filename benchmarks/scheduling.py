@@ -19,7 +19,6 @@ import numpy as np
 
 import meltpoint as mp
 from meltpoint.annealing import loop
-from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.ais import run_ais
@@ -78,7 +77,7 @@ def main():
     small = mp.RBM(rng.normal(0, 0.1, (64, 32)), np.zeros(64), np.zeros(32))
     print("| model | chains | steps | now, s | spread | " + " | ".join(list(WAYS)[1:]) + " |")
     for model in [small, *map(mp.load, asked.models)]:
-        prepared = prepare_path(annealing_path(model, mp.uniform()))
+        prepared = prepare_path(model.path(mp.uniform()))
         taken = min(seconds("now", prepared, 512, 100)[0] for _ in range(2))
         for chains in ALL_CHAINS:
             steps = max(32, round(asked.seconds * 51_200 / taken / chains))

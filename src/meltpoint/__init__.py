@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from meltpoint.version import __version__
 
 if TYPE_CHECKING:
-    from meltpoint import datasets
-    from meltpoint.annealing.base import Base, data_rates, model_rates, uniform
+    from meltpoint import annealing, datasets, layers
+    from meltpoint.annealing.base import Base, uniform
     from meltpoint.errors import InputError, SystemFailure
     from meltpoint.estimators.ais import LogZ, ais_log_z
+    from meltpoint.estimators.base_rates import data_rates, model_rates
     from meltpoint.estimators.conventions import ConventionCheck, check_conventions
     from meltpoint.estimators.csl import csl_log_prob
     from meltpoint.estimators.exact import exact_log_z
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from meltpoint.models.dbn import DBN
     from meltpoint.models.factor_graph import FactorGraph
     from meltpoint.models.ising import Ising
+    from meltpoint.models.model import Model
     from meltpoint.models.potts import Potts
     from meltpoint.models.rbm import RBM
     from meltpoint.results.comparison import Comparison
@@ -46,10 +48,11 @@ if TYPE_CHECKING:
     from meltpoint.training.deep import train_dbm, train_dbn
     from meltpoint.training.rbm import train_rbm
 
+_ROOMS = ("annealing", "datasets", "layers")
 _HOMES = {
     "Base": "annealing.base",
-    "data_rates": "annealing.base",
-    "model_rates": "annealing.base",
+    "data_rates": "estimators.base_rates",
+    "model_rates": "estimators.base_rates",
     "uniform": "annealing.base",
     "InputError": "errors",
     "SystemFailure": "errors",
@@ -80,6 +83,7 @@ _HOMES = {
     "DBN": "models.dbn",
     "FactorGraph": "models.factor_graph",
     "Ising": "models.ising",
+    "Model": "models.model",
     "Potts": "models.potts",
     "RBM": "models.rbm",
     "LogZBracket": "results.log_z",
@@ -108,12 +112,14 @@ __all__ = [
     "LogProb",
     "LogZ",
     "LogZBracket",
+    "Model",
     "Potts",
     "Report",
     "SystemFailure",
     "Trace",
     "__version__",
     "ais_log_z",
+    "annealing",
     "check_conventions",
     "compare",
     "csl_log_prob",
@@ -123,6 +129,7 @@ __all__ = [
     "exact_log_z",
     "friction_schedule",
     "from_object",
+    "layers",
     "load",
     "log_z",
     "merge_runs",
@@ -144,8 +151,8 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker that saw this would accept every misspelt name
 
     def __getattr__(name: str) -> Any:  # noqa: ANN401
-        if name == "datasets":
-            return import_module("meltpoint.datasets")
+        if name in _ROOMS:
+            return import_module(f"meltpoint.{name}")
         if name not in _HOMES:
             raise AttributeError(f"module 'meltpoint' has no attribute {name!r}")
         value = getattr(import_module(f"meltpoint.{_HOMES[name]}"), name)

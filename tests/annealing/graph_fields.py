@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from meltpoint.annealing.blocks import UnitBlock
+from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.layers import unit_named
 from meltpoint.layers.potts import Potts
 from meltpoint.layers.unit import Floats, Unit
-from meltpoint.models.blocks import UnitBlock
-from meltpoint.models.mrf import MarkovRandomField
-from meltpoint.models.pairwise import Pairwise
+from meltpoint.models.binary_field import BinaryField
+from meltpoint.models.factor_field import FactorField, factor_field
+from meltpoint.models.layout import Layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,20 +49,12 @@ class BitField(MarkovRandomField):
         x = self.unit.decode(units[:, :n]).astype(float)
         return x @ self.bias[:n] + np.einsum("ci,ij,cj->c", x, self.coupling_matrix[:n, :n], x) / 2
 
-    def parameters(self) -> tuple[Floats, ...]:
-        return self.bias, self.coupling_matrix
-
-    @property
-    def pairwise(self) -> Pairwise:
+    def form(self, kind: type[Any]) -> Any:
+        if kind is not BinaryField:
+            return None
         scale, offset = self.unit.scale, self.unit.offset
         fields = scale * (self.bias + offset * self.coupling_matrix.sum(axis=1))
-        rows, indices = np.nonzero(self.coupling_matrix)
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.bias.size))])
-        couplings = scale**2 * self.coupling_matrix[rows, indices]
-        blocks = tuple(block.columns for block in self.state_blocks)
-        return Pairwise(
-            2, fields, indptr, indices, couplings, blocks, self.sites[-1] if self.sums_out else None
-        )
+        return BinaryField(_layout(self), fields, sparse.csr_array(scale**2 * self.coupling_matrix))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,17 +91,19 @@ class PottsField(MarkovRandomField):
         pairs = np.einsum("cia,ijab,cjb->c", one_hot, self.tables[:n, :n], one_hot) / 2
         return np.einsum("cia,ia->c", one_hot, self.fields[:n]) + pairs
 
-    def parameters(self) -> tuple[Floats, ...]:
-        return self.fields, self.tables
+    def form(self, kind: type[Any]) -> Any:
+        if kind is not FactorField:
+            return None
+        pairs = np.argwhere(np.triu(np.abs(self.tables).max(axis=(2, 3)) > 0))
+        single = [((i,), table) for i, table in enumerate(self.fields)]
+        double = [((i, j), self.tables[i, j]) for i, j in pairs.tolist()]
+        counts = np.full(len(self.fields), self.q)
+        return factor_field(_layout(self), counts, [*single, *double], 0.0)
 
-    @property
-    def pairwise(self) -> Pairwise:
-        coupled = np.abs(self.tables).max(axis=(2, 3)) > 0
-        rows, indices = np.nonzero(coupled)
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(self.fields)))])
-        blocks = tuple(block.columns for block in self.state_blocks)
-        summed_out = self.sites[-1] if self.sums_out else None
-        return Pairwise(self.q, self.fields, indptr, indices, self.tables[rows, indices], blocks, summed_out)
+
+def _layout(field: BitField | PottsField) -> Layout:
+    n = sum(map(len, field.sites))
+    return Layout(np.arange(n), field.n_state, tuple(block.columns for block in field.state_blocks), False)
 
 
 def grid(rows: int, columns: int) -> NDArray[np.bool_]:

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from meltpoint.annealing.base import annealing_path, uniform
+from meltpoint.annealing.base import uniform
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import anneal
 from meltpoint.backends.numba.layered import FusedBackend
 from meltpoint.kernels.streams import Streams
-from meltpoint.models.blocks import Segment
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose
 
@@ -45,7 +45,7 @@ def rounding_errors(path, precision, betas):
 def test_the_log_weight_keeps_its_digits(precision, steps) -> None:
     rng = np.random.default_rng(0)
     rbm = RBM(rng.normal(0, 0.5, (40, 33)), rng.normal(2, 1, 40), rng.normal(-3, 1, 33))
-    weights, errors = rounding_errors(annealing_path(rbm, uniform()), precision, np.linspace(0, 1, steps + 1))
+    weights, errors = rounding_errors(rbm.path(uniform()), precision, np.linspace(0, 1, steps + 1))
     assert len(errors) > 0.9 * steps / PART
     assert abs(weights.sum()) > 10  # there is something to lose
     assert abs(errors.sum()) < 1e-3

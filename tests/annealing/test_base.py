@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import meltpoint as mp
-from meltpoint.annealing.base import Base, annealing_path, data_rates, model_rates, resolve_base, uniform
+from meltpoint.annealing.base import Base, uniform
 from meltpoint.errors import InputError
+from meltpoint.estimators.base_rates import data_rates, model_rates, resolve_base
 from meltpoint.models.rbm import RBM
 from oracle.driving import models
 from oracle.driving.truth import oracle_path
@@ -30,7 +31,7 @@ def test_data_rates_of_a_dbn_are_those_of_its_recognition() -> None:
     (bias,) = data_rates(train, model).biases
     expected = (model.recognise(train).sum(axis=0) + 1) / (len(train) + 2)
     np.testing.assert_allclose(1 / (1 + np.exp(-bias)), expected, rtol=1e-12)
-    annealing_path(model, data_rates(train, model))
+    model.path(data_rates(train, model))
 
 
 @pytest.mark.parametrize("model", [models.rbm(52, 3, 2), models.dbm(52, [3, 2, 2])], ids=repr)
@@ -41,13 +42,13 @@ def test_data_rates_do_not_depend_on_an_undirected_model(model) -> None:
 def test_biases_go_to_their_side() -> None:
     model = models.dbm(53, [3, 2, 2, 1])
     biases = tuple(np.arange(10 * k, 10 * k + n, dtype=float) for k, n in enumerate([3, 2, 2, 1]))
-    even, odd = annealing_path(model, Base("test", biases)).base
+    even, odd = model.path(Base("test", biases)).base
     assert even.tolist() == [0, 1, 2, 20, 21]
     assert odd.tolist() == [10, 11, 30]
-    even, odd = annealing_path(model, Base("test", biases[:1])).base
+    even, odd = model.path(Base("test", biases[:1])).base
     assert even.tolist() == [0, 1, 2, 0, 0]
     assert odd.tolist() == [0, 0, 0]
-    assert not annealing_path(model, uniform()).base[0].any()
+    assert not model.path(uniform()).base[0].any()
 
 
 @pytest.mark.parametrize("model", [models.rbm(54, 3, 3, 1.0), models.dbm(54, [3, 2, 2], 1.0)], ids=repr)
@@ -95,11 +96,11 @@ def test_a_base_for_another_model() -> None:
     with pytest.raises(
         InputError, match="base rates for 5 units, expected 3, the size of layer 0 of RBM 3-2: take"
     ):
-        annealing_path(rbm, Base("data", (np.zeros(5),)))
+        rbm.path(Base("data", (np.zeros(5),)))
     with pytest.raises(InputError, match=r"base rates for 4 units, .* data_rates\(train, model\)"):
-        annealing_path(dbn, Base("data", (np.zeros(4),)))
+        dbn.path(Base("data", (np.zeros(4),)))
     with pytest.raises(InputError, match="a base with 3 layers, expected at most 2"):
-        annealing_path(rbm, Base("data", (np.zeros(3), np.zeros(2), np.zeros(1))))
+        rbm.path(Base("data", (np.zeros(3), np.zeros(2), np.zeros(1))))
 
 
 def test_data_rates_of_spins_are_those_of_their_bits() -> None:
@@ -107,7 +108,7 @@ def test_data_rates_of_spins_are_those_of_their_bits() -> None:
     model = models.rbm(56, 3, 2, units=("spin", "spin"))
     (bias,) = data_rates(model.decode(train), model).biases
     np.testing.assert_allclose(2 * bias, data_rates(train).biases[0], rtol=1e-12)
-    np.testing.assert_allclose(annealing_path(model, Base("data", (bias,))).base[0], 2 * bias)
+    np.testing.assert_allclose(model.path(Base("data", (bias,))).base[0], 2 * bias)
     with pytest.raises(InputError, match=r"values -1 and \+1 and no model.*data_rates\(train, model\)"):
         data_rates(model.decode(train))
 

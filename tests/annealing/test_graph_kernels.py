@@ -10,15 +10,15 @@ from scipy import sparse
 
 import meltpoint as mp
 from annealing.graph_fields import bit_field, grid, potts_field
-from meltpoint.annealing.base import annealing_path, uniform
+from meltpoint.annealing.base import uniform
+from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.field import BlockPath
 from meltpoint.annealing.loop import anneal, prepare_path
-from meltpoint.annealing.path import AnnealingPath
 from meltpoint.backends.numba import graph as graph_backend
 from meltpoint.backends.numba.graph import GraphBackend
 from meltpoint.backends.numba.kernels.bit_graph import state_energy
 from meltpoint.backends.reference import ReferenceBackend
 from meltpoint.kernels.streams import Streams
-from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 from oracle.concentration import FALSE_ALARM, bernstein
 
@@ -31,7 +31,7 @@ TOLERATED = {"float64": 1e-11, "float32": 1e-4}
 def based(field, seed=0):
     """A path whose base differs from site to site and from state to state."""
     rng = np.random.default_rng(seed)
-    return AnnealingPath(
+    return BlockPath(
         field,
         tuple(rng.normal(0, 0.5, (b.size, *b.unit.input_shape)) for b in field.unit_blocks),
     )
@@ -282,7 +282,7 @@ def test_a_large_lattice_needs_memory_for_its_sites_only() -> None:
     pairs = [(numbers, np.roll(numbers, 1, axis)) for axis in (0, 1)]
     rows, columns = (np.concatenate([pair[k].ravel() for pair in pairs]) for k in (0, 1))
     upper = sparse.coo_array((np.full(rows.size, 0.4), (rows, columns)), shape=(side**2, side**2))
-    path = annealing_path(mp.Ising((upper + upper.T).tocsr(), np.zeros(side**2)), uniform())
+    path = mp.Ising((upper + upper.T).tocsr(), np.zeros(side**2)).path(uniform())
     prepared = prepare_path(path)
     prepared.compile()
     start = np.zeros((n, path.target.n_state), np.uint8)

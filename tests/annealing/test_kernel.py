@@ -5,11 +5,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from meltpoint.annealing.base import Base, annealing_path, uniform
+from meltpoint.annealing.base import Base, uniform
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import anneal
 from meltpoint.backends.numba.layered import FusedBackend
 from meltpoint.kernels.streams import Streams
-from meltpoint.models.blocks import Segment
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose
@@ -31,7 +31,7 @@ def make_path(sizes, scale, seed, based):
     rng = np.random.default_rng(seed)
     drawn = layers(rng, list(sizes), scale)
     base = Base("test", tuple(rng.normal(0, 1, size) for size in sizes)) if based else uniform()
-    return annealing_path(DBM(drawn.weights, drawn.biases), base)
+    return DBM(drawn.weights, drawn.biases).path(base)
 
 
 def compare(path, segments, precision, seed, n_chains=4, slack=1.0) -> int:
@@ -99,16 +99,14 @@ def test_equal_weights_do_not_overflow_sixteen_bits(precision, sign, n, m) -> No
     # Every row is as large as a row can be, and all units of a side are on or off together. The odd side's share
     # of the log weight is 4,500 nats, nearly all of which the even side's takes back: float32 leaves 1e-7 of it.
     rbm = RBM(np.full((n, m), sign), np.full(n, -m / 2 * sign), np.full(m, -n / 2 * sign))
-    compare(
-        annealing_path(rbm, uniform()), [Segment(np.linspace(0, 1, 120))], precision, 5, n_chains=20, slack=10
-    )
+    compare(rbm.path(uniform()), [Segment(np.linspace(0, 1, 120))], precision, 5, n_chains=20, slack=10)
 
 
 @pytest.mark.parametrize("precision", ALLOWED)
 def test_one_outlying_weight(precision) -> None:
     weights = np.random.default_rng(0).normal(0, 0.1, (60, 50))
     weights[7, 11] = 25.0
-    path = annealing_path(RBM(weights, np.zeros(60), np.zeros(50)), uniform())
+    path = RBM(weights, np.zeros(60), np.zeros(50)).path(uniform())
     assert compare(path, [Segment(np.linspace(0, 1, 15))], precision, seed=6, n_chains=40) > 10
 
 
@@ -116,12 +114,12 @@ def test_one_outlying_weight(precision) -> None:
 def test_inputs_beyond_the_range_of_exp(precision) -> None:
     rbm = RBM(np.full((5, 3), 400.0), np.full(5, -300.0), np.full(3, 300.0))
     compare(
-        annealing_path(rbm, uniform()),
+        rbm.path(uniform()),
         [Segment(np.linspace(0, 1, 9)), Segment(np.ones(4))],
         precision,
         seed=7,
     )
-    compare(annealing_path(rbm, uniform()), [Segment(np.linspace(1, 0, 9))], precision, seed=8)
+    compare(rbm.path(uniform()), [Segment(np.linspace(1, 0, 9))], precision, seed=8)
 
 
 @pytest.mark.parametrize("precision", ALLOWED)

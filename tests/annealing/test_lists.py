@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from meltpoint.annealing.base import Base, annealing_path
+from meltpoint.annealing.base import Base
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import anneal
 from meltpoint.backends.numba import layered as fused
 from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack
 from meltpoint.kernels.streams import Streams
-from meltpoint.models.blocks import Segment
 from meltpoint.models.dbm import DBM
 from meltpoint.randomness import Purpose
 from oracle.driving.replay import replay
@@ -23,7 +23,7 @@ def make_path(sizes, seed=0):
     rng = np.random.default_rng(seed)
     weights = [rng.normal(0, 0.4, shape) for shape in itertools.pairwise(sizes)]
     biases = [rng.normal(0, 1, size) for size in sizes]
-    return annealing_path(DBM(weights, biases), Base("test", (rng.normal(0, 1, sizes[0]),)))
+    return DBM(weights, biases).path(Base("test", (rng.normal(0, 1, sizes[0]),)))
 
 
 def run(path, precision, kind, monkeypatch, n_chains=6):

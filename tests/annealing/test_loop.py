@@ -12,20 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meltpoint.annealing import loop as front
-from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.backends.numba import layered as fused
 from meltpoint.errors import InputError
 from meltpoint.kernels.streams import Streams
 from meltpoint.kernels.threads import check_threads
-from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 from oracle.driving import models
 
 N_CHAINS = 23
 PRECISIONS = ["mixed", "float32", "float64"]
 MODEL = models.dbm(61, [40, 35, 9], scale=0.5)
-PATH = annealing_path(MODEL, models.base("every layer", MODEL))
+PATH = MODEL.path(models.base("every layer", MODEL))
 PREPARED = {precision: prepare_path(PATH, precision) for precision in PRECISIONS}
 BETAS = np.linspace(0, 1, 60)
 CLAMPED = np.arange(PATH.target.n_state) < 40

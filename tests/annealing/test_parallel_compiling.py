@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numba import config, njit
 
-from meltpoint.annealing.base import annealing_path, uniform
+from meltpoint.annealing.base import uniform
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.kernels import announcing, parallel_compiling
 from meltpoint.kernels.compiling import is_compiled
@@ -180,7 +180,7 @@ class Named(NamedTuple):
 @pytest.mark.parametrize("precision", ["mixed", "float32", "float64"])
 def test_descriptions_have_the_types_of_the_kernels_arguments(precision):
     model = RBM(np.full((40, 33), 0.01), np.zeros(40), np.zeros(33))
-    calls = prepare_path(annealing_path(model, uniform()), precision).kernel_calls()
+    calls = prepare_path(model.path(uniform()), precision).kernel_calls()
     assert len(calls) == (3 if precision == "mixed" else 1)
     calls.append(KernelCall(calls[0].kernel, (Named(np.ones((2, 3), np.int16), np.True_), 1.5, 2, None)))
     for call in calls:

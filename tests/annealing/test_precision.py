@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meltpoint.annealing.base import annealing_path, uniform
+from meltpoint.annealing.base import uniform
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.backends.numba.kernels.packing import pack
 from meltpoint.backends.numba.layered import FusedBackend, FusedPath
@@ -127,7 +127,7 @@ def test_mutants_are_rejected(model) -> None:
 
 
 def test_exactly_the_moves_at_beta_1_are_exact() -> None:
-    prepared = coarse(annealing_path(MODELS[0], uniform()))
+    prepared = coarse(MODELS[0].path(uniform()))
     up = np.array([0.0, 0.5, 1.0])
     assert [(s.betas.tolist(), s.exact) for s in prepared.spans(up)] == [([0.0, 0.5, 1.0], False)]
     down = [(s.betas.tolist(), s.exact) for s in prepared.spans(up[::-1])]
@@ -137,7 +137,7 @@ def test_exactly_the_moves_at_beta_1_are_exact() -> None:
 
 @given(st.lists(st.sampled_from([0.0, 0.3, 0.9, 1.0]), min_size=2, max_size=9))
 def test_spans_cover_the_betas_in_order(betas) -> None:
-    prepared = coarse(annealing_path(MODELS[0], uniform()))
+    prepared = coarse(MODELS[0].path(uniform()))
     pieces = prepared.spans(np.array(betas))
     steps = [(low, high) for s in pieces for low, high in pairwise(s.betas)]
     assert steps == list(pairwise(betas))
@@ -148,7 +148,7 @@ def test_spans_cover_the_betas_in_order(betas) -> None:
 def test_rounding_is_to_the_nearest_multiple_that_fits_int16(largest) -> None:
     weights = np.random.default_rng(0).normal(size=(40, 50))
     weights *= largest / np.abs(weights).max()
-    path = annealing_path(RBM(weights, np.zeros(40), np.zeros(50)), uniform())
+    path = RBM(weights, np.zeros(40), np.zeros(50)).path(uniform())
     prepared = FusedBackend().prepare(path, "mixed")
     assert prepared.rounded is not None
     assert prepared.rounded_packed is not None
@@ -161,9 +161,7 @@ def test_rounding_is_to_the_nearest_multiple_that_fits_int16(largest) -> None:
 def test_weights_too_large_for_16_bits_fall_back_to_float32() -> None:
     weights = np.zeros((200, 200))
     weights[0, 0] = 500.0
-    prepared = FusedBackend().prepare(
-        annealing_path(RBM(weights, np.zeros(200), np.zeros(200)), uniform()), "mixed"
-    )
+    prepared = FusedBackend().prepare(RBM(weights, np.zeros(200), np.zeros(200)).path(uniform()), "mixed")
     assert prepared.rounded is None
     assert prepared.packed(exact=False) is prepared.exact_packed
     assert prepared.spans(np.array([0.0, 0.5, 1.0]))[0].exact
@@ -171,7 +169,7 @@ def test_weights_too_large_for_16_bits_fall_back_to_float32() -> None:
 
 
 def test_unknown_precision() -> None:
-    path = annealing_path(MODELS[0], uniform())
+    path = MODELS[0].path(uniform())
     with pytest.raises(
         InputError, match="found precision='float16', expected 'mixed', 'float32' or 'float64'"
     ):

@@ -1,15 +1,15 @@
 """The plain loop: its move is reversible with respect to p_beta, its parts are what they are called."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from meltpoint.annealing.base import annealing_path
-from meltpoint.backends.reference import anneal_reference, sweep_once
-from meltpoint.models.blocks import Segment
+from meltpoint.annealing.blocks import Segment
+from meltpoint.backends.reference import anneal_reference
 from oracle.driving import models
 from oracle.driving.dictated import Dictation
 from oracle.driving.steps import step_at
@@ -36,7 +36,7 @@ def p_even(model, base, beta):
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_the_path_is_the_oracles(model, kind) -> None:
     base = models.base(kind, model)
-    mine, path = annealing_path(model, base), oracle_path(model, base)
+    mine, path = model.path(base), oracle_path(model, base)
     assert np.exp(mine.log_z_base) == pytest.approx(path.z(0.0), rel=1e-12)
     states = all_states(mine.target.n_state)
     for beta in BETAS:
@@ -48,7 +48,7 @@ def test_the_path_is_the_oracles(model, kind) -> None:
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_the_move_is_reversible(model, beta) -> None:
     base = models.base("every layer", model)
-    p, matrix = p_even(model, base, beta), step_at(annealing_path(model, base), beta).probability
+    p, matrix = p_even(model, base, beta), step_at(model.path(base), beta).probability
     flow = p[:, np.newaxis] * matrix
     np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-12)
     np.testing.assert_allclose(flow, flow.T, rtol=1e-10)
@@ -59,7 +59,7 @@ def test_the_move_is_reversible(model, beta) -> None:
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_with_clamped_units_the_move_is_reversible_given_them(model, beta) -> None:
     base = models.base("every layer", model)
-    path, p = annealing_path(model, base), p_even(model, base, beta)
+    path, p = model.path(base), p_even(model, base, beta)
     clamped = np.arange(path.target.n_state) % 2 == 0
     matrix = step_at(path, beta, clamped=clamped).probability
     held = code(all_states(clamped.size)[:, clamped])
@@ -72,7 +72,7 @@ def test_with_clamped_units_the_move_is_reversible_given_them(model, beta) -> No
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_at_beta_0_the_move_forgets_where_it_came_from(model) -> None:
     base = models.base("every layer", model)
-    matrix = step_at(annealing_path(model, base), 0.0).probability
+    matrix = step_at(model.path(base), 0.0).probability
     np.testing.assert_allclose(matrix, np.broadcast_to(p_even(model, base, 0.0), matrix.shape), rtol=1e-12)
 
 
@@ -81,7 +81,7 @@ def test_at_beta_0_the_move_forgets_where_it_came_from(model) -> None:
 def test_the_loop_is_its_steps_one_after_the_other(betas, descending) -> None:
     betas = betas[::-1] if descending else betas
     model = models.rbm(45, 2, 2)
-    path = annealing_path(model, models.base("every layer", model))
+    path = model.path(models.base("every layer", model))
     trajectories = all_states(4 * (betas.size - 1))
     start = np.repeat(np.arange(4), len(trajectories))
     outcomes = Dictation(np.tile(trajectories, (4, 1)))
@@ -99,23 +99,24 @@ def test_the_loop_is_its_steps_one_after_the_other(betas, descending) -> None:
 def test_a_unit_is_on_where_its_uniform_is_at_most_its_probability(beta, seed) -> None:
     # `Dictation` replaces the draw; here it is the real one, on a lattice of uniforms.
     model = models.rbm(seed, 1, 1)
-    path = annealing_path(model, models.base("every layer", model))
+    path = model.path(models.base("every layer", model))
     n = 400
     lattice = (np.arange(n) + 0.5) / n
     uniforms = iter([np.repeat(lattice, n)[:, np.newaxis], np.tile(lattice, n)[:, np.newaxis]])
     start = np.zeros((n * n, 1), np.uint8)
-    end = sweep_once(path, beta, start, lambda b, t: b.unit.draw(t, next(uniforms)), path.target.sweep)
+    draws = SimpleNamespace(units=lambda block, inputs: block.unit.draw(inputs, next(uniforms)))
+    end = path.transition.move(path, beta, start, draws)
     assert abs(end.mean() - step_at(path, beta).probability[0, 1]) < 1 / n
 
 
 def test_the_first_weight_belongs_to_the_state_after_the_first_sweep() -> None:
     model = models.rbm(46, 2, 1)
-    path = annealing_path(model, models.base("data", model))
+    path = model.path(models.base("data", model))
     end, log_weights = anneal_reference(
         path,
         Segment(np.array([0.3, 0.8])),
         np.zeros((1, 2), np.uint8),
-        lambda _block, t: np.ones_like(t, np.uint8),
+        SimpleNamespace(units=lambda _block, t: np.ones_like(t, np.uint8)),
     )
     assert end.tolist() == [[1, 1]]
     assert log_weights == pytest.approx(path.log_f(0.8, end) - path.log_f(0.3, end))

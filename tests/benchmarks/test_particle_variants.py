@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from meltpoint.annealing.base import annealing_path, uniform
+from meltpoint.annealing.base import uniform
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.models.rbm import RBM
 
@@ -35,7 +35,7 @@ def rbm() -> RBM:
 
 
 def islands(variants, rbm, m, threshold, seed=0):
-    prepared = prepare_path(annealing_path(rbm, uniform()), "float64")
+    prepared = prepare_path(rbm.path(uniform()), "float64")
     return variants.Islands(prepared, BETAS, (1, 2), m, seed, threshold)
 
 
@@ -132,7 +132,7 @@ def test_uniforms_of_dependent_starts_are_uniform_and_stratified(variants):
 
 
 def test_started_chains_are_unbiased_for_z(variants, rbm):
-    prepared = prepare_path(annealing_path(rbm, uniform()), "float64")
+    prepared = prepare_path(rbm.path(uniform()), "float64")
     uniforms = variants.latin_uniforms(2000, 8, 3, np.random.default_rng(1))
     weights = np.exp(variants.started_log_weights(prepared, BETAS, uniforms, 0) - logsumexp(rbm.log_f(ALL)))
     assert abs(deviation(weights.mean(axis=1))) < 5

@@ -7,8 +7,6 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 import meltpoint as mp
-from meltpoint.annealing.base import annealing_path
-from meltpoint.backends.reference import sweep_once
 from oracle.sites import enumerate_factors
 
 
@@ -85,7 +83,7 @@ class Graph:
     def __init__(self, model, base=None):
         self.model, self.base = model, base_of(model) if base is None else base
         self.mrf = model.mrf
-        self.path = annealing_path(model, self.base)
+        self.path = model.path(self.base)
         order = self.mrf.layout.order
         # `as_factors` has visible sites first, columns have their own order.
         number = np.empty(len(order), int)
@@ -120,8 +118,8 @@ class Graph:
         n, outcomes = len(self.states), self.oracle.states
         start = np.repeat(self.states, len(outcomes), axis=0)
         drawn = _Dictated(np.tile(outcomes, (n, 1)))
-        sweep = self.mrf.sweep.reversed() if reversed_sweeps else self.mrf.sweep
-        state = sweep_once(self.path, beta, start, drawn, sweep, clamped)
+        transition = self.path.transition.reversed() if reversed_sweeps else self.path.transition
+        state = transition.move(self.path, beta, start, drawn, clamped)
         gained = self.path.log_f(following, state) - self.path.log_f(beta, state)
         matrices = np.zeros((2, n, n))
         rows, columns = np.repeat(np.arange(n), len(outcomes)), self.number(state)
@@ -162,7 +160,7 @@ class _Dictated:
         self.outcomes = outcomes
         self.log_prob = np.zeros(len(outcomes))
 
-    def __call__(self, block, inputs):
+    def units(self, block, inputs):
         chosen = self.outcomes[:, block.columns]
         log_weights = inputs if block.unit.input_shape else np.stack([np.zeros_like(inputs), inputs], -1)
         own = np.take_along_axis(log_weights, chosen[..., np.newaxis].astype(int), axis=-1)[..., 0]

@@ -9,15 +9,16 @@ import pytest
 import meltpoint as mp
 from contract import cases
 from contract.three_blocks import states_of
-from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.field import BlockPath
 from meltpoint.annealing.loop import BACKENDS, anneal, prepare_path
-from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.transitions import BlockGibbs
 from meltpoint.backends.numba.layered import FusedBackend
 from meltpoint.backends.reference import ReferenceBackend, ReferencePath
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.spin import Spin
 from meltpoint.models import bipartite
-from meltpoint.models.blocks import Segment, Sweep
+from meltpoint.models.bipartite import Bipartite
 from meltpoint.randomness import Purpose
 from oracle.concentration import FALSE_ALARM, bernstein
 from oracle.driving import models
@@ -43,7 +44,7 @@ def p_state(model, beta):
     """The distribution (state,) at beta, by the oracle."""
     path = oracle_path(model, base_of(model))
     n = model.mrf.n_state
-    kept = np.arange(path.visible.size) < n if model.mrf.bipartite is None else path.even
+    kept = np.arange(path.visible.size) < n if model.form(Bipartite) is None else path.even
     return marginal(path.p(beta), kept)
 
 
@@ -52,9 +53,9 @@ def p_state(model, beta):
 
 @every_model
 def test_the_path_is_the_oracles(model) -> None:
-    mine, path = annealing_path(model, base_of(model)), oracle_path(model, base_of(model))
+    mine, path = model.path(base_of(model)), oracle_path(model, base_of(model))
     states = all_states(model.mrf.n_state)
-    generic = AnnealingPath(mine.target, mine.base)
+    generic = BlockPath(mine.target, mine.base)
     for beta in BETAS:
         f = np.exp(mine.log_f(beta, states))
         np.testing.assert_allclose(f / f.sum(), p_state(model, beta), rtol=EXACT)
@@ -75,7 +76,7 @@ def test_the_path_is_the_oracles(model) -> None:
 def test_a_sweep_leaves_its_distribution_invariant_and_the_reversed_sweep_is_its_reversal(
     model, beta
 ) -> None:
-    path, p = annealing_path(model, base_of(model)), p_state(model, beta)
+    path, p = model.path(base_of(model)), p_state(model, beta)
     forward = step_at(path, beta).probability
     backward = step_at(path, beta, reversed_sweeps=True).probability
     np.testing.assert_allclose(forward.sum(axis=1), 1, rtol=EXACT)
@@ -85,7 +86,7 @@ def test_a_sweep_leaves_its_distribution_invariant_and_the_reversed_sweep_is_its
 
 @three_blocks
 def test_a_sweep_that_is_not_reversed_is_rejected(model) -> None:
-    path, p = annealing_path(model, base_of(model)), p_state(model, 1.0)
+    path, p = model.path(base_of(model)), p_state(model, 1.0)
     flow = p[:, np.newaxis] * step_at(path, 1.0).probability
     assert np.abs(flow - flow.T).max() > LOUD
 
@@ -93,7 +94,7 @@ def test_a_sweep_that_is_not_reversed_is_rejected(model) -> None:
 @pytest.mark.parametrize("reversed_sweeps", [False, True])
 @every_model
 def test_clamped_units_do_not_move_and_the_others_keep_their_distribution(model, reversed_sweeps) -> None:
-    path, p = annealing_path(model, base_of(model)), p_state(model, 0.7)
+    path, p = model.path(base_of(model)), p_state(model, 0.7)
     clamped = np.arange(model.mrf.n_state) % 2 == 0
     matrix = step_at(path, 0.7, clamped=clamped, reversed_sweeps=reversed_sweeps).probability
     held = code(all_states(clamped.size)[:, clamped])
@@ -129,7 +130,7 @@ def test_ais_raise_and_samples(model, kind) -> None:
 
 @three_blocks
 def test_blocks_that_are_not_reversed_are_rejected_where_normalisation_is_blind(model) -> None:
-    with mock.patch.object(Sweep, "reversed", lambda self: self):
+    with mock.patch.object(BlockGibbs, "reversed", lambda self: self):
         assert raise_error(model, base_of(model), BETAS) > LOUD
         total = expected_probabilities(model, base_of(model), BETAS).sum()
     assert total == pytest.approx(1, rel=EXACT)
@@ -148,7 +149,7 @@ def test_a_constant_of_spins_left_out_is_rejected(model) -> None:
     def without_constant(weights, biases, units):
         return replace(bipartite.as_bernoulli(weights, biases, units), log_constant=0.0)
 
-    if model.mrf.bipartite is None:
+    if model.form(Bipartite) is None:
         whole = Spin.log_partition
         with mock.patch.object(Spin, "log_partition", lambda self, t: whole(self, t) - np.log(2)):
             assert ais_error(model, base_of(model), BETAS) > LOUD
@@ -181,7 +182,7 @@ def test_the_affine_map_of_weights_left_out_is_rejected(model) -> None:
 
 def test_backends_are_chosen_because_they_say_so() -> None:
     for model in cases.ALL:
-        path = annealing_path(model, base_of(model))
+        path = model.path(base_of(model))
         supporting = [backend.name for backend in BACKENDS if backend.supports(path)]
         assert supporting == (["reference"] if model in cases.THREE_BLOCKS else ["fused", "reference"])
         assert isinstance(prepare_path(path), ReferencePath) == (model in cases.THREE_BLOCKS)
@@ -189,7 +190,7 @@ def test_backends_are_chosen_because_they_say_so() -> None:
 
 @two_sided
 def test_the_fused_kernels_do_what_the_reference_does(model) -> None:
-    path, n = annealing_path(model, base_of(model)), 50
+    path, n = model.path(base_of(model)), 50
     betas = np.linspace(0, 1, 12)
     clamped = np.arange(model.mrf.n_state) < 1
     segments = [Segment(betas), Segment(betas, clamped), Segment(betas[::-1], reversed_sweeps=True)]
@@ -212,7 +213,7 @@ def test_the_fused_kernels_do_what_the_reference_does(model) -> None:
 def test_public_functions_on_three_blocks(model) -> None:
     """Bernstein's inequality with enumerated moments: a false alarm once in a million for each of the three."""
     base, n = base_of(model), 4000
-    path = annealing_path(model, base)
+    path = model.path(base)
     given = moments(path, [Segment(BETAS)])
     run = mp.ais_log_z(model, base=base, steps=BETAS, chains=n, seed=1)
     found = np.exp(run.log_weights - path.log_z_base).mean()

@@ -12,11 +12,10 @@ from scipy.stats import norm
 
 import meltpoint as mp
 from contract.cases import saved_and_evaluated
-from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers import GAUSSIAN, Gaussian
-from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 
 LOUD = 1e-3
@@ -119,7 +118,7 @@ def test_log_z_is_the_integral(hidden) -> None:
 def test_ais_and_raise_by_integration(hidden) -> None:
     model = random_rbm(hidden, visible=1, seed=3)
     base = base_of(model)
-    path = annealing_path(model, base)
+    path = model.path(base)
     z = np.exp(mp.exact_log_z(model))
     assert moments_of_ais(path)[0] == pytest.approx(z, rel=1e-9)
     for beta in BETAS:
@@ -146,21 +145,21 @@ def test_a_constant_left_out_of_the_partition_is_rejected() -> None:
     z = np.exp(mp.exact_log_z(model))
     whole = Gaussian.log_partition
     with mock.patch.object(Gaussian, "log_partition", lambda self, t: whole(self, t) - np.log(2 * np.pi) / 2):
-        assert abs(moments_of_ais(annealing_path(model, base_of(model)))[0] / z - 1) > LOUD
+        assert abs(moments_of_ais(model.path(base_of(model)))[0] / z - 1) > LOUD
 
 
 def test_chains_have_the_weights_of_the_integral() -> None:
     """Normal approximation of the mean of 20,000 weights, 6 standard errors by integration: a false alarm in 5e8."""
     model = random_rbm("spin", visible=1, seed=3)
     base, n = base_of(model), 20_000
-    mean, square = moments_of_ais(annealing_path(model, base))
+    mean, square = moments_of_ais(model.path(base))
     found = np.exp(mp.ais_log_z(model, base=base, steps=BETAS, chains=n).log_weights).mean()
     assert abs(found - mean) < 6 * np.sqrt((square - mean**2) / n)
 
 
 def test_results_do_not_depend_on_tiles_or_threads() -> None:
     model = random_rbm("bernoulli", 37, 21, scale=0.3)
-    prepared = prepare_path(annealing_path(model, base_of(model)))
+    prepared = prepare_path(model.path(base_of(model)))
     start = np.random.default_rng(0).normal(0, 1, (40, 37))
     betas = np.linspace(0, 1, 8)
     clamped = np.arange(37) < 5

@@ -8,12 +8,12 @@ import pytest
 
 import meltpoint as mp
 from contract.graphs import CASES, Graph, base_of
-from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import anneal, prepare_path
+from meltpoint.annealing.transitions import BlockGibbs
 from meltpoint.backends.numba.graph import GraphBackend
 from meltpoint.backends.reference import ReferenceBackend, ReferencePath
 from meltpoint.kernels.streams import Streams
-from meltpoint.models.blocks import Segment, Sweep
 from meltpoint.randomness import Purpose
 from oracle.concentration import FALSE_ALARM, bernstein
 from oracle.driving.checks import EXACT, LOUD
@@ -90,7 +90,7 @@ def test_ais_is_unbiased_for_z_and_raise_for_p_ann(name):
 @pytest.mark.parametrize("name", MANY_BLOCKS)
 def test_blocks_that_are_not_reversed_are_rejected_where_normalisation_is_blind(name):
     graph = GRAPHS[name]
-    with mock.patch.object(Sweep, "reversed", lambda self: self):
+    with mock.patch.object(BlockGibbs, "reversed", lambda self: self):
         found = graph.raise_probabilities(BETAS)
     assert np.abs(found / graph.p_ann(BETAS) - 1).max() > LOUD
     assert found.sum() == pytest.approx(1, rel=EXACT)
@@ -114,7 +114,7 @@ def test_a_base_without_biases_is_uniform_and_one_of_visible_sites_leaves_hidden
 @every_graph
 def test_the_kernels_do_what_the_reference_does(name):
     model = CASES[name]
-    path, n = annealing_path(model, base_of(model)), 40
+    path, n = model.path(base_of(model)), 40
     assert GraphBackend().supports(path)
     assert not isinstance(prepare_path(path), ReferencePath)
     betas = np.linspace(0, 1, 8)

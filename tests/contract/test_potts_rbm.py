@@ -1,6 +1,7 @@
 """RBMs with Potts visible units against enumeration, to 1e-12, on both backends, with mutants that are rejected."""
 
 import itertools
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -9,13 +10,12 @@ from scipy.special import logsumexp, softmax
 
 import meltpoint as mp
 from contract.cases import saved_and_evaluated
-from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import BACKENDS, anneal, prepare_path
 from meltpoint.backends.numba.layered import FusedBackend
-from meltpoint.backends.reference import ReferenceBackend, sweep_once
+from meltpoint.backends.reference import ReferenceBackend
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers import Potts
-from meltpoint.models.blocks import Segment
 from meltpoint.models.two_layer import TwoLayer
 from meltpoint.randomness import Purpose
 
@@ -84,7 +84,7 @@ def transition(path, beta):
                     log_prob += np.log(softmax(t, axis=1))[np.arange(len(outcome)), outcome].sum()
                     return outcome[np.newaxis]
 
-                moved = sweep_once(path, beta, v[np.newaxis], draw, path.target.sweep)
+                moved = path.transition.move(path, beta, v[np.newaxis], SimpleNamespace(units=draw))
                 np.testing.assert_array_equal(moved[0], after)
                 matrix[start, end] += np.exp(log_prob)
     return matrix
@@ -119,7 +119,7 @@ def test_log_f_and_log_z(hidden) -> None:
 def test_the_path_the_sweeps_and_the_weights(hidden) -> None:
     model = random_rbm(hidden)
     base = base_of(model)
-    path = annealing_path(model, base)
+    path = model.path(base)
     for beta in BETAS:
         p = softmax(logsumexp(at(model, base, beta), axis=1))
         np.testing.assert_allclose(softmax(path.log_f(beta, VISIBLE)), p, rtol=1e-11)
@@ -138,7 +138,7 @@ def test_the_path_the_sweeps_and_the_weights(hidden) -> None:
 def test_raise_gives_the_annealing_model(hidden) -> None:
     model = random_rbm(hidden)
     base = base_of(model)
-    path = annealing_path(model, base)
+    path = model.path(base)
     p_ann = softmax(logsumexp(at(model, base, 0.0), axis=1))
     for beta in BETAS[1:]:
         p_ann = p_ann @ transition(path, beta)
@@ -156,7 +156,7 @@ def test_a_constant_left_out_of_the_partition_is_rejected() -> None:
     z = np.exp(logsumexp(tables(model, base_of(model))[1]))
     whole = Potts.log_partition
     with mock.patch.object(Potts, "log_partition", lambda self, t: whole(self, t) - np.log(self.q)):
-        assert abs(expected_z(annealing_path(model, base_of(model))) / z - 1) > LOUD
+        assert abs(expected_z(model.path(base_of(model))) / z - 1) > LOUD
 
 
 def test_a_state_off_by_one_is_rejected() -> None:
@@ -164,7 +164,7 @@ def test_a_state_off_by_one_is_rejected() -> None:
     z = np.exp(logsumexp(tables(model, base_of(model))[1]))
     whole = TwoLayer.statistics
     with mock.patch.object(TwoLayer, "statistics", lambda self, v: whole(self, (v + 1) % STATES)):
-        assert abs(expected_z(annealing_path(model, base_of(model))) / z - 1) > LOUD
+        assert abs(expected_z(model.path(base_of(model))) / z - 1) > LOUD
 
 
 SIZES = [(3, 3, 2), (5, 4, 7), (40, 21, 10), (33, 2, 70)]
@@ -174,7 +174,7 @@ SIZES = [(3, 3, 2), (5, 4, 7), (40, 21, 10), (33, 2, 70)]
 @hiddens
 def test_the_fused_kernels_do_what_the_reference_does(hidden, sizes) -> None:
     model, n = random_rbm(hidden, *sizes, scale=0.5), 50
-    path = annealing_path(model, base_of(model))
+    path = model.path(base_of(model))
     assert [backend.name for backend in BACKENDS if backend.supports(path)] == ["fused", "reference"]
     betas = np.linspace(0, 1, 12)
     segments = [
@@ -207,7 +207,7 @@ def test_clamped_sites_keep_their_states() -> None:
     clamped = np.arange(40) % 3 == 0
     start = np.random.default_rng(0).integers(0, 5, (30, 40), np.uint8)
     for precision in ("mixed", "float32", "float64"):
-        prepared = prepare_path(annealing_path(model, base_of(model)), precision)
+        prepared = prepare_path(model.path(base_of(model)), precision)
         segment = Segment(np.linspace(0, 1, 20), clamped)
         state = anneal(prepared, [segment], start, Streams(0, Purpose.AIS, np.arange(30)), threads=1).state
         np.testing.assert_array_equal(state[:, clamped], start[:, clamped])
@@ -226,7 +226,7 @@ def test_weights_and_samples_of_the_fused_kernels(precision) -> None:
     assert abs(weights.mean() - 1) < 6 * weights.std() / np.sqrt(n)
     betas = np.linspace(0, 1, 11)
     drawn = mp.sample_annealing_model(model, n, base=base, steps=betas, precision=precision)
-    path = annealing_path(model, base)
+    path = model.path(base)
     p_ann = softmax(logsumexp(at(model, base, 0.0), axis=1))
     for beta in betas[1:]:
         p_ann = p_ann @ transition(path, beta)

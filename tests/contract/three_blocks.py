@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from meltpoint.annealing.base import Base
+from meltpoint.annealing.blocks import UnitBlock
+from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.layers import Unit, unit_named
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import UnitBlock
 from meltpoint.models.model import Model
-from meltpoint.models.mrf import MarkovRandomField
 from oracle import chains
 from oracle.tables import all_states
 
@@ -49,9 +49,6 @@ class Triangle(MarkovRandomField):
         pairs = np.einsum("ci,ij,cj->c", x, self.couplings[:3, :3], x) / 2
         return x @ self.bias[:3] + pairs + self.cubic * x.prod(axis=1)
 
-    def parameters(self) -> tuple[Floats, ...]:
-        return self.bias, self.couplings, np.array([self.cubic])
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ThreeBlocks(Model):
@@ -61,6 +58,20 @@ class ThreeBlocks(Model):
 
     triangle: Triangle
     visible: int
+
+    @property
+    def n_visible(self) -> int:
+        return self.visible
+
+    @property
+    def support(self) -> Unit:
+        return self.triangle.unit
+
+    def fingerprint(self) -> str:
+        triangle = self.triangle
+        return repr(
+            [triangle.unit, triangle.bias.tolist(), triangle.couplings.tolist(), triangle.cubic, self.visible]
+        )
 
     @property
     def layer_sizes(self) -> tuple[int, ...]:

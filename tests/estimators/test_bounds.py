@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 from scipy.stats import binom
 
-from meltpoint.annealing.base import Base, annealing_path
+from meltpoint.annealing.base import Base
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import anneal, prepare_path
-from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.particles import certify_mean_log_prob
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.kernels.streams import Streams
-from meltpoint.models.blocks import Segment
+from meltpoint.models.bipartite import TwoSidedPath
 from meltpoint.models.checks import Bits
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose
@@ -80,7 +80,7 @@ def cases() -> Iterator[Case]:
 
 def p_ann(model: RBM, base: Base, betas: Table) -> Table:
     """The annealing model (visible state,): the base, moved at every beta but the first."""
-    path = annealing_path(model, base)
+    path = model.path(base)
     assert isinstance(path, TwoSidedPath)
     v, h = all_states(model.n_visible), all_states(model.n_hidden)
     p = independent(v, path.base_even)
@@ -117,7 +117,7 @@ def by_ais(case: Case) -> Table:
 
 def from_above(case: Case) -> Table:
     """The other "reverse AIS": chains that melt samples of the model bound log Z from above."""
-    prepared = prepare_path(annealing_path(case.model, case.base))
+    prepared = prepare_path(case.model.path(case.base))
     start = all_states(N_VISIBLE)[case.samples(case.chains)]
     streams = Streams(case.seed, Purpose.AIS, np.arange(case.chains))
     run = anneal(prepared, [Segment(case.betas[::-1].copy())], start, streams, threads=1)

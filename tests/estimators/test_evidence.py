@@ -11,10 +11,12 @@ from scipy.special import logsumexp
 
 from contract import cases
 from contract.three_blocks import three_blocks
-from meltpoint.annealing.base import data_rates, uniform
+from meltpoint.annealing.base import uniform
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.chains import Threads
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.ais import ais_log_z, anywhere
+from meltpoint.estimators.base_rates import data_rates
 from meltpoint.estimators.evidence import Evidence, Finding, log_reach
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.limits import log_z_limits, mean_log_prob_limits
@@ -26,7 +28,6 @@ from meltpoint.estimators.starts import (
     reverse_log_weights,
     run_starts,
 )
-from meltpoint.models.blocks import Segment
 from meltpoint.models.dbm import DBM
 from meltpoint.models.ising import Ising
 from meltpoint.models.rbm import RBM

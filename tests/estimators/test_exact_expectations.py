@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.blocks import Segment
 from meltpoint.estimators.raise_ import raise_log_prob
-from meltpoint.models.blocks import Segment
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from oracle.driving import models
@@ -65,7 +64,7 @@ def test_expected_probabilities_add_up_to_one(model) -> None:
 @pytest.mark.parametrize("model", DBMS, ids=repr)
 def test_heating_estimates_the_ratio_of_unnormalised_probabilities(model) -> None:
     base, betas = models.base("every layer", model), SCHEDULES["uneven"]
-    mine, path = annealing_path(model, base), oracle_path(model, base)
+    mine, path = model.path(base), oracle_path(model, base)
     visible = all_states(model.n_visible)
     start = np.zeros((len(visible), mine.target.n_state), np.uint8)
     start[:, : model.n_visible] = visible

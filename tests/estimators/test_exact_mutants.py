@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from meltpoint.annealing.path import AnnealingPath, TwoSidedPath
+from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.field import BlockPath
 from meltpoint.models import dbn
-from meltpoint.models.blocks import Segment
+from meltpoint.models.bipartite import TwoSidedPath
 from meltpoint.models.dbn import DBN
 from meltpoint.models.log_f import log_bernoulli
 from oracle.driving import models
@@ -64,7 +65,7 @@ def test_visible_units_that_stay_clamped_while_melting(model) -> None:
 @pytest.mark.parametrize("model", [RBM, DBN_, DEEP_DBN], ids=repr)
 def test_a_base_whose_sampler_and_log_z_disagree(model) -> None:
     base, units = models.base("data", model), sum(model.layer_sizes[-2:])
-    with mock.patch.object(AnnealingPath, "log_z_base", units * np.log(2)):  # that of the uniform base
+    with mock.patch.object(BlockPath, "log_z_base", units * np.log(2)):  # that of the uniform base
         assert ais_error(model, base, BETAS) > LOUD
         assert raise_error(model, base, BETAS) > LOUD
 

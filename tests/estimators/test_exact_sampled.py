@@ -7,11 +7,10 @@ probability of 1e-6 per test. Beside each bound stands what it can tell: the alg
 import numpy as np
 import pytest
 
-from meltpoint.annealing.base import annealing_path
+from meltpoint.annealing.blocks import Segment
 from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.estimators.sampling import sample_annealing_model
-from meltpoint.models.blocks import Segment
 from oracle.concentration import FALSE_ALARM, bernstein
 from oracle.driving import models
 from oracle.driving.estimates import weight_moments
@@ -31,7 +30,7 @@ case = pytest.mark.parametrize(("model", "precision"), CASES, ids=str)
 @case
 def test_ais(model, precision) -> None:
     base, n = models.base("every layer", model), 4000
-    path = annealing_path(model, base)
+    path = model.path(base)
     weights = moments(path, [Segment(BETAS)])
     mean, square, largest = weights.mean[0], weights.square[0], weights.largest[0]
     assert np.exp(path.log_z_base) * mean == pytest.approx(oracle_path(model, base).z(1.0))

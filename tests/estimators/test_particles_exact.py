@@ -114,7 +114,7 @@ def test_a_heated_models_reverse_weight_must_leave_the_heating_out() -> None:
     real = particles.particle_log_prob
 
     def all_of_it(log_weights, log_reverse, forward, particles=None):
-        f_0 = raise_.annealing_path(model, base)
+        f_0 = raise_.model.path(base)
         return real(log_weights, f_0.log_z_base - log_weights, forward, particles)
 
     with mock.patch.object(particles, "particle_log_prob", all_of_it):

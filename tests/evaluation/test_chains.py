@@ -10,14 +10,15 @@ import pytest
 
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain, whole
-from meltpoint.annealing.base import annealing_path, rates_of_chains, uniform
+from meltpoint.annealing.base import uniform
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.chains import Chains, Threads
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.errors import RunWarning
+from meltpoint.estimators.base_rates import rates_of_chains
 from meltpoint.estimators.pilot import run_pilot
 from meltpoint.evaluation import evaluate as front
 from meltpoint.kernels.streams import Streams
-from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 from meltpoint.runs.chunks import check_layout
 from meltpoint.stages import chains as kept_chains
@@ -134,7 +135,7 @@ def test_a_pilot_that_is_stopped_anywhere_goes_on_from_there(share, train, execu
 
 
 def chains(betas=50, state=0, seed=1, bias=0.0):
-    path = annealing_path(MODEL, uniform())
+    path = MODEL.path(uniform())
     own = replace(path, base=tuple(inputs + bias for inputs in path.base))
     return Chains(
         "name",

@@ -7,7 +7,6 @@ import pytest
 
 import meltpoint as mp
 from contract.graphs import CASES
-from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.estimators.optima import climb, find_optima
 from models.test_colouring import torus
@@ -109,7 +108,7 @@ def test_states_climb_to_local_optima():
     assert found.bounds[0] > found.bounds[1]
     assert found.bounds[0] <= mp.exact_log_z(model)
     assert found.nearest(np.array([[1] * 6, [0] * 6], np.uint8)).tolist() == [0, 1]
-    path = prepare_path(annealing_path(model, found.bases[0])).path
+    path = prepare_path(model.path(found.bases[0])).path
     assert path.target is model.mrf
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import meltpoint as mp
 from evaluation.kept import plain
-from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.ais import log_z_of, run_ais
@@ -259,7 +258,7 @@ def test_intervals_of_grown_stages_hold_the_truth():
         rng = np.random.default_rng([seed, 3])
         scale = rng.uniform(0.5, 2.0)
         model = mp.RBM(rng.normal(0, scale, (8, 4)), rng.normal(0, 1, 8), rng.normal(0, 1, 4))
-        path = prepare_path(annealing_path(model, mp.uniform()))
+        path = prepare_path(model.path(mp.uniform()))
         steps = int(rng.integers(20, 60))
         log_weights, earlier, n, target = np.zeros(0), [], 100, rng.uniform(0.02, 0.15)
         for look in (1, 2, 3):

@@ -8,7 +8,6 @@ import pytest
 from scipy.special import expit, logsumexp
 
 import meltpoint as mp
-from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.raise_ import run_raise
@@ -61,7 +60,7 @@ def test_annealing_makes_weights_equal(monkeypatch):
 
 def heated(model, chains, steps=5):
     """RAISE's log weights and log reverse weights (visible state, chain)."""
-    path = prepare_path(annealing_path(model, mp.uniform()))
+    path = prepare_path(model.path(mp.uniform()))
     states = all_states(model.n_visible)
     return run_raise(
         model, path, as_betas(steps), states, np.arange(len(states)), np.arange(chains), 3, threads=1

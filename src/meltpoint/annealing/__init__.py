@@ -1,1 +1,25 @@
-"""The annealing loop, its path, its schedules, its base distributions and its randomness."""
+"""Annealing from a base to a model: paths, transitions, bases, fields in blocks, schedules.
+
+What models of your own are made of is here by name; docs/own-model.md shows how.
+"""
+
+from meltpoint.annealing.base import IndependentUnits
+from meltpoint.annealing.blocks import UnitBlock
+from meltpoint.annealing.draws import Draws
+from meltpoint.annealing.field import BlockPath, BrokenLine, MarkovRandomField
+from meltpoint.annealing.path import Distribution, GeometricPath, Path
+from meltpoint.annealing.transitions import BlockGibbs, Transition
+
+__all__ = [
+    "BlockGibbs",
+    "BlockPath",
+    "BrokenLine",
+    "Distribution",
+    "Draws",
+    "GeometricPath",
+    "IndependentUnits",
+    "MarkovRandomField",
+    "Path",
+    "Transition",
+    "UnitBlock",
+]

@@ -1,40 +1,18 @@
-"""Base distributions: independent units, their rates, their sampler and their log Z.
-
-A base is the biases of independent units, layer by layer. Its log Z is `AnnealingPath.log_z_base`, and its sampler is
-the first sweep of the loop at beta 0; both use these biases and nothing else, so they cannot disagree.
-"""
-
-from __future__ import annotations
+"""Base distributions: what chains start from. Any `Distribution` will do; usually it is independent units."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from meltpoint.annealing.chains import Annealer, Chains, Threads
-from meltpoint.annealing.loop import prepare_path
-from meltpoint.annealing.path import AnnealingPath, path_between
-from meltpoint.annealing.schedule import as_betas
-from meltpoint.errors import InputError, Progress
-from meltpoint.formats.objects import ModelLike, from_object
-from meltpoint.kernels.streams import Streams
-from meltpoint.layers import BERNOULLI
-from meltpoint.layers.unit import Floats
-from meltpoint.models.blocks import Segment
-from meltpoint.models.foreign import as_array
-from meltpoint.models.model import Model
-from meltpoint.progress import reports_progress
-from meltpoint.randomness import Purpose, generator
+from meltpoint.annealing.blocks import UnitBlock
+from meltpoint.annealing.draws import Draws
+from meltpoint.errors import InputError
+from meltpoint.layers.unit import Bits, Floats, Unit
 from meltpoint.records import short_repr
 
 BaseName: TypeAlias = Literal["uniform", "data", "model"]
 
-_RATE_CHAINS = 256
-_RATE_STEPS = 500
-_RATE_SWEEPS = 50
-_RATE_SMOOTHING = 0.01
-_SMOOTHING = 1.0  # examples added in every state
 _LONGEST_NAME = 200  # bytes; file systems allow 255, of which a prefix and a suffix take some
 
 
@@ -84,138 +62,19 @@ def uniform() -> Base:
     return Base("uniform")
 
 
-def data_rates(train: ArrayLike, model: ModelLike | None = None) -> Base:
-    """The paper's data base rates: visible units as often on as in training data, hidden units uniform.
+@dataclass(frozen=True, eq=False)
+class IndependentUnits:
+    """Independent units of one kind with inputs (unit, *input_shape): a base as a distribution of states."""
 
-    Counts are smoothed by one example on and one off, so that a pixel that is never on keeps a finite bias.
+    name: str
+    unit: Unit
+    inputs: Floats
 
-    Parameters
-    ----------
-    train
-        (example, visible unit), never the test set.
-    model
-        Needed for spin units, and for a DBN, whose annealed units are the top RBM's: the rates are then those
-        of the top RBM's visible side under the recognition distribution on the training data.
+    def draw(self, draws: Draws) -> Bits:
+        n = len(self.inputs)
+        inputs = np.broadcast_to(self.inputs, (len(draws), *self.inputs.shape))
+        return draws.units(UnitBlock(self.unit, slice(0, n), (n,)), inputs)
 
-    >>> data_rates([[0, 1], [0, 1]]).biases[0].round(3)
-    array([-1.099,  1.099])
-    """
-    if model is not None:
-        model = from_object(model)
-        sample = model.annealed_rates(model.encode(train, "train"))
-        return Base("data", (model.undirected.units[0].bias_from_sample(sample, _SMOOTHING),))
-    array = as_array(train, "train")
-    if array.ndim != 2 or 0 in array.shape:
-        raise InputError(
-            found=f"train of shape {array.shape}",
-            expected="(examples, pixels), at least one of each",
-            remedy="pass the training set as a matrix of zeros and ones",
-        )
-    if array.dtype.kind in "if" and array.min() == -1 and (np.abs(array) == 1).all():
-        raise InputError(
-            found="train with values -1 and +1 and no model",
-            expected="zeros and ones, or a model with spin units",
-            remedy="pass the model too: data_rates(train, model)",
-        )
-    return Base("data", (BERNOULLI.bias_from_sample(BERNOULLI.encode(array, "train"), _SMOOTHING),))
-
-
-@reports_progress
-def model_rates(
-    model: ModelLike, *, seed: int = 0, threads: int | None = None, progress: Progress | bool | None = None
-) -> Base:
-    """Visible rates from the model's own Gibbs chains, hidden units uniform: no data needed.
-
-    256 chains are annealed from the uniform distribution to the model in 500 steps and then make 50 sweeps. Where
-    the chains do not reach equilibrium the rates are less accurate, but any base gives unbiased estimates. (Rates
-    for the hidden units too were tried, and gave a larger gap.)
-
-    Parameters
-    ----------
-    model
-        Any model: an RBM, DBM or DBN, an Ising or Potts model, a factor graph.
-    seed, threads, progress
-        As in `ais_log_z`.
-
-    >>> from meltpoint.models.rbm import RBM
-    >>> model_rates(RBM([[0.0], [0.0]], [2.0, -2.0], [0.0])).biases[0].round(2)
-    array([ 2., -2.])
-    """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    return rates_of_chains(from_object(model), seed, Threads(threads), progress)
-
-
-def rates_of_chains(model: Model, seed: int, annealer: Annealer, progress: Progress | None) -> Base:
-    """As `model_rates`, from chains that an annealer runs."""
-    undirected = model.undirected
-    mrf = undirected.mrf
-    path = annealing_path(undirected, uniform())
-    chains = Chains(
-        "rates",
-        path,
-        "mixed",
-        [Segment(as_betas(_RATE_STEPS)), Segment(np.ones(_RATE_SWEEPS + 1))],
-        np.zeros((_RATE_CHAINS, mrf.n_state), mrf.dtype),
-        Streams(seed, Purpose.BASE_RATES, np.arange(_RATE_CHAINS)),
-        lambda: prepare_path(path),
-    )
-    (run,) = annealer([chains], progress, "base rates")
-    rates = undirected.visible_means(run.state, generator(seed, Purpose.BASE_RATES))
-    return Base("model", (undirected.units[0].bias_from_sample(rates, _RATE_SMOOTHING),))
-
-
-def resolve_base(
-    base: Base | BaseName | None,
-    model: Model,
-    *,
-    train: ArrayLike | None = None,
-    seed: int = 0,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> Base:
-    """The base that a name stands for; None is uniform. "data" needs training data."""
-    if isinstance(base, Base):
-        return base
-    if base is None or base == "uniform":
-        return uniform()
-    if base == "model":
-        return model_rates(model, seed=seed, threads=threads, progress=progress)
-    if base != "data":
-        raise InputError(
-            found=f"base={base!r}",
-            expected="'uniform', 'model', or a base distribution",
-            remedy="for base rates of training data: base=mp.data_rates(train, model)",
-        )
-    if train is None:
-        raise InputError(
-            found="base='data' and no training data",
-            expected="the rates of training data",
-            remedy="pass base=mp.data_rates(train, model)",
-        )
-    return data_rates(train, model)
-
-
-def annealing_path(model: Model, base: Base) -> AnnealingPath:
-    """The path from a base to a model's Markov random field (for a DBN, its top RBM's)."""
-    undirected = model.undirected
-    sizes = undirected.layer_sizes
-    if len(base.biases) > len(sizes):
-        raise InputError(
-            found=f"a base with {len(base.biases)} layers",
-            expected=f"at most {len(sizes)}, as {model!r} has",
-            remedy="make the base from this model",
-        )
-    layers = undirected.uniform_layers()
-    for k, bias in enumerate(base.biases):
-        if bias.shape != layers[k].shape:
-            raise InputError(
-                found=f"base rates for {len(bias)} units"
-                if len(bias) != sizes[k]
-                else f"base rates of shape {bias.shape}, not {layers[k].shape},",
-                expected=f"{sizes[k]}, the size of layer {k} of {model!r}",
-                remedy="take the rates from training data of the same width as the test data"
-                if undirected is model
-                else "for a DBN pass the model too: data_rates(train, model)",
-            )
-        layers[k] = bias
-    return path_between(undirected.mrf, undirected.base_inputs(layers))
+    def log_prob(self, states: Bits) -> Floats:
+        log_weights = self.unit.log_weight(states, self.inputs)
+        return (log_weights - self.unit.log_partition(self.inputs)).sum(axis=1)

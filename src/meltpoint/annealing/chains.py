@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import Annealed, anneal
-from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.path import Path
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.errors import Progress
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits
-from meltpoint.models.blocks import Segment
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Chains:
     """
 
     name: str
-    path: AnnealingPath
+    path: Path
     precision: Precision
     segments: Sequence[Segment]
     state: Bits

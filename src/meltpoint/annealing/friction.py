@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.models.checks import Floats
+from meltpoint.layers.unit import Floats
 
 
 @dataclass(frozen=True, eq=False)

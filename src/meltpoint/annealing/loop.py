@@ -11,7 +11,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.path import Path
 from meltpoint.backends.backend import Backend, PreparedPath, Tile
 from meltpoint.backends.numba.graph import GraphBackend
 from meltpoint.backends.numba.layered import FusedBackend
@@ -22,7 +23,6 @@ from meltpoint.kernels.announcing import preparing_kernels
 from meltpoint.kernels.streams import Streams
 from meltpoint.kernels.threads import check_threads
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import Segment
 from meltpoint.progress import silent
 from meltpoint.records import short_repr
 
@@ -57,7 +57,7 @@ class Annealed:
         return self.cumulative_log_weights[:, -1]
 
 
-def prepare_path(path: AnnealingPath, precision: Precision = "mixed") -> PreparedPath:
+def prepare_path(path: Path, precision: Precision = "mixed") -> PreparedPath:
     """The path as the first backend that supports it runs it."""
     check_precision(precision)
     backend = next(backend for backend in BACKENDS if backend.supports(path))
@@ -86,7 +86,7 @@ def anneal(
     compile_kernels(prepared, progress, threads)
     steps = sum(segment.steps for segment in segments)
     tiles = _cut(n_chains, threads, tile, prepared.chains_at_once)
-    state = np.array(state, prepared.path.target.dtype)
+    state = np.array(state, prepared.path.dtype)
     cumulative, finished = np.zeros((n_chains, len(segments))), np.zeros(n_chains, np.bool_)
     done = np.zeros(len(tiles), np.int64)  # chain-steps; each tile writes its own entry
     stop = Event()

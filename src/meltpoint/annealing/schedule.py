@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meltpoint.errors import InputError
-from meltpoint.models.checks import Floats
+from meltpoint.layers.unit import Floats
 
 Steps: TypeAlias = int | ArrayLike
 """A number of equal steps, or the betas themselves: increasing, from 0 to 1."""

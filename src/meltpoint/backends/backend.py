@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.path import Path
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import Segment
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class PreparedPath(Protocol):
     """A path as a backend runs it, made once and used for any number of runs."""
 
     @property
-    def path(self) -> AnnealingPath:
+    def path(self) -> Path:
         """The path."""
         ...
 
@@ -62,10 +62,10 @@ class Backend(Protocol):
 
     name: str
 
-    def supports(self, path: AnnealingPath) -> bool:
+    def supports(self, path: Path) -> bool:
         """Whether it can run a path."""
         ...
 
-    def prepare(self, path: AnnealingPath, precision: Precision) -> PreparedPath:
-        """The path as this backend runs it."""
+    def prepare(self, path: Any, precision: Precision) -> PreparedPath:  # noqa: ANN401
+        """A path that it supports, as it runs it."""
         ...

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
+from meltpoint.annealing.base import Base, BaseName
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import Annealed, anneal, prepare_path
-from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.path import Path
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import AIS_CHAINS, DEFAULTS
 from meltpoint.errors import InputError, Progress
+from meltpoint.estimators.base_rates import resolve_base
+from meltpoint.fingerprint import fingerprint
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import check_count
+from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.records import fields_html
@@ -107,11 +109,14 @@ def ais_log_z(
     model = from_object(model)
     numbers = np.arange(check_count(chains, "chains", "1,000 chains are usual"))
     betas = as_betas(steps)
-    path = annealing_path(model, resolve_base(base, model, seed=seed, threads=threads, progress=progress))
-    run = run_ais(prepare_path(path, precision), betas, numbers, seed, threads=threads, progress=progress)
+    own_base = resolve_base(base, model, seed=seed, threads=threads, progress=progress)
+    prepared = prepare_path(model.path(own_base), precision)
+    run = run_ais(prepared, betas, numbers, seed, threads=threads, progress=progress)
     if not run.finished.any():
         raise KeyboardInterrupt
-    return replace(log_z_of(run.log_weights[run.finished]), path=path_digest(path, betas, precision))
+    return replace(
+        log_z_of(run.log_weights[run.finished]), path=path_digest(model, own_base, betas, precision)
+    )
 
 
 def run_ais(
@@ -137,21 +142,20 @@ def run_ais(
         progress=progress,
         task="AIS",
     )
-    log_weights = run.cumulative_log_weights + path.log_z_base + path.target.log_constant
+    log_weights = run.cumulative_log_weights + path.log_z_base + path.log_constant
     return replace(run, cumulative_log_weights=log_weights)
 
 
-def anywhere(path: AnnealingPath, chains: int) -> Bits:
+def anywhere(path: Path, chains: int) -> Bits:
     """States (chain, unit) for chains that begin at beta 0, where the first sweep draws from the base exactly."""
-    return np.zeros((chains, path.target.n_state), path.target.dtype)
+    return np.zeros((chains, path.n_state), path.dtype)
 
 
-def path_digest(path: AnnealingPath, betas: Floats, precision: Precision) -> str:
+def path_digest(model: Model, base: Base, betas: Floats, precision: Precision) -> str:
     """A short text that differs when the path of intermediate distributions does."""
-    digest = hashlib.blake2b(precision.encode(), digest_size=16)
-    for array in (betas, *path.base, *path.target.parameters()):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    undirected = model.undirected
+    biases = {str(k): bias for k, bias in enumerate(undirected.with_biases(base))}
+    return fingerprint({"betas": betas, **biases}, undirected.fingerprint(), precision)
 
 
 def log_z_of(log_weights: Floats) -> LogZ:

@@ -138,7 +138,7 @@ def conditional_log_probs(
     """
     if _is_visible(model):
         return _given_all(model, states, scale)
-    two = model.mrf.bipartite
+    two = model.form(Bipartite)
     if two is not None and len(two.blocks) == 1 and two.n_even == model.n_visible:
         return _two_sided(two, states, units)
     n_states = _n_states(model)
@@ -162,12 +162,13 @@ def _n_states(model: Model) -> int:
 
 def _is_visible(model: Model) -> bool:
     """Whether all units are visible, so that the inputs of a block are what is needed."""
-    return model.undirected is model and model.mrf.n_units == model.n_visible
+    return model.undirected is model and model.mrf is not None and model.mrf.n_units == model.n_visible
 
 
 def _given_all(model: Model, states: Bits, scale: float) -> Floats:
     """Log probability (example, unit) of all units, block by block."""
     mrf = model.mrf
+    assert mrf is not None, "`_is_visible` says so"
     layout = getattr(mrf, "layout", None)
     ordered = states if layout is None else states[:, layout.order]
     parts = []
@@ -195,7 +196,7 @@ def _terms(model: Model, n_units: int) -> int:
     n_states = _n_states(model)
     if _is_visible(model):
         return model.n_visible * n_states * min(model.n_visible, _UNITS)
-    hidden = max(1, model.mrf.n_units - model.n_visible)
+    hidden = max(1, sum(model.layer_sizes) - model.n_visible)
     # With two states only what changes is added up.
     return n_units * hidden * (n_states if n_states == 2 else n_states * model.n_visible)
 

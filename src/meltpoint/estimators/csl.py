@@ -10,19 +10,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
+from meltpoint.annealing.base import Base, BaseName
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.defaults import CSL_CHAINS, DEFAULTS
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
+from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.estimators.particles import LogProb
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.kernels.streams import Streams, next_uniforms
 from meltpoint.layers.unit import Floats
-from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import check_count
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
@@ -83,7 +84,7 @@ def csl_log_prob(
     chains = check_count(chains, "chains", "as many as AIS takes, for the same number of Gibbs moves")
     every = check_count(every, "every", f"{EVERY} are usual")
     states = model.encode(x)
-    path = annealing_path(model, resolve_base(base, model, seed=seed, threads=threads, progress=progress))
+    path = model.path(resolve_base(base, model, seed=seed, threads=threads, progress=progress))
     burn_in = -(-steps // _BURN_IN)
     moves = min(every, max(1, steps - burn_in))
     samples = max(1, (steps - burn_in) // moves)

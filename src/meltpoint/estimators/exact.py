@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination import Eliminated, eliminate, order_for
 from meltpoint.estimators.elimination_order import Order
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.announcing import preparing_kernels
 from meltpoint.kernels.threads import check_threads
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.factors import Factors
 from meltpoint.models.model import Model
-from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.progress import reports_progress, silent
 from meltpoint.statistics.log_space import log_sum_exp
 
@@ -71,11 +73,10 @@ def exact_log_z(
     if isinstance(model, tuple):
         return _log_z_of_factors(model, threads, progress)
     model = from_object(model)
-    mrf = model.mrf
-    two = mrf.bipartite
+    two = model.form(Bipartite)
     largest = LARGEST_STATE if two is None else LARGEST
-    possible = mrf.smaller_side <= largest
-    if not (possible and mrf.smaller_side <= _AT_ONCE):
+    possible = model.smaller_side <= largest
+    if not (possible and model.smaller_side <= _AT_ONCE):
         try:
             factors = model.undirected.as_factors()
             order = order_for(factors)
@@ -83,17 +84,20 @@ def exact_log_z(
             if not possible:
                 raise _refusal(model, largest, problem) from None
         else:
-            if not possible or _log2_seconds(order) < _log2_enumeration_seconds(mrf):
+            if not possible or _log2_seconds(order) < _log2_enumeration_seconds(model):
                 return eliminate(factors, order, threads=threads, progress=progress).log_z
-    return _sum_states(mrf.enumerated, progress) if two is None else _sum_two_sided(two, threads, progress)
+    if two is not None:
+        return _sum_two_sided(two, threads, progress)
+    if model.mrf is not None:
+        return _sum_states(model.mrf.enumerated, progress)
+    return _sum_visible(model, progress)
 
 
 def cheap_elimination(model: Model) -> Eliminated | None:
     """Elimination of a model's units with what exact samples need, if it takes a second or less; None otherwise."""
-    mrf = model.mrf
-    two = mrf.bipartite
+    two = model.form(Bipartite)
     # A dense model is too wide, and its list of factors would be long.
-    if mrf.n_units > _CHEAP_UNITS or (
+    if sum(model.undirected.layer_sizes) > _CHEAP_UNITS or (
         two is not None and min(two.n_even, two.n_odd) > _CHEAP_SIDE and _is_dense(two)
     ):
         return None
@@ -124,8 +128,8 @@ def _log_z_of_factors(factors: Factors, threads: int, progress: Progress) -> flo
 
 
 def _refusal(model: Model, largest: int, problem: InputError) -> InputError:
-    n = model.mrf.smaller_side
-    side = "of" if model.mrf.bipartite is None else "on the smaller side of"
+    n = model.smaller_side
+    side = "of" if model.form(Bipartite) is None else "on the smaller side of"
     return InputError(
         found=f"{n} units {side} {model!r}, that is 2**{n} states to add up, and {problem.found}"
         if n < math.inf
@@ -140,9 +144,9 @@ def _log2_seconds(order: Order) -> float:
     return order.log2_work + math.log2(_ENTRY_SECONDS)
 
 
-def _log2_enumeration_seconds(mrf: MarkovRandomField) -> float:
-    own = _FACTOR_SECONDS if mrf.bipartite is not None else _STATE_SECONDS
-    return mrf.smaller_side + math.log2(own * mrf.n_units)
+def _log2_enumeration_seconds(model: Model) -> float:
+    own = _STATE_SECONDS if model.form(Bipartite) is None else _FACTOR_SECONDS
+    return model.smaller_side + math.log2(own * sum(model.undirected.layer_sizes))
 
 
 def _is_dense(two: Bipartite) -> bool:
@@ -151,20 +155,36 @@ def _is_dense(two: Bipartite) -> bool:
 
 
 def _sum_states(mrf: MarkovRandomField, progress: Progress) -> float:
-    """log Z by log f of every state."""
-    n_states = [block.unit.n_states or 0 for block in mrf.state_blocks for _ in range(block.size)]
-    total = int(np.prod(n_states))
-    places = np.cumprod([1, *n_states[:-1]])
-    # Units in the order of blocks, which need not be that of their columns.
-    columns = np.concatenate([np.arange(mrf.n_state)[block.columns] for block in mrf.state_blocks])
-    log_sums = []
+    """log Z by log f of every state of a field."""
+    n_states = np.zeros(mrf.n_state, np.int64)
+    for block in mrf.state_blocks:
+        n_states[block.columns] = block.unit.n_states or 0
     inputs = max(1, sum(block.size * int(np.prod(block.unit.input_shape)) for block in mrf.unit_blocks))
-    at_once = max(1, min(_STATES, _LARGEST_INPUTS // inputs))
+    return _enumerate(mrf.log_f, n_states, mrf.dtype, _LARGEST_INPUTS // inputs, progress)
+
+
+def _sum_visible(model: Model, progress: Progress) -> float:
+    """The same by log f of every visible state."""
+    support = model.support
+    n_states = np.full(model.n_visible, support.n_states or 0)
+    return _enumerate(lambda x: model.log_f(support.decode(x)), n_states, support.dtype, _STATES, progress)
+
+
+def _enumerate(
+    log_f: Callable[[Bits], Floats],
+    n_states: NDArray[np.int64],
+    dtype: np.dtype[Any],
+    most: int,
+    progress: Progress,
+) -> float:
+    """Log of the sum of f over all states of units with these numbers of states (unit,), at most so many at once."""
+    total = math.prod(n_states.tolist())
+    places = np.cumprod([1, *n_states[:-1]])
+    log_sums = []
+    at_once = max(1, min(_STATES, most))
     for low in range(0, total, at_once):
         numbers = np.arange(low, min(low + at_once, total))[:, np.newaxis]
-        states = np.empty((len(numbers), mrf.n_state), mrf.dtype)
-        states[:, columns] = numbers // places % n_states
-        log_sums.append(log_sum_exp(mrf.log_f(states)))
+        log_sums.append(log_sum_exp(log_f((numbers // places % n_states).astype(dtype))))
         progress("enumeration", float(low + len(numbers)), float(total))
     log_z: Any = log_sum_exp(np.asarray(log_sums))
     return float(log_z)

@@ -49,7 +49,7 @@ def find_modes(model: Model, *, count: int, seed: int = 0) -> Modes | None:
     array([[1., 1.],
            [0., 0.]])
     """
-    two = model.mrf.bipartite
+    two = model.form(Bipartite)
     if two is None:
         return None
     even = _settle(two, _starting_points(two, seed))
@@ -67,7 +67,7 @@ def find_modes(model: Model, *, count: int, seed: int = 0) -> Modes | None:
 
 def mode_bases(model: Model, modes: Modes) -> list[Base]:
     """A base of independent units in every layer for each mode, its rates kept off 0 and 1."""
-    two = model.mrf.bipartite
+    two = model.form(Bipartite)
     assert two is not None, "find_modes has found modes"
     units = model.undirected.units
     bases = []

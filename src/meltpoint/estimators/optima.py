@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.base import Base, annealing_path
-from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.base import Base
+from meltpoint.annealing.field import BlockPath, MarkovRandomField
+from meltpoint.annealing.path import Path
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.model import Model
-from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.randomness import Purpose, generator
 
 _KEY = 4, 1  # what else the evidence draws has other numbers
@@ -36,7 +36,7 @@ class Optima:
     """Bases around local optima, best bound first, with the paths from them and lower bounds on log Z (mode,)."""
 
     bases: tuple[Base, ...]
-    paths: tuple[AnnealingPath, ...]
+    paths: tuple[Path, ...]
     bounds: Floats
     states: Bits
 
@@ -57,7 +57,7 @@ def find_optima(model: Model, move: Callable[[Bits], Bits], *, count: int, seed:
     `move` takes states (chain, unit) some moves on in the model.
     """
     mrf = model.undirected.mrf
-    if any(block.unit.n_states is None for block in mrf.unit_blocks):
+    if mrf is None or any(block.unit.n_states is None for block in mrf.unit_blocks):
         return None
     rng = generator(seed, Purpose.EVIDENCE, *_KEY)
     chains = int(np.clip(_MODE_WORK // (_LEAST_MODES * mrf.n_units), _LEAST_CHAINS, _MOST_CHAINS))
@@ -117,10 +117,11 @@ def _apart(points: Bits, ranked: NDArray[np.integer], count: int) -> list[int]:
     return kept
 
 
-def _fit(model: Model, states: Bits, rng: np.random.Generator) -> tuple[Base, AnnealingPath, float]:
+def _fit(model: Model, states: Bits, rng: np.random.Generator) -> tuple[Base, Path, float]:
     """A base fitted to states (chain, unit), the path from it, and its lower bound on log Z."""
     undirected = model.undirected
     mrf = undirected.mrf
+    assert mrf is not None, "its blocks were climbed"
     units = mrf.with_summed_out_drawn(states, lambda count: 1 - rng.random((len(states), count)))
     layers = undirected.by_layer(units)
     base = Base(
@@ -129,7 +130,8 @@ def _fit(model: Model, states: Bits, rng: np.random.Generator) -> tuple[Base, An
             unit.bias_from_sample(own, _SMOOTHING) for unit, own in zip(undirected.units, layers, strict=True)
         ),
     )
-    path = annealing_path(undirected, base)
+    path = undirected.path(base)
+    assert isinstance(path, BlockPath), "the model has blocks"
     drawn = np.empty_like(states)
     for block, inputs in zip(mrf.state_blocks, path.base, strict=False):
         uniforms = 1 - rng.random((len(states), block.size))

@@ -16,19 +16,20 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
+from meltpoint.annealing.base import Base, BaseName
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.chains import Annealer, Chains, Threads
 from meltpoint.annealing.friction import Windows, measure_friction
 from meltpoint.annealing.loop import Annealed, prepare_path
-from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.path import Path
 from meltpoint.annealing.schedule import as_betas, spend_equally
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
+from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress, silent
@@ -151,7 +152,7 @@ def run_pilot(
 ) -> FrictionSchedule:
     """As `friction_schedule`, with chains that an annealer runs."""
     examples = None if train is None else _some(model.encode(train, "train"), seed)
-    rounds = _Rounds(model, annealing_path(model, base), steps, seed, annealer, progress or silent)
+    rounds = _Rounds(model, model.path(base), steps, seed, annealer, progress or silent)
     first = rounds.run(0, as_betas(steps), examples)
     again = spend_equally(first.edges, first.friction, steps)
     second = rounds.run(1, again, first.examples)
@@ -172,7 +173,7 @@ def pilot_steps_within(
     """Steps with which a pilot should end within so many seconds, as many as usual at most; a trial of a few tells."""
     if seconds > _SURELY:
         return PILOT_STEPS
-    path = annealing_path(model, base)
+    path = model.path(base)
     prepare = cache(lambda: prepare_path(path))
     start, streams = anywhere(path, _CHAINS), Streams(0, Purpose.PILOT, _keys(2, 0))
 
@@ -215,7 +216,7 @@ class _Rounds:
     """What the rounds share."""
 
     model: Model
-    path: AnnealingPath
+    path: Path
     steps: int
     seed: int
     annealer: Annealer

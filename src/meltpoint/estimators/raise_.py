@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base
+from meltpoint.annealing.base import Base, BaseName
 from meltpoint.annealing.loop import anneal, prepare_path
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.backends.backend import PreparedPath
@@ -20,6 +20,7 @@ from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import LogZ, path_digest
+from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.estimators.particles import LogProb, check_forward, particle_log_prob
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
@@ -97,13 +98,13 @@ def raise_log_prob(
     chains = check_count(chains, "chains", "1 is enough with many steps, the paper uses 50")
     states = model.encode(x)
     betas = as_betas(steps)
-    path = annealing_path(model, resolve_base(base, model, seed=seed, threads=threads, progress=progress))
+    own_base = resolve_base(base, model, seed=seed, threads=threads, progress=progress)
     if isinstance(forward, LogZ):
-        forward.check_path(path_digest(path, betas, precision))
+        forward.check_path(path_digest(model, own_base, betas, precision))
     others = check_forward(forward.log_weights if isinstance(forward, LogZ) else forward, particles)
     found = run_raise(
         model,
-        prepare_path(path, precision),
+        prepare_path(model.path(own_base), precision),
         betas,
         states,
         np.arange(len(states)),
@@ -151,7 +152,7 @@ def run_raise(
     shape = len(examples), len(chains)
     cumulative = run.cumulative_log_weights
     melted = cumulative[:, -1] - cumulative[:, -2] if len(start.segments) > 1 else cumulative[:, -1]
-    log_z_base = prepared.path.log_z_base + prepared.path.target.log_constant
+    log_z_base = prepared.path.log_z_base + prepared.path.log_constant
     return RaiseWeights(
         (start.log_weights + run.log_weights).reshape(shape),
         (log_z_base - melted).reshape(shape),

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.base import Base, BaseName, annealing_path, resolve_base, uniform
+from meltpoint.annealing.base import Base, BaseName, uniform
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.chains import Annealer, Chains, Threads
 from meltpoint.annealing.loop import Annealed, anneal, prepare_path
 from meltpoint.annealing.schedule import Steps, as_betas
@@ -17,11 +18,11 @@ from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS, SAMPLE_MOVES, SAMPLE_STEPS
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
+from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.estimators.exact import sample_exactly
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import Segment
 from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
@@ -85,7 +86,7 @@ def sample_states(
     model: Model, n: int, betas: Floats, moves: int, seed: int, annealer: Annealer, progress: Progress | None
 ) -> Bits:
     """States (n, visible unit) of samples, from chains that an annealer runs."""
-    path = annealing_path(model, uniform())
+    path = model.path(uniform())
     chains = Chains(
         "chains",
         path,
@@ -143,7 +144,7 @@ def sample_annealing_model(
     n = check_count(n, "n", "ask for at least one sample")
     betas, last = as_betas(steps), np.ones(2)
     own_base = resolve_base(base, model, seed=seed, threads=threads, progress=progress)
-    prepared = prepare_path(annealing_path(model, own_base), precision)
+    prepared = prepare_path(model.path(own_base), precision)
     chains = _Sampler(model, prepared, Purpose.ANNEALING_SAMPLE, seed, threads)
     start = anywhere(prepared.path, n)
     if particles == 1:

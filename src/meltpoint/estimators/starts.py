@@ -8,10 +8,11 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.base import Base, annealing_path
+from meltpoint.annealing.base import Base
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.chains import Annealer, Chains, Threads
 from meltpoint.annealing.loop import Annealed, prepare_path
-from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.path import Path
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.errors import Progress
@@ -21,7 +22,6 @@ from meltpoint.estimators.modes import find_modes, mode_bases, nearest_mode
 from meltpoint.estimators.optima import find_optima
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import Segment
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
 from meltpoint.statistics.log_space import log_mean_exp
@@ -55,7 +55,7 @@ class Computation:
 
     def along(self, model: Model, base: Base) -> "Along":
         """The path from a base to a model."""
-        path = annealing_path(model, base)
+        path = model.path(base)
         return Along(path, cache(lambda: prepare_path(path, self.precision)))
 
     def chains(
@@ -78,7 +78,7 @@ class Computation:
 class Along:
     """A path, and how it is prepared where its chains are run."""
 
-    path: AnnealingPath
+    path: Path
     prepare: Callable[[], PreparedPath]
 
 
@@ -96,13 +96,13 @@ def run_starts(
     """
     asked = []
     for base, betas, number in bases:
-        path = annealing_path(model, base)
+        path = model.path(base)
         # Not kept: laid out for every base at once, a large model would not fit into memory.
         along = Along(path, partial(prepare_path, path, how.precision))
         segments = [Segment(betas), Segment(np.ones(moves + 1))]
         asked.append(how.chains(along, segments, anywhere(path, chains), _FORWARD, number))
     return [
-        (run.log_weights + own.path.log_z_base + own.path.target.log_constant, run.state)
+        (run.log_weights + own.path.log_z_base + own.path.log_constant, run.state)
         for own, run in zip(asked, how.anneal(asked), strict=True)
     ]
 
@@ -111,7 +111,7 @@ def reverse_log_weights(along: Along, betas: Floats, states: Bits, number: int, 
     """log w_rev (state,) of states (state, unit) melted back along a path, one chain each."""
     melt = Segment(betas[::-1].copy(), reversed_sweeps=True)
     (run,) = how.anneal([how.chains(along, [melt], states, _MELT, number)])
-    return along.path.log_z_base + along.path.target.log_constant - run.log_weights
+    return along.path.log_z_base + along.path.log_constant - run.log_weights
 
 
 def choose_by_weight(log_weights: Floats, count: int, rng: np.random.Generator) -> NDArray[np.integer]:

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 from numpy.typing import ArrayLike, NDArray
 
-from meltpoint.annealing.base import Base, annealing_path
+from meltpoint.annealing.base import Base
 from meltpoint.annealing.schedule import Steps
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS, Settings
@@ -50,7 +50,6 @@ from meltpoint.evaluation.settings import (
 )
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.formats.own_values import OWN_VALUES, check_own_values
-from meltpoint.formats.parameters import to_arrays
 from meltpoint.kernels.threads import check_threads
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
@@ -225,7 +224,7 @@ def evaluate_with_inputs(
     base, progress, watch = options.get("base"), options.get("progress"), options.get("watch")
     own_base = base if isinstance(base, Base) else None
     if own_base is not None:
-        annealing_path(model, own_base)  # a base that does not fit is found now, not after log f
+        model.path(own_base)  # a base that does not fit is found now, not after log f
 
     _log.info("evaluating %r on %d test examples, seed %d", model, len(bits), settings.seed)
     fingerprints = _fingerprints(model, bits, known, own_base, betas)
@@ -341,8 +340,7 @@ def _fingerprints(
     model: Model, test: Bits, train: NDArray[Any] | None, base: Base | None, betas: Floats | None
 ) -> dict[str, str]:
     """What was evaluated, by short texts that differ when it does; `base` and `betas` are those that were given."""
-    kind, parameters = to_arrays(model)
-    fingerprints = {"model": fingerprint(parameters, kind), "test set": fingerprint({"bits": test})}
+    fingerprints = {"model": model.fingerprint(), "test set": fingerprint({"bits": test})}
     if train is not None:
         fingerprints["training set"] = fingerprint({"bits": train})
     if base is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from numpy.typing import ArrayLike
 
-from meltpoint.annealing.base import Base, annealing_path
+from meltpoint.annealing.base import Base
 from meltpoint.backends.numba.precision import Precision, check_precision
 from meltpoint.defaults import BUDGET_OF_GAP, LOG_Z_DEFAULTS, LogZSettings
 from meltpoint.errors import InputError, Progress
@@ -98,7 +98,7 @@ def log_z(
     work = LogZRun(model, len(clamped or ()), settings, known, check_threads(threads), progress, clock)
     own = base if isinstance(base, Base) else None
     if own is not None:
-        annealing_path(model, own)
+        model.path(own)
     work.prepare(own, None if exact is None else check_switch(exact, "exact"))
     return work.run_once() if settings.budget is None else work.close_gap(watch)
 

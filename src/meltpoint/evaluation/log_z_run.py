@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.base import Base, annealing_path
+from meltpoint.annealing.base import Base
 from meltpoint.annealing.chains import Threads
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.annealing.schedule import as_betas
@@ -66,7 +66,7 @@ class LogZRun:
             self.eliminated = cheap_elimination(self.model)
             if self.eliminated is not None:
                 self.exact = self.eliminated.log_z
-            elif exact or self.model.mrf.smaller_side <= EXACT_UNITS:
+            elif exact or self.model.smaller_side <= EXACT_UNITS:
                 self.exact = exact_log_z(self.model, threads=self.threads, progress=self.progress)
         self.clock.lap("exact")
         names = [*(["data"] if self.train is not None else []), "model", "uniform"]
@@ -221,7 +221,7 @@ class LogZRun:
 
     def _forward(self, name: str, betas: Floats, chains: int, seed: int) -> tuple[Floats, bool]:
         """Log weights of finished chains, and whether Ctrl-C came; at least two are finished."""
-        path = prepare_path(annealing_path(self.model, self.bases[name]), self.settings.precision)  # pyright: ignore[reportArgumentType]
+        path = prepare_path(self.model.path(self.bases[name]), self.settings.precision)  # pyright: ignore[reportArgumentType]
         run = run_ais(path, betas, np.arange(chains), seed, threads=self.threads, progress=self.progress)
         if run.interrupted and run.finished.sum() < 2:
             raise KeyboardInterrupt

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.base import Base, data_rates, rates_of_chains, uniform
+from meltpoint.annealing.base import Base, uniform
 from meltpoint.annealing.chains import Annealer
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.defaults import SAMPLE_MOVES
 from meltpoint.errors import InputError, Progress
+from meltpoint.estimators.base_rates import data_rates, rates_of_chains
 from meltpoint.estimators.conventions import ConventionCheck, check_conventions, conventions_from_dict
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.pilot import PILOT_STEPS, FrictionSchedule, Pilot
@@ -65,7 +66,7 @@ def exact_log_z_of(
     model: Model, exact: bool | None, threads: int, store: Store, progress: Progress | None
 ) -> float | None:
     """The exact log Z if it is asked for or, with `exact` None, cheap; otherwise None."""
-    wanted = model.mrf.smaller_side <= EXACT_UNITS if exact is None else exact
+    wanted = model.smaller_side <= EXACT_UNITS if exact is None else exact
     if not wanted:
         return None
 

@@ -33,9 +33,14 @@ def to_arrays(model: Model) -> tuple[str, ParameterArrays]:
             expected="a model, such as an RBM or an Ising model",
             remedy="save arrays with numpy.savez",
         )
-    names = [unit.name for unit in model.units]
-    plain = set(names) == {"bernoulli"}
-    return model.kind if plain else f"{model.kind}:{','.join(names)}", model.arrays()
+    arrays = model.arrays()
+    if arrays is None:
+        raise InputError(
+            found=f"{model!r}, a kind of model that has no file format",
+            expected="one of the library's own models",
+            remedy="save its arrays with numpy.savez",
+        )
+    return model.kind_and_units, arrays
 
 
 def is_kind(kind: str) -> bool:

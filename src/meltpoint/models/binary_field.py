@@ -11,11 +11,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from meltpoint.annealing.blocks import Indices, Sparse, UnitBlock
 from meltpoint.layers import BERNOULLI
 from meltpoint.layers.unit import Floats, Unit
-from meltpoint.models.blocks import Indices, Sparse, UnitBlock
 from meltpoint.models.layout import Layout, LayoutField
-from meltpoint.models.pairwise import Pairwise
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,29 +44,6 @@ class BinaryField(LayoutField):
     def log_f_of_all(self, units: NDArray[Any]) -> Floats:
         """Log f (chain,) of all units, nothing summed out, without the constant."""
         return self._log_f(units, self.n_units)
-
-    def parameters(self) -> tuple[Floats, ...]:
-        """Fields and couplings, and where these are."""
-        matrix = self.couplings
-        return self.fields, matrix.data, matrix.indices.astype(np.float64), matrix.indptr.astype(np.float64)
-
-    @property
-    def pairwise(self) -> Pairwise:
-        """The form that the kernels for graphs read."""
-        return self._pairwise
-
-    @cached_property
-    def _pairwise(self) -> Pairwise:
-        summed_out = np.arange(self.n_state, self.n_units)
-        return Pairwise(
-            states=2,
-            fields=self.fields,
-            indptr=self.couplings.indptr,
-            indices=self.couplings.indices,
-            couplings=self.couplings.data,
-            blocks=self.layout.blocks,
-            summed_out=summed_out if len(summed_out) else None,
-        )
 
     @cached_property
     def _rows(self) -> dict[int, Sparse]:

@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.annealing.blocks import UnitBlock
+from meltpoint.annealing.field import BlockPath, MarkovRandomField
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
 from meltpoint.layers import BERNOULLI, Unit, two_state
+from meltpoint.layers.bernoulli import softplus
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import UnitBlock
-from meltpoint.models.mrf import MarkovRandomField
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +106,9 @@ class Bipartite(MarkovRandomField):
         """Layers are drawn in whole vectors."""
         return True
 
-    @property
-    def bipartite(self) -> "Bipartite":
-        """The field itself."""
-        return self
+    def path_from(self, base: tuple[Floats, ...]) -> "TwoSidedPath":
+        even, odd = base
+        return TwoSidedPath(self, (even, odd))
 
     @property
     def smaller_side(self) -> int:
@@ -138,10 +138,6 @@ class Bipartite(MarkovRandomField):
     def log_f_of_state(self, units: NDArray[Any]) -> Floats:
         """The even units' biases."""
         return ordered_product(units[:, : self.n_even], self.even_bias)
-
-    def parameters(self) -> tuple[Floats, ...]:
-        """Weights, then biases."""
-        return (*(block.weights for block in self.blocks), self.even_bias, self.odd_bias)
 
     def lowest_even_log_odds(self, state: Bits, uniforms: Callable[[int], NDArray[np.floating]]) -> Floats:
         """Log odds (chain, unit of the lowest even layer) of being on, given a draw of the lowest odd layer.
@@ -184,6 +180,47 @@ class Bipartite(MarkovRandomField):
     def even_given_odd(self, odd: NDArray[Any]) -> Floats:
         """Probability (chain, even unit) of being on."""
         return sigmoid(self.even_field(odd) + self.even_bias)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSidedPath(BlockPath):
+    """A path to Bernoulli units on two sides, whose sums have the same bits however many chains there are."""
+
+    target: Bipartite  # pyright: ignore[reportIncompatibleVariableOverride]
+    base: tuple[Floats, Floats]
+
+    @property
+    def base_even(self) -> Floats:
+        """Inputs (even unit,) in the base."""
+        return self.base[0]
+
+    @property
+    def base_odd(self) -> Floats:
+        """Inputs (odd unit,) in the base."""
+        return self.base[1]
+
+    def even_bias(self, s: float) -> Floats:
+        """Biases (even unit,) at s."""
+        return self.base_even + s * (self.target.even_bias - self.base_even)
+
+    def odd_bias(self, s: float) -> Floats:
+        """Biases (odd unit,) at s."""
+        return self.base_odd + s * (self.target.odd_bias - self.base_odd)
+
+    def log_f(self, s: float, state: NDArray[Any]) -> Floats:
+        return ordered_product(state, self.even_bias(s)) + self.odd_log_f(s, state)
+
+    def odd_log_f(self, s: float, state: NDArray[Any]) -> Floats:
+        """The odd units' part (chain,) of log f."""
+        two = self.target
+        field = np.zeros((len(state), two.n_odd))
+        for rows, columns, weights in two.placed_weights:
+            field[:, columns] += ordered_product(state[:, rows], weights)
+        return sum_softplus(s * field + self.odd_bias(s))
+
+    def log_prob_base(self, states: NDArray[Any]) -> Floats:
+        inputs = self.base_even[: states.shape[1]]
+        return ordered_product(states, inputs) - softplus(inputs).sum()
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.annealing.blocks import UnitBlock
 from meltpoint.errors import Progress
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.binary_field import BinaryField
-from meltpoint.models.blocks import UnitBlock
 from meltpoint.models.factor_field import FactorField
 from meltpoint.statistics.log_space import log_sum_exp
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from meltpoint.models.blocks import Indices, Sparse
+from meltpoint.annealing.blocks import Indices, Sparse
 
 _DENSE = 0.5  # share of coupled pairs from which on single sites are redrawn: few share a colour
 

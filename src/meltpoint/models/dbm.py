@@ -82,6 +82,14 @@ class DBM(Model):
         self._set(weights=tuple(ws), biases=tuple(bs), layer_units=tuple(map(unit_named, kinds)))
 
     @property
+    def n_visible(self) -> int:
+        return self.biases[0].size
+
+    @property
+    def support(self) -> Unit:
+        return self.layer_units[0]
+
+    @property
     def layer_sizes(self) -> tuple[int, ...]:
         """Units of each layer, visible first."""
         return tuple(b.size for b in self.biases)

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from meltpoint.annealing.base import Base
+from meltpoint.annealing.blocks import RaiseStart, Segment
+from meltpoint.annealing.path import Path
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.importance import SummedOut, weigh_draws
 from meltpoint.kernels.ordered import ordered_product
@@ -17,7 +20,6 @@ from meltpoint.layers import Unit, unit_named
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
-from meltpoint.models.blocks import RaiseStart, Segment
 from meltpoint.models.log_f import (
     BLOCK,
     ENUMERATED,
@@ -30,7 +32,7 @@ from meltpoint.models.log_f import (
     exact_log_f,
     log_bernoulli,
 )
-from meltpoint.models.model import Model, ParameterArrays, PathToModel, Uniforms
+from meltpoint.models.model import Model, ParameterArrays, Uniforms
 from meltpoint.models.posterior import Layers, annealed_log_weights
 from meltpoint.models.rbm import RBM
 from meltpoint.models.recognition import Mixture, posterior_inputs
@@ -105,6 +107,14 @@ class DBN(Model):
         self._set(directed=layers, top=top, directed_units=tuple(map(unit_named, kinds)))
 
     @property
+    def n_visible(self) -> int:
+        return self.layer_sizes[0]
+
+    @property
+    def support(self) -> Unit:
+        return self.units[0]
+
+    @property
     def layer_sizes(self) -> tuple[int, ...]:
         """Units of each layer, visible first."""
         return (*(layer.weights.shape[0] for layer in self.directed), *self.top.layer_sizes)
@@ -123,6 +133,9 @@ class DBN(Model):
     def mrf(self) -> Bipartite:
         """The two-sided form of the top RBM."""
         return self.top.bipartite
+
+    def path(self, base: Base) -> Path:
+        return self.top.path(base)
 
     @cached_property
     def _bit_layers(self) -> tuple[Directed, ...]:
@@ -169,7 +182,7 @@ class DBN(Model):
         return state, log_weights
 
     def raise_start(
-        self, path: PathToModel, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
+        self, path: Path, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
     ) -> RaiseStart:
         """Chains start at draws of the recognition distribution, a new one for each, and melt the top RBM."""
         generators = [generator(seed, Purpose.RECOGNITION, *key) for key in keys.tolist()]
@@ -205,10 +218,6 @@ class DBN(Model):
             rates = sigmoid(ordered_product(hidden, layer.weights.T) + layer.visible_bias)
             hidden = uniforms(rates.shape[1]) <= rates
         return ordered_product(hidden, lowest.weights.T) + lowest.visible_bias
-
-    def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
-        """Inputs of the bits of independent units on the top RBM's two sides."""
-        return self.top.base_inputs(layers)
 
     def log_f(self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0) -> Floats:
         """Log unnormalised probability (example,) of visible states, estimated by importance sampling.

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.annealing.blocks import Indices, UnitBlock
 from meltpoint.layers import Potts
 from meltpoint.layers.unit import Floats, Unit
-from meltpoint.models.blocks import Indices, UnitBlock
-from meltpoint.models.factor_tables import FactorTables
 from meltpoint.models.layout import Layout, LayoutField
 
 _AT_ONCE = 4_000_000  # values that are looked up in one go: memory does not grow with chains and sites
@@ -83,21 +82,10 @@ class FactorField(LayoutField):
         """Log f (chain,) of all units, nothing summed out, without the constant."""
         return self.tables.take(units)
 
-    def parameters(self) -> tuple[Floats, ...]:
-        """Values of the tables, and which units they belong to."""
-        tables = self.tables
-        return tables.values, *(part.astype(np.float64) for part in (tables.scopes, tables.strides))
-
     @property
-    def factor_tables(self) -> FactorTables:
-        """The form that the kernels for tables read."""
-        summed_out = np.arange(self.n_state, self.n_units)
-        return FactorTables(
-            self.cardinalities,
-            *self.tables,
-            blocks=self.layout.blocks,
-            summed_out=summed_out if len(summed_out) else None,
-        )
+    def largest(self) -> int:
+        """The largest number of states."""
+        return int(self.cardinalities.max())
 
     @cached_property
     def _of_state(self) -> Tables:

@@ -10,12 +10,12 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from meltpoint.annealing.blocks import Indices, Sparse
 from meltpoint.errors import InputError
 from meltpoint.layers import Potts
 from meltpoint.layers.unit import Floats
 from meltpoint.models import checks
 from meltpoint.models.binary_field import binary_field
-from meltpoint.models.blocks import Indices, Sparse
 from meltpoint.models.factor_field import factor_field
 from meltpoint.models.factors import Factor, Factors, number_visible_first
 from meltpoint.models.graph import LARGEST_Q, GraphField, GraphModel, hidden_sites

@@ -5,10 +5,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from meltpoint.annealing.blocks import Indices
 from meltpoint.errors import InputError
 from meltpoint.layers import two_state
 from meltpoint.layers.unit import Floats, Unit
-from meltpoint.models.blocks import Indices
 
 Factor: TypeAlias = tuple[tuple[int, ...], Floats]
 """The variables a factor depends on, and the logarithms of its values with one axis for each of them."""

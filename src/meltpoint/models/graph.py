@@ -12,16 +12,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from meltpoint.annealing.blocks import Indices, RaiseStart, Segment, Sparse
+from meltpoint.annealing.path import Path
 from meltpoint.errors import InputError, Progress
 from meltpoint.layers import Unit
 from meltpoint.layers.unit import Bits, Floats, TwoState
 from meltpoint.models.binary_field import BinaryField
-from meltpoint.models.blocks import Indices, RaiseStart, Segment, Sparse
 from meltpoint.models.clamped import enumerate_hidden, hidden_states, weigh_hidden
 from meltpoint.models.factor_field import FactorField
 from meltpoint.models.factors import number_visible_first
 from meltpoint.models.log_f import SAMPLES, LogF, block_that_fits, estimate_log_f
-from meltpoint.models.model import Model, PathToModel, Uniforms
+from meltpoint.models.model import Model, Uniforms
 from meltpoint.randomness import Purpose, generator
 
 GraphField: TypeAlias = BinaryField | FactorField
@@ -63,6 +64,14 @@ class GraphModel(Model):
     def visible(self) -> Indices:
         """Visible sites (visible unit,), in ascending order."""
         return np.delete(np.arange(len(self.cardinalities)), self.hidden)
+
+    @property
+    def n_visible(self) -> int:
+        return len(self.visible)
+
+    @property
+    def support(self) -> Unit:
+        return self.unit
 
     @property
     def layer_sizes(self) -> tuple[int, ...]:
@@ -174,7 +183,7 @@ class GraphModel(Model):
         return 1 if self.mrf.n_state <= self.n_visible else 2
 
     def raise_start(
-        self, path: PathToModel, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
+        self, path: Path, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
     ) -> RaiseStart:
         """Where one colour of visible sites is summed out, the other is melted, and the first is given exactly."""
         layout = self.mrf.layout

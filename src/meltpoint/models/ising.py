@@ -9,12 +9,12 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from meltpoint.annealing.blocks import Indices, Sparse
 from meltpoint.errors import InputError
 from meltpoint.layers import unit_named
 from meltpoint.layers.unit import Floats, TwoState
 from meltpoint.models import checks
 from meltpoint.models.binary_field import BinaryField, binary_field
-from meltpoint.models.blocks import Indices, Sparse
 from meltpoint.models.factors import Factor, Factors, number_visible_first
 from meltpoint.models.graph import GraphModel, hidden_sites
 from meltpoint.models.layout import lay_out

@@ -12,10 +12,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from meltpoint.annealing.blocks import Indices, Sparse, UnitBlock
+from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.layers.unit import Unit
-from meltpoint.models.blocks import Indices, Sparse, UnitBlock
 from meltpoint.models.colouring import colour_classes, colour_of_component, two_colours
-from meltpoint.models.mrf import MarkovRandomField
 
 
 @dataclass(frozen=True, eq=False)

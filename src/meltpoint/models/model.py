@@ -3,22 +3,26 @@
 The defaults are those of any undirected model whose visible units come first in the state of its Markov random field.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from meltpoint.annealing.base import Base, IndependentUnits
+from meltpoint.annealing.blocks import RaiseStart, Segment
+from meltpoint.annealing.field import Form, MarkovRandomField
+from meltpoint.annealing.path import Path
 from meltpoint.errors import InputError, Progress
+from meltpoint.fingerprint import fingerprint
 from meltpoint.kernels.threads import check_threads
 from meltpoint.layers import BERNOULLI, Unit, two_state
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks
-from meltpoint.models.blocks import RaiseStart, Segment
 from meltpoint.models.factors import Factors, condition
 from meltpoint.models.log_f import SAMPLES, LogF
-from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.models.readings import Reading
 
 Uniforms: TypeAlias = Callable[[int], NDArray[np.floating]]
@@ -29,43 +33,80 @@ ParameterArrays: TypeAlias = dict[str, NDArray[Any]]
 _ROWS = 4096  # examples whose log f is computed at once
 
 
-class PathToModel(Protocol):
-    """What a model asks of the path from a base to its Markov random field."""
-
-    @property
-    def log_z_base(self) -> float:
-        """Log normaliser of the base."""
-        ...
-
-    def log_f(self, beta: float, state: Bits) -> Floats:
-        """Log unnormalised probability (chain,) of states at beta."""
-        ...
-
-    def log_prob_base(self, states: Bits) -> Floats:
-        """Log probability (chain,) under the base of the leading units of the state."""
-        ...
-
-
 class Model(ABC):
-    """A distribution of visible units, known up to the normaliser of its undirected part."""
+    """A distribution of visible units, known up to its normaliser, and what it can do.
 
-    kind: ClassVar[str]
+    Required are `n_visible`, `support`, `log_f`, `path` and `fingerprint`. All else are abilities that a model may
+    have, with defaults for one that has none. A model with conditionals in blocks (`mrf`) needs no `path` of its own,
+    one with arrays on disk (`arrays`) no `fingerprint`.
+    """
+
+    kind: ClassVar[str] = "model"
     """Its name in files."""
 
     @property
     @abstractmethod
+    def n_visible(self) -> int:
+        """Number of visible units."""
+
+    @property
+    @abstractmethod
+    def support(self) -> Unit:
+        """The kind of the visible units: which values they have, and whether likelihoods are densities."""
+
+    @abstractmethod
+    def log_f(self, x: ArrayLike) -> Floats:
+        """Log unnormalised probability (example,) of visible values, all other units summed out."""
+
+    def path(self, base: Base) -> Path:
+        """The path from a base to the model (a DBN's to its top RBM), with the transition that moves chains."""
+        if self.mrf is None:
+            raise NotImplementedError("a model without conditionals in blocks has a path of its own")
+        return self.mrf.path_from(self.base_inputs(self.with_biases(base)))
+
+    def fingerprint(self) -> str:
+        """A short text that differs when the model does."""
+        arrays = self.arrays()
+        if arrays is None:
+            raise NotImplementedError("a model without arrays on disk has a fingerprint of its own")
+        return fingerprint(arrays, self.kind_and_units)
+
+    # Layers and blocks.
+
+    @property
     def layer_sizes(self) -> tuple[int, ...]:
         """Units of each layer, visible first."""
+        return (self.n_visible,)
 
     @property
-    @abstractmethod
     def units(self) -> tuple[Unit, ...]:
         """The kind of unit of each layer."""
+        return (self.support,)
 
     @property
-    @abstractmethod
-    def mrf(self) -> MarkovRandomField:
-        """The Markov random field that is annealed, in blocks."""
+    def mrf(self) -> MarkovRandomField | None:
+        """The Markov random field that is annealed, in blocks with conditional distributions; None without any."""
+        return None
+
+    @property
+    def undirected(self) -> "Model":
+        """The part whose Z is unknown: the model itself, unless it has directed layers."""
+        return self
+
+    def form(self, kind: type[Form]) -> Form | None:
+        """Its Markov random field as one of a kind that there are special methods for, if it is one."""
+        return None if self.mrf is None else self.mrf.form(kind)
+
+    @property
+    def n_state(self) -> int:
+        """Units of a chain's state, visible ones first."""
+        return self.n_visible if self.mrf is None else self.mrf.n_state
+
+    @property
+    def kind_and_units(self) -> str:
+        """Its kind in files, with its kinds of units where not all of them are Bernoulli: "RBM:spin,bernoulli"."""
+        names = [unit.name for unit in self.units]
+        return self.kind if set(names) == {"bernoulli"} else f"{self.kind}:{','.join(names)}"
 
     def _set(self, **fields: Any) -> None:  # noqa: ANN401
         """Fill in the fields of a new model, which is frozen."""
@@ -74,36 +115,23 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         sizes = "-".join(map(str, self.layer_sizes))
+        kind = type(self).__name__ if self.kind == Model.kind else self.kind
         names = [repr(unit) for unit in self.units]
         if all(unit == BERNOULLI for unit in self.units):
-            return f"{self.kind} {sizes}"
-        return f"{self.kind} {sizes} {names[0] if len(set(names)) == 1 else '(' + ', '.join(names) + ')'}"
-
-    @property
-    def n_visible(self) -> int:
-        """Number of visible units."""
-        return self.layer_sizes[0]
-
-    @property
-    def undirected(self) -> "Model":
-        """The part whose Z is unknown: the model itself, unless it has directed layers."""
-        return self
+            return f"{kind} {sizes}"
+        return f"{kind} {sizes} {names[0] if len(set(names)) == 1 else '(' + ', '.join(names) + ')'}"
 
     # Data.
 
     def encode(self, x: ArrayLike, name: str = "x") -> Bits:
         """States (example, visible unit) of examples, checked."""
-        return checks.examples(x, name, self.n_visible, self.units[0])
+        return checks.examples(x, name, self.n_visible, self.support)
 
     def decode(self, states: Bits) -> NDArray[Any]:
         """Examples (example, visible unit) as users see them."""
-        return self.units[0].decode(states)
+        return self.support.decode(states)
 
     # Unnormalised probabilities.
-
-    def log_f(self, x: ArrayLike) -> Floats:
-        """Log unnormalised probability (example,) of visible states, all other units summed out."""
-        return self.mrf.log_f(self.encode(x))
 
     def log_f_estimate(
         self,
@@ -194,19 +222,58 @@ class Model(ABC):
 
     def state_of(self, units: NDArray[Any]) -> NDArray[Any]:
         """States (chain, unit of the state) of chains, from all units (chain, unit) in the order of `as_factors`."""
-        return units[:, : self.mrf.n_state]
+        return units[:, : self.n_state]
 
     @property
     def log_z_ceiling(self) -> float:
         """An upper bound on log Z that needs no chains and is far from tight; infinite where none is known."""
-        return self.undirected.mrf.log_z_ceiling
+        mrf = self.undirected.mrf
+        return math.inf if mrf is None else mrf.log_z_ceiling
+
+    @property
+    def smaller_side(self) -> float:
+        """Units of two states with as many states as must be enumerated for the exact log Z; infinite for reals."""
+        if self.mrf is not None:
+            return self.mrf.smaller_side
+        n_states = self.support.n_states
+        return math.inf if n_states is None else math.ceil(self.n_visible * math.log2(n_states))
 
     # Annealing.
+
+    def independent(self, base: Base) -> IndependentUnits:
+        """A base as independent visible units; a distribution of another kind stays what it is."""
+        return (
+            IndependentUnits(base.name, self.support, self.with_biases(base)[0])
+            if isinstance(base, Base)
+            else base
+        )
+
+    def with_biases(self, base: Base) -> list[Floats]:
+        """Inputs (unit, *input_shape) of every layer of independent units: a base's biases, checked, others uniform."""
+        layers, sizes = self.uniform_layers(), self.layer_sizes
+        if len(base.biases) > len(sizes):
+            raise InputError(
+                found=f"a base with {len(base.biases)} layers",
+                expected=f"at most {len(sizes)}, as {self!r} has",
+                remedy="make the base from this model",
+            )
+        for k, bias in enumerate(base.biases):
+            if bias.shape != layers[k].shape:
+                raise InputError(
+                    found=f"base rates for {len(bias)} units"
+                    if len(bias) != sizes[k]
+                    else f"base rates of shape {bias.shape}, not {layers[k].shape},",
+                    expected=f"{sizes[k]}, the size of layer {k} of {self!r}",
+                    remedy="take the rates from training data of the same width as the test data; for a DBN pass the "
+                    "model too: data_rates(train, model)",
+                )
+            layers[k] = bias
+        return layers
 
     @property
     def raise_passes(self) -> int:
         """How many times RAISE goes through all betas: hidden units of the state are heated before all are melted."""
-        return 1 if self.mrf.n_state == self.n_visible else 2
+        return 1 if self.n_state == self.n_visible else 2
 
     @property
     def raise_starts_from(self) -> str | None:
@@ -217,16 +284,16 @@ class Model(ABC):
         return None
 
     def raise_start(
-        self, path: PathToModel, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
+        self, path: Path, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
     ) -> RaiseStart:
         """How RAISE starts at visible states (chain, visible unit), on chains with these keys (chain, key)."""
         melt = Segment(betas[::-1].copy(), reversed_sweeps=True)
         if self.raise_passes == 1:
             # Heating would change nothing, and its weight would telescope to f_1(v) / f_0(v).
             return RaiseStart(visible, [melt], path.log_f(1.0, visible) - path.log_z_base)
-        start = np.zeros((len(visible), self.mrf.n_state), self.mrf.dtype)
+        start = np.zeros((len(visible), path.n_state), path.dtype)
         start[:, : self.n_visible] = visible
-        heat = Segment(betas, clamped=np.arange(self.mrf.n_state) < self.n_visible)
+        heat = Segment(betas, clamped=np.arange(path.n_state) < self.n_visible)
         return RaiseStart(start, [heat, melt], path.log_prob_base(visible))
 
     def generate(self, state: Bits, generator: np.random.Generator) -> Bits:
@@ -235,7 +302,8 @@ class Model(ABC):
 
     def visible_means(self, state: Bits, generator: np.random.Generator) -> NDArray[Any]:
         """Visible states (chain, visible unit), or probabilities of them: what a unit's `bias_from_sample` takes."""
-        return self.mrf.state_means(state, generator)[:, : self.n_visible]
+        means = state if self.mrf is None else self.mrf.state_means(state, generator)
+        return means[:, : self.n_visible]
 
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
         """Log odds (chain, visible unit) of state 1, given a draw of the units that make visible units independent."""
@@ -261,6 +329,7 @@ class Model(ABC):
 
         Here all layers have the same kind of unit.
         """
+        assert self.mrf is not None, "only blocks have inputs"
         inputs = np.concatenate(layers)
         return tuple(inputs[block.columns] for block in self.mrf.unit_blocks)
 
@@ -277,13 +346,9 @@ class Model(ABC):
 
     # Arrays on disk.
 
-    def arrays(self) -> ParameterArrays:
-        """Parameters by the names they have in a file."""
-        raise InputError(
-            found=f"{self!r}, a kind of model that has no file format",
-            expected="one of the library's own models",
-            remedy="save its arrays with numpy.savez",
-        )
+    def arrays(self) -> ParameterArrays | None:
+        """Parameters by the names they have in a file; None without a file format."""
+        return None
 
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:

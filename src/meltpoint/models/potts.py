@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from meltpoint.annealing.blocks import Indices, Sparse
 from meltpoint.errors import InputError
 from meltpoint.layers import Potts as PottsUnit
 from meltpoint.layers.unit import Floats
 from meltpoint.models import checks
-from meltpoint.models.blocks import Indices, Sparse
 from meltpoint.models.factor_graph import (
     adjacency_of,
     check_cardinalities,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.errors import InputError
 from meltpoint.layers import GAUSSIAN, TWO_STATE, Gaussian, Potts, TwoState, Unit, two_state, unit_named
 from meltpoint.layers.unit import Bits, Floats
@@ -15,7 +16,6 @@ from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
 from meltpoint.models.factors import Factors, layered_factors, potts_layer_factors
 from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
-from meltpoint.models.mrf import MarkovRandomField
 from meltpoint.models.readings import Reading, potts_readings, rbm_readings
 from meltpoint.models.two_layer import TwoLayer, with_hidden_bits
 
@@ -95,6 +95,14 @@ class RBM(Model):
     def n_hidden(self) -> int:
         """Number of hidden units."""
         return self.weights.shape[-1]
+
+    @property
+    def n_visible(self) -> int:
+        return self.weights.shape[0]
+
+    @property
+    def support(self) -> Unit:
+        return self.visible
 
     @property
     def layer_sizes(self) -> tuple[int, int]:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.annealing.blocks import Sparse
 from meltpoint.layers import Unit
 from meltpoint.layers.unit import Floats
-from meltpoint.models.blocks import Sparse
 
 if TYPE_CHECKING:
     from meltpoint.models.model import Model

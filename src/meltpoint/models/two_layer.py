@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.annealing.blocks import UnitBlock
+from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sum_softplus
-from meltpoint.layers import BERNOULLI, Potts, TwoState, Unit
+from meltpoint.layers import BERNOULLI, TwoState, Unit
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import UnitBlock
-from meltpoint.models.mrf import MarkovRandomField
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +40,6 @@ class TwoLayer(MarkovRandomField):
     def draws_in_rows(self) -> bool:
         """Both layers are drawn in whole vectors."""
         return True
-
-    @property
-    def potts_layer(self) -> "TwoLayer | None":
-        """The field itself, if its visible units are Potts sites."""
-        return self if isinstance(self.unit, Potts) else None
 
     @property
     def n_visible(self) -> int:
@@ -133,10 +128,6 @@ class TwoLayer(MarkovRandomField):
         """Log weights of the visible units under their biases."""
         return self.unit.log_weight(units[:, : self.n_visible], self.bias).sum(axis=1)
 
-    def parameters(self) -> tuple[Floats, ...]:
-        """Weights, then biases."""
-        return self.weights, self.bias, self.hidden_bias
-
     def state_means(self, state: Bits, generator: np.random.Generator) -> NDArray[Any]:
         """Probabilities (chain, unit, state) of Potts units given drawn hidden ones; Gaussian states as they are."""
         if self.unit.n_states is None:
@@ -181,10 +172,6 @@ class HiddenState(MarkovRandomField):
     def log_f_of_state(self, units: NDArray[Any]) -> Floats:
         """The hidden units' biases."""
         return ordered_product(units[:, : self.field.n_hidden], self.field.hidden_bias)
-
-    def parameters(self) -> tuple[Floats, ...]:
-        """The parameters of the field."""
-        return self.field.parameters()
 
 
 def with_hidden_bits(

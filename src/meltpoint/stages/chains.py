@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.chains import Chains, Threads, anneal_counted, chain_steps
+from meltpoint.annealing.field import BlockPath
 from meltpoint.annealing.loop import Annealed, compile_kernels, prepare_path
-from meltpoint.annealing.path import AnnealingPath, path_between
+from meltpoint.annealing.path import Path
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.errors import Progress
 from meltpoint.kernels.streams import Streams
 from meltpoint.models import Model
-from meltpoint.models.blocks import Segment
 from meltpoint.randomness import Purpose
 from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.contents import chains_name
@@ -66,7 +67,7 @@ class ChainTask:
         """What that chunk must hold."""
         return {
             "of": ((), "U"),
-            "state": ((self.count, chains.state.shape[1]), chains.path.target.dtype.kind),
+            "state": ((self.count, chains.state.shape[1]), chains.path.dtype.kind),
             "log_weights": ((self.count, len(chains.segments)), "f"),
         }
 
@@ -175,6 +176,7 @@ def _join(parts: Sequence[Arrays]) -> Annealed:
 def _to_arrays(chains: Chains) -> dict[str, NDArray[Any]]:
     """Arrays by name, from which `_load` makes the same chains of a model."""
     segments, streams = chains.segments, chains.streams
+    base = chains.path.base if isinstance(chains.path, BlockPath) else ()
     return {
         "precision": np.array(chains.precision),
         "seed": np.array(str(streams.seed)),  # it may have more than 64 bits
@@ -182,7 +184,7 @@ def _to_arrays(chains: Chains) -> dict[str, NDArray[Any]]:
         "keys": streams.keys,
         "state": chains.state,
         "reversed": np.array([segment.reversed_sweeps for segment in segments]),
-        **{f"{_BASE}{k}": inputs for k, inputs in enumerate(chains.path.base)},
+        **{f"{_BASE}{k}": inputs for k, inputs in enumerate(base)},
         **{f"{_BETAS}{k}": segment.betas for k, segment in enumerate(segments)},
         **{f"{_CLAMPED}{k}": s.clamped for k, s in enumerate(segments) if s.clamped is not None},
     }
@@ -200,7 +202,7 @@ def _load_model(payload: Payload) -> Model:
 def _load(model: Payload, shared: Payload) -> Chains:
     arrays = read_payload(shared)
     base = tuple(arrays[f"{_BASE}{k}"] for k in range(sum(name.startswith(_BASE) for name in arrays)))
-    path = path_between(_load_model(model).undirected.mrf, base)
+    path = _load_model(model).undirected.mrf.path_from(base)  # pyright: ignore[reportOptionalMemberAccess]
     streams = Streams(int(str(arrays["seed"])), Purpose(int(arrays["purpose"])), arrays["keys"])
     segments = [
         Segment(arrays[f"{_BETAS}{k}"], arrays.get(f"{_CLAMPED}{k}"), bool(reversed_sweeps))
@@ -211,7 +213,7 @@ def _load(model: Payload, shared: Payload) -> Chains:
     return Chains("", path, precision, segments, arrays["state"], streams, lambda: prepared)
 
 
-def _prepared(path: AnnealingPath, precision: Any) -> PreparedPath:  # noqa: ANN401
+def _prepared(path: Path, precision: Any) -> PreparedPath:  # noqa: ANN401
     prepared = prepare_path(path, precision)
     compile_kernels(prepared)  # before two threads can begin to
     return prepared

@@ -20,7 +20,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.base import annealing_path
 from meltpoint.annealing.loop import compile_kernels, prepare_path
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.errors import InputError, Progress
@@ -145,7 +144,7 @@ class PreparedStage:
     @cached_property
     def path(self) -> PreparedPath:
         """The path from base to model, as a backend runs it."""
-        return prepare_path(annealing_path(self.stage.model, self.stage.base), self.stage.precision)
+        return prepare_path(self.stage.model.path(self.stage.base), self.stage.precision)
 
     def compute(
         self, task: Task, threads: int = 1, progress: Progress | None = None

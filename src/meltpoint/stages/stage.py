@@ -306,7 +306,9 @@ _TEXTS = ("kind", "base", "seed", "precision")  # a seed may have more than 64 b
 
 def stage_to_arrays(stage: Stage) -> dict[str, NDArray[Any]]:
     """Arrays by name, from which `stage_from_arrays` makes the same stage: for run folders and for workers."""
-    kind, parameters = to_arrays(stage.model)
+    kind = stage.model.kind_and_units
+    # A model without arrays on disk is told apart by its fingerprint.
+    parameters = stage.model.arrays() or {"fingerprint": np.array(stage.model.fingerprint())}
     texts = zip(_TEXTS, (kind, stage.base.name, str(stage.seed), stage.precision), strict=True)
     # A stage that has not grown has the arrays that it had before stages could grow.
     growth = {"earlier": np.array(stage.earlier, np.int64)} if stage.earlier else {}

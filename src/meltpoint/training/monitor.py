@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.base import data_rates
 from meltpoint.estimators.ais import ais_log_z
+from meltpoint.estimators.base_rates import data_rates
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.models import Model
 from meltpoint.training.loop import AfterEpoch, Examples, TrainingRun, TrainingStage

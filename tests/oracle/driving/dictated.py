@@ -1,6 +1,6 @@
 """Run the library's own sweeps with outcomes chosen beforehand, and learn exactly how probable they are.
 
-The reference loop is given the function that draws a block. Here it hands out dictated outcomes and notes their
+The reference loop is given what draws the units of a block. Here it hands out dictated outcomes and notes their
 probability, from the values of the units' states and nothing else of the library. So every trajectory can be run by the
 very code that is to be proved correct.
 """
@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from meltpoint.annealing.blocks import UnitBlock
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import UnitBlock
 
 
 class Dictation:
-    """A `Draw` that hands out outcomes in order and adds up `log_prob` (chain,), the log probability of them all."""
+    """Draws that hand out outcomes in order and adds up `log_prob` (chain,), the log probability of them all."""
 
     def __init__(self, outcomes: NDArray[np.generic]) -> None:
         self.outcomes = outcomes
         self.position = 0
         self.log_prob = np.zeros(len(outcomes))
 
-    def __call__(self, block: UnitBlock, inputs: Floats) -> Bits:
+    def units(self, block: UnitBlock, inputs: Floats) -> Bits:
         part = self.outcomes[:, self.position : self.position + block.size].astype(np.uint8)
         assert part.shape[1] == block.size, "more units were drawn than outcomes were dictated"
         self.position += block.size

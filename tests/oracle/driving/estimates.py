@@ -7,14 +7,14 @@ from unittest import mock
 import numpy as np
 
 from meltpoint.annealing.base import Base
+from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.field import BlockPath
 from meltpoint.annealing.loop import Annealed
-from meltpoint.annealing.path import AnnealingPath
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.estimators import ais, raise_, sampling
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model, dbn
-from meltpoint.models.blocks import Segment
 from oracle.driving.double import in_double
 from oracle.driving.steps import Moments, exact_anneal, final_distribution, moments
 from oracle.driving.truth import generated, recognition_outcomes, recognition_probability, recognition_sizes
@@ -49,7 +49,7 @@ def _weights(model: Model, base: Base, betas: Floats, anneal: Any) -> Floats:
 class _Notes:
     """A stand-in for `anneal` that stays where it is, weighs nothing, and notes what it was asked to do."""
 
-    path: AnnealingPath
+    path: BlockPath
     segments: Sequence[Segment]
     state: Bits
 

@@ -8,15 +8,15 @@ from unittest import mock
 
 import numpy as np
 
-from meltpoint.annealing.base import Base, annealing_path
+from meltpoint.annealing.base import Base
+from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.field import BlockPath
 from meltpoint.annealing.loop import Annealed, prepare_path
-from meltpoint.annealing.path import AnnealingPath
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.estimators import ais, particles, raise_
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model, dbn
-from meltpoint.models.blocks import Segment
 from oracle.driving.dictated import Dictation
 from oracle.driving.double import in_double
 from oracle.driving.truth import recognition_outcomes, recognition_probability
@@ -44,7 +44,7 @@ class EveryTrajectory:
         return Annealed(state, cumulative, np.ones(len(state), np.bool_))
 
 
-def draws(path: AnnealingPath, segments: Sequence[Segment]) -> int:
+def draws(path: BlockPath, segments: Sequence[Segment]) -> int:
     """Number of binary draws of a chain."""
     return path.target.n_units * sum(segment.steps for segment in segments)
 
@@ -99,7 +99,7 @@ def _melt(model: Model, base: Base, betas: Floats, run: Any, chains: int) -> rai
         mock.patch.object(dbn, "draw_given", recognition_outcomes(model)),
         in_double(),
     ):
-        prepared = prepare_path(annealing_path(model, base))
+        prepared = prepare_path(model.path(base))
         return raise_.run_raise(
             model, prepared, betas, states, np.arange(len(states)), np.arange(chains), seed=0
         )

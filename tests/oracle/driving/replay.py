@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.annealing.blocks import Segment, UnitBlock
 from meltpoint.annealing.loop import Annealed
 from meltpoint.backends.numba.layered import FusedPath
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.kernels.streams import Streams, next_uniforms
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import Segment, UnitBlock
 
 NUDGE = 3e-5
 """Relative change of a uniform that float32 arithmetic could be mistaken about."""
@@ -28,6 +30,7 @@ def replay(
         uniforms = [next_uniforms(generators, size, real) * (1 + nudge) for size in block.layer_sizes]
         return block.unit.draw(inputs, np.concatenate(uniforms, axis=1))
 
+    draws: Any = SimpleNamespace(units=draw)
     log_weights = np.zeros(len(state))
     path = prepared.path
     beta = segments[0].betas[0]
@@ -36,7 +39,7 @@ def replay(
             following = prepared.path if span.exact or prepared.rounded is None else prepared.rounded
             log_weights += following.log_f(span.betas[0], state) - path.log_f(span.betas[0], state)
             path = following
-            state, change = anneal_reference(path, replace(segment, betas=span.betas), state, draw)
+            state, change = anneal_reference(path, replace(segment, betas=span.betas), state, draws)
             log_weights += change
             beta = span.betas[-1]
     log_weights += prepared.path.log_f(beta, state) - path.log_f(beta, state)

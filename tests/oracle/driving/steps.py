@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.field import BlockPath
 from meltpoint.annealing.loop import Annealed
-from meltpoint.annealing.path import AnnealingPath
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import Segment
 from oracle.driving.dictated import Dictation, product
 from oracle.tables import add_up, all_states, code
 
@@ -30,7 +30,7 @@ class Step:
     largest: Floats  # the largest weight
 
 
-def step(path: AnnealingPath, segment: Segment, loop: Loop = anneal_reference) -> Step:
+def step(path: BlockPath, segment: Segment, loop: Loop = anneal_reference) -> Step:
     """Run `loop` through a segment of one step from every state with every outcome of all units."""
     n, n_units = path.target.n_state, path.target.n_units
     start, outcome = product([2**n, 2**n_units])
@@ -52,12 +52,12 @@ def step(path: AnnealingPath, segment: Segment, loop: Loop = anneal_reference) -
     )
 
 
-def step_at(path: AnnealingPath, beta: float, following: float | None = None, **how: Any) -> Step:
+def step_at(path: BlockPath, beta: float, following: float | None = None, **how: Any) -> Step:
     """A step from beta to the following one (the same by default); `how` are the segment's other fields."""
     return step(path, Segment(np.array([beta, beta if following is None else following]), **how))
 
 
-def steps(path: AnnealingPath, segments: Sequence[Segment], loop: Loop = anneal_reference) -> list[Step]:
+def steps(path: BlockPath, segments: Sequence[Segment], loop: Loop = anneal_reference) -> list[Step]:
     """All steps of all segments in order."""
     return [
         step(path, replace(segment, betas=np.array(pair)), loop)
@@ -75,7 +75,7 @@ class Moments:
     largest: Floats
 
 
-def moments(path: AnnealingPath, segments: Sequence[Segment], loop: Loop = anneal_reference) -> Moments:
+def moments(path: BlockPath, segments: Sequence[Segment], loop: Loop = anneal_reference) -> Moments:
     """Enumerate the weight of the segments over all chains."""
     mean = square = largest = np.ones(2**path.target.n_state)
     for one in reversed(steps(path, segments, loop)):
@@ -99,7 +99,7 @@ def exact_anneal(
     return anneal
 
 
-def final_distribution(path: AnnealingPath, segments: Sequence[Segment]) -> Floats:
+def final_distribution(path: BlockPath, segments: Sequence[Segment]) -> Floats:
     """Distribution (state,) after the segments. They must begin at beta 0, so that the start does not matter."""
     distribution = np.eye(2**path.target.n_state)[0]
     for one in steps(path, segments):

@@ -11,8 +11,8 @@ from unittest import mock
 import numpy as np
 
 from meltpoint.annealing import loop as front
+from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.loop import Annealed
-from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba import layered as fused
 from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
@@ -21,7 +21,7 @@ from meltpoint.backends.numba.layered import FusedPath
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.kernels.streams import LANES, Streams
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import Segment
+from meltpoint.models.bipartite import TwoSidedPath
 from meltpoint.randomness import Purpose
 from oracle.driving.dictated import Dictation
 from oracle.tables import add_up, all_states, code

@@ -12,15 +12,18 @@ from typing import Generic
 
 import numpy as np
 
-from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.field import BlockPath
+from meltpoint.annealing.path import Path
+from meltpoint.annealing.transitions import BlockGibbs
 from meltpoint.backends.backend import PreparedPath, Tile
 from meltpoint.backends.numba.graph_forms import Chains, Form, Forms, bit_forms, table_forms
 from meltpoint.backends.numba.kernels.chains import CHAINS, n_groups
 from meltpoint.backends.numba.precision import Precision, PrecisionSpan, check_precision, cut_at_model
 from meltpoint.kernels.streams import LANES
 from meltpoint.layers.unit import Floats
-from meltpoint.models.blocks import Segment
-from meltpoint.models.factor_tables import factors_of_pairs
+from meltpoint.models.binary_field import BinaryField
+from meltpoint.models.factor_field import FactorField
 
 _CALL_WORK = 200_000_000  # updates of sites with two neighbours per kernel call: a fraction of a second
 _LEAST_WORK = 4_000_000  # some milliseconds: what surrounds a call must not be felt
@@ -32,24 +35,23 @@ class GraphBackend:
 
     name = "graph"
 
-    def supports(self, path: AnnealingPath) -> bool:
-        """Whether it can run a path: if its target is a graph of pairs or of factors, with few states for each site."""
-        target = path.target
-        if target.factor_tables is not None:
-            return target.factor_tables.largest <= _MOST_STATES
-        return target.pairwise is not None and target.pairwise.states <= _MOST_STATES
+    def supports(self, path: Path) -> bool:
+        """Block Gibbs sweeps to a graph of pairs of bits, or of factors with few states for each site."""
+        if type(path) is not BlockPath or not isinstance(path.transition, BlockGibbs):
+            return False
+        tables = path.target.form(FactorField)
+        if tables is not None:
+            return tables.cardinalities.max() <= _MOST_STATES
+        return path.target.form(BinaryField) is not None
 
-    def prepare(self, path: AnnealingPath, precision: Precision) -> PreparedPath:
+    def prepare(self, path: BlockPath, precision: Precision) -> PreparedPath:
         """Lay a path out for the kernels. `mixed` falls back to float32 where 16 bits are too coarse."""
         check_precision(precision)
-        factors = path.target.factor_tables
-        if factors is None:
-            graph = path.target.pairwise
-            assert graph is not None, "supports"
-            if graph.fields.ndim == 1:
-                bits = bit_forms(graph, path, precision)
-                return GraphPath(path, bits, _constant(path, bits))
-            factors = factors_of_pairs(graph)
+        graph, factors = path.target.form(BinaryField), path.target.form(FactorField)
+        if graph is not None:
+            bits = bit_forms(graph, path, precision)
+            return GraphPath(path, bits, _constant(path, bits))
+        assert factors is not None, "supports has found one"
         tables = table_forms(factors, path, precision)
         return GraphPath(path, tables, _constant(path, tables))
 
@@ -58,7 +60,7 @@ class GraphBackend:
 class GraphPath(Generic[Form]):
     """A path in the kernels' layout, and what log f_1 - log f_0 has beyond it in any state."""
 
-    path: AnnealingPath
+    path: BlockPath
     forms: Forms[Form]
     constant: float
 
@@ -121,7 +123,7 @@ def _change(chains: Chains[Form], beta: float, current: Form | None, graph: Form
         chains.enter(graph)
 
 
-def _constant(path: AnnealingPath, forms: Forms[Form]) -> float:
+def _constant(path: BlockPath, forms: Forms[Form]) -> float:
     """What log f_1 - log f_0 has beyond the sum over sites and factors, in any state."""
     zeros = np.zeros((1, path.target.n_state), path.target.dtype)
     chains = forms.start(zeros, np.zeros((1, 4, LANES), np.uint32))

@@ -7,7 +7,8 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.field import BlockPath
 from meltpoint.backends.numba.kernels.bit_graph import (
     BitGraph,
     log_f_at,
@@ -27,9 +28,8 @@ from meltpoint.backends.numba.kernels.table_packing import Incidences, incidence
 from meltpoint.backends.numba.precision import TOLERATED_VARIANCE, Precision
 from meltpoint.kernels.streams import LANES
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import Segment
-from meltpoint.models.factor_tables import FactorTables
-from meltpoint.models.pairwise import Pairwise
+from meltpoint.models.binary_field import BinaryField
+from meltpoint.models.factor_field import FactorField
 
 Form = TypeVar("Form", BitGraph, TableGraph)
 """A graph with whole numbers of one step."""
@@ -89,14 +89,14 @@ class Forms(Protocol[Form]):
         ...
 
 
-def bit_forms(graph: Pairwise, path: AnnealingPath, precision: Precision) -> "BitForms":
+def bit_forms(graph: BinaryField, path: BlockPath, precision: Precision) -> "BitForms":
     """A graph of sites with two states, as a path's base and the precision need it."""
     base = bits_of_base(path)
     whole = np.int64 if precision == "float64" else np.int32
     return BitForms(pack_bit_graph(graph, base, np.float64), pack_bit_graph(graph, base, whole))
 
 
-def table_forms(factors: FactorTables, path: AnnealingPath, precision: Precision) -> "TableForms":
+def table_forms(factors: FactorField, path: BlockPath, precision: Precision) -> "TableForms":
     """Factors, as a path's base and the precision need them; with 16 bits where these are fine enough."""
     incident = incidences(factors, path)
     fine = pack_tables(incident, np.int64 if precision == "float64" else np.int32)
@@ -217,11 +217,11 @@ class TableChains(Chains[TableGraph]):
 
     def _energy(self, scale: float) -> Floats:
         incident = self.forms.incident
-        factors = incident.factors
+        factors, tables = incident.factors, incident.factors.tables
         among_state = (incident.orders > 1) & ~incident.with_summed_out
         return factor_energy(
-            incident.fields, factors.n_state, factors.scopes[among_state], factors.strides[among_state],
-            factors.offsets[among_state], factors.values, scale, self.sites, self.n_chains,
+            incident.fields, factors.n_state, tables.scopes[among_state], tables.strides[among_state],
+            tables.offsets[among_state], tables.values, scale, self.sites, self.n_chains,
         )  # fmt: skip
 
     def enter(self, graph: TableGraph) -> None:

@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from meltpoint.annealing.path import AnnealingPath, TwoSidedPath
+from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.field import BlockPath
+from meltpoint.annealing.path import Path
+from meltpoint.annealing.transitions import BlockGibbs
 from meltpoint.backends.backend import Tile
 from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
 from meltpoint.backends.numba.kernels.packing import Packed, pack, spread, without_padding
@@ -29,7 +32,7 @@ from meltpoint.kernels.ordered import sum_rows_call
 from meltpoint.kernels.parallel_compiling import KernelCall, compile_calls
 from meltpoint.kernels.streams import LANES
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.blocks import Segment
+from meltpoint.models.bipartite import TwoSidedPath
 
 _CALL_WORK = 4_000_000_000  # unit pairs per kernel call: a fraction of a second
 _LEAST_WORK = 400_000_000  # some milliseconds: what surrounds a call must not be felt
@@ -41,11 +44,13 @@ class FusedBackend:
 
     name = "fused"
 
-    def supports(self, path: AnnealingPath) -> bool:
+    def supports(self, path: Path) -> bool:
         """Whether it can run a path."""
-        return isinstance(path, TwoSidedPath) or has_potts_sites(path)
+        if not isinstance(path.transition, BlockGibbs):
+            return False
+        return isinstance(path, TwoSidedPath) or (type(path) is BlockPath and has_potts_sites(path))
 
-    def prepare(self, path: AnnealingPath, precision: Precision) -> "FusedPath":
+    def prepare(self, path: BlockPath, precision: Precision) -> "FusedPath":
         """Lay a path out for the kernels. `mixed` falls back to float32 where 16 bits are too coarse."""
         check_precision(precision)
         places, bits = (None, path) if isinstance(path, TwoSidedPath) else one_hot_path(path)
@@ -74,7 +79,7 @@ class FusedPath:
     Where its units are Potts sites, `bits_path` is the same path for their bits, which lie at `places`.
     """
 
-    path: AnnealingPath
+    path: BlockPath
     exact_packed: Packed
     rounded: TwoSidedPath | None
     rounded_packed: Packed | None

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.path import AnnealingPath, TwoSidedPath
+from meltpoint.annealing.field import BlockPath
 from meltpoint.kernels.streams import LANES
 from meltpoint.layers import Potts
 from meltpoint.layers.unit import Bits
-from meltpoint.models.bipartite import Bipartite, WeightBlock
+from meltpoint.models.bipartite import Bipartite, TwoSidedPath, WeightBlock
 from meltpoint.models.two_layer import TwoLayer
 
 
@@ -56,14 +56,15 @@ class OneHot:
         return np.ascontiguousarray(self.rows(np.moveaxis(values, 0, 2)).T)
 
 
-def has_potts_sites(path: AnnealingPath) -> bool:
+def has_potts_sites(path: BlockPath) -> bool:
     """Whether a path leads to Potts units with hidden bits that are summed out."""
-    return path.target.potts_layer is not None
+    target = path.target.form(TwoLayer)
+    return target is not None and target.unit.input_shape == (target.unit.n_states,)
 
 
-def one_hot_path(path: AnnealingPath) -> tuple[OneHot, TwoSidedPath]:
+def one_hot_path(path: BlockPath) -> tuple[OneHot, TwoSidedPath]:
     """The same path for the bits of its Potts sites."""
-    target = path.target.potts_layer
+    target = path.target.form(TwoLayer)
     assert target is not None, "has_potts_sites says so"
     places = OneHot(target.n_visible, target.bias.shape[1])
     bits = Bipartite(
@@ -75,7 +76,7 @@ def one_hot_path(path: AnnealingPath) -> tuple[OneHot, TwoSidedPath]:
     return places, TwoSidedPath(bits, (places.rows(even), odd))
 
 
-def largest_slope(path: AnnealingPath) -> float:
+def largest_slope(path: BlockPath) -> float:
     """The largest |d t / d beta| that a hidden unit's input t can have: one state of each site counts."""
     target = path.target
     assert isinstance(target, TwoLayer)

@@ -12,10 +12,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.errors import InputError
 from meltpoint.kernels.strips import FEW, GROUP, largest_sum
 from meltpoint.layers.unit import Floats
+from meltpoint.models.bipartite import TwoSidedPath
 
 Precision: TypeAlias = Literal["mixed", "float32", "float64"]
 """The least precise numbers a backend may use between the two ends of a path."""

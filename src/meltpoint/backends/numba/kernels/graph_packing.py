@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.field import BlockPath
 from meltpoint.backends.numba.kernels.bit_graph import BitGraph
 from meltpoint.layers.unit import Floats
-from meltpoint.models.pairwise import Pairwise
+from meltpoint.models.binary_field import BinaryField
 
 _BITS = {np.dtype(np.int32): 23, np.dtype(np.int64): 51}
 """Of a site's d: sums of SITES of them fit in the type, and a real of the same size holds them exactly."""
@@ -27,18 +27,18 @@ class Positions:
     blocks: NDArray[np.int64]  # (block + 1,) where the state's blocks begin
 
 
-def in_positions(graph: Pairwise) -> Positions:
+def in_positions(graph: BinaryField) -> Positions:
     """The order in which kernels visit a graph's sites."""
-    summed_out = np.empty(0, np.int64) if graph.summed_out is None else graph.summed_out
-    sites = np.concatenate([summed_out, *graph.blocks]).astype(np.int32)
-    blocks = np.cumsum([len(summed_out), *map(len, graph.blocks)]).astype(np.int64)
-    degrees = np.diff(graph.indptr)[sites]
+    summed_out, indptr = np.arange(graph.n_state, graph.n_units), graph.couplings.indptr
+    sites = np.concatenate([summed_out, *graph.layout.blocks]).astype(np.int32)
+    blocks = np.cumsum([len(summed_out), *map(len, graph.layout.blocks)]).astype(np.int64)
+    degrees = np.diff(indptr)[sites]
     starts = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
-    entries = np.arange(starts[-1]) + np.repeat(np.asarray(graph.indptr)[sites] - starts[:-1], degrees)
+    entries = np.arange(starts[-1]) + np.repeat(indptr[sites] - starts[:-1], degrees)
     return Positions(sites, starts, entries.astype(np.int64), blocks)
 
 
-def bits_of_base(path: AnnealingPath) -> Floats:
+def bits_of_base(path: BlockPath) -> Floats:
     """Inputs (site,) of the bits of the base's independent sites."""
     base = np.empty(path.target.n_units)
     for block, inputs in zip(path.target.unit_blocks, path.base, strict=True):
@@ -47,17 +47,17 @@ def bits_of_base(path: AnnealingPath) -> Floats:
     return base
 
 
-def pack_bit_graph(graph: Pairwise, base: Floats, weight_type: DTypeLike) -> BitGraph:
+def pack_bit_graph(graph: BinaryField, base: Floats, weight_type: DTypeLike) -> BitGraph:
     """Lay a graph of sites with two states out, with whole numbers of the given type or with float64 as it is."""
     positions, dtype = in_positions(graph), np.dtype(weight_type)
     fields = (graph.fields - base)[positions.sites]
-    couplings = graph.couplings[positions.entries]
+    couplings = graph.couplings.data[positions.entries]
     # What a site's d, and the sum over all sites, can be at most.
     reach = np.abs(fields) + np.add.reduceat(np.abs(np.append(couplings, 0.0)), positions.starts[:-1]) * (
         np.diff(positions.starts) > 0
     )
     scale = 1.0 if dtype == np.float64 else _scale(reach, dtype)
-    neighbours = np.asarray(graph.indices)[positions.entries].astype(np.int32)
+    neighbours = graph.couplings.indices[positions.entries].astype(np.int32)
     later = np.concatenate([[0], np.cumsum(neighbours >= graph.n_state)])
     return BitGraph(
         positions.sites,

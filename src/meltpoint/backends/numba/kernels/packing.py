@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from meltpoint.annealing.path import TwoSidedPath
 from meltpoint.backends.numba.kernels.blocks import to_words
 from meltpoint.kernels.streams import LANES
 from meltpoint.kernels.strips import (
@@ -30,6 +29,7 @@ from meltpoint.kernels.strips import (
     safe_group,
     strip_width,
 )
+from meltpoint.models.bipartite import TwoSidedPath
 
 STATES = 2**QUAD
 ON, OFF, QUADS, FLIPS, CHEAPEST = range(5)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from meltpoint.annealing.path import AnnealingPath
+from meltpoint.annealing.field import BlockPath
 from meltpoint.backends.numba.kernels.graph_packing import in_steps
 from meltpoint.backends.numba.kernels.table_graph import ABSENT, TableGraph
 from meltpoint.layers.unit import Floats
-from meltpoint.models.factor_tables import FactorTables
+from meltpoint.models.factor_field import FactorField
 
 _BITS = {np.dtype(np.int16): 15, np.dtype(np.int32): 23, np.dtype(np.int64): 51}
 """Of a state's d: a real number of the kernel holds it exactly."""
@@ -25,29 +25,29 @@ _AT_ONCE = 4_000_000  # elements that are laid out in one go
 class Incidences:
     """Factors of two sites and more as each of their sites sees them, in the order of a forward sweep."""
 
-    factors: FactorTables
+    factors: FactorField
     fields: Floats  # (site, state): factors of one site, less the base
     base: Floats  # (site, state)
 
     @cached_property
     def orders(self) -> NDArray[np.int64]:
         """Number of sites (factor,)."""
-        return (self.factors.strides > 0).sum(axis=1)
+        return (self.factors.tables.strides > 0).sum(axis=1)
 
     @cached_property
     def sites(self) -> NDArray[np.int64]:
         """The site (position,) that is redrawn at each position, what is summed out first."""
-        summed_out = () if self.factors.summed_out is None else (self.factors.summed_out,)
-        return np.concatenate([*summed_out, *self.factors.blocks]).astype(np.int64)
+        summed_out = np.arange(self.factors.n_state, self.factors.n_units)
+        return np.concatenate([summed_out, *self.factors.layout.blocks]).astype(np.int64)
 
     @cached_property
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Factor, place and position (entry,), by position; entries with what is summed out after the others."""
         factors = self.factors
-        position = np.empty(factors.n_sites, np.int64)
-        position[self.sites] = np.arange(factors.n_sites)
-        factor, place = np.nonzero((factors.strides > 0) & (self.orders > 1)[:, np.newaxis])
-        at = position[factors.scopes[factor, place]]
+        position = np.empty(factors.n_units, np.int64)
+        position[self.sites] = np.arange(factors.n_units)
+        factor, place = np.nonzero((factors.tables.strides > 0) & (self.orders > 1)[:, np.newaxis])
+        at = position[factors.tables.scopes[factor, place]]
         order = np.lexsort((factor, self.with_summed_out[factor], at))
         return factor[order], place[order], at[order]
 
@@ -55,7 +55,7 @@ class Incidences:
     def with_summed_out(self) -> NDArray[np.bool_]:
         """Whether a factor (factor,) has a site that is summed out."""
         factors = self.factors
-        summed_out = (factors.scopes >= factors.n_state) & (factors.strides > 0)
+        summed_out = (factors.tables.scopes >= factors.n_state) & (factors.tables.strides > 0)
         return np.asarray(summed_out.any(axis=1))
 
     @cached_property
@@ -63,8 +63,8 @@ class Incidences:
         """The largest |value| of each factor (factor,)."""
         sizes = np.where(self.orders > 0, _table_sizes(self.factors), 0)
         # A table's values are those from its offset on, in whatever order its strides say.
-        spans = np.stack([self.factors.offsets, self.factors.offsets + sizes], axis=1).ravel()
-        padded = np.append(np.abs(self.factors.values), 0.0)
+        spans = np.stack([self.factors.tables.offsets, self.factors.tables.offsets + sizes], axis=1).ravel()
+        padded = np.append(np.abs(self.factors.tables.values), 0.0)
         return np.where(sizes > 0, np.maximum.reduceat(padded, spans)[::2], 0.0)
 
     @cached_property
@@ -86,24 +86,28 @@ class Incidences:
 
     def rounding_variance(self, scale: float) -> float:
         """Variance of log f_exact - log f_rounded for steps of this scale, if the roundings are independent."""
-        return (len(self.orders) + self.factors.n_sites) * scale**2 / 12
+        return (len(self.orders) + self.factors.n_units) * scale**2 / 12
 
 
-def incidences(factors: FactorTables, path: AnnealingPath) -> Incidences:
+def incidences(factors: FactorField, path: BlockPath) -> Incidences:
     """The factors of a path's target, and what its base leaves of the fields."""
     q = factors.largest
-    base = np.full((factors.n_sites, q), ABSENT)
+    base = np.full((factors.n_units, q), ABSENT)
     for block, inputs in zip(path.target.unit_blocks, path.base, strict=True):
         for a in range(block.unit.n_states or 0):
             states = np.full(block.size, a, block.unit.dtype)
             base[block.columns, a] = block.unit.log_weight(states, inputs)
-    fields = np.zeros((factors.n_sites, q))
-    single = np.flatnonzero((factors.strides > 0).sum(axis=1) == 1)
-    place = (factors.strides[single] > 0).argmax(axis=1)
-    sites, strides = factors.scopes[single, place], factors.strides[single, place]
+    fields = np.zeros((factors.n_units, q))
+    single = np.flatnonzero((factors.tables.strides > 0).sum(axis=1) == 1)
+    place = (factors.tables.strides[single] > 0).argmax(axis=1)
+    sites, strides = factors.tables.scopes[single, place], factors.tables.strides[single, place]
     for a in range(q):
         has = factors.cardinalities[sites] > a
-        np.add.at(fields[:, a], sites[has], factors.values[(factors.offsets[single] + a * strides)[has]])
+        np.add.at(
+            fields[:, a],
+            sites[has],
+            factors.tables.values[(factors.tables.offsets[single] + a * strides)[has]],
+        )
     present = np.arange(q) < factors.cardinalities[:, np.newaxis]
     return Incidences(factors, np.where(present, fields - base, 0.0), base)
 
@@ -113,13 +117,15 @@ def pack_tables(incident: Incidences, weight_type: DTypeLike) -> TableGraph:
     factors, dtype = incident.factors, np.dtype(weight_type)
     scale = incident.scale(dtype)
     factor, place, position = incident.entries
-    sites, n_summed = incident.sites, factors.n_sites - factors.n_state
+    sites, n_summed = incident.sites, factors.n_units - factors.n_state
     bits = max(_LEAST_WIDTH, factors.largest - 1).bit_length() if factors.largest > _LEAST_WIDTH else 3
     starts = np.searchsorted(position, np.arange(len(sites) + 1))
     later = np.concatenate([[0], np.cumsum(incident.with_summed_out[factor] & (position >= n_summed))])
-    is_other = (factors.strides[factor] > 0) & (np.arange(factors.scopes.shape[1]) != place[:, np.newaxis])
+    is_other = (factors.tables.strides[factor] > 0) & (
+        np.arange(factors.tables.scopes.shape[1]) != place[:, np.newaxis]
+    )
     at, row_strides, tables = _lay_out(factors, factor, place, is_other, 2**bits, scale, dtype)
-    blocks = np.cumsum([n_summed, *map(len, factors.blocks)])
+    blocks = np.cumsum([n_summed, *map(len, factors.layout.blocks)])
     real = np.float32 if dtype in (np.int16, np.int32) else np.float64
     base = np.full((len(sites), 2**bits), ABSENT)
     base[:, : factors.largest] = incident.base[sites]
@@ -133,7 +139,7 @@ def pack_tables(incident: Incidences, weight_type: DTypeLike) -> TableGraph:
         starts.astype(np.int64),
         (starts[1:] - np.diff(later[starts])).astype(np.int64),
         np.concatenate([[0], np.cumsum(is_other.sum(axis=1))]).astype(np.int64),
-        factors.scopes[factor][is_other].astype(np.int32),
+        factors.tables.scopes[factor][is_other].astype(np.int32),
         row_strides[is_other].astype(np.int32),
         at,
         tables,
@@ -143,14 +149,14 @@ def pack_tables(incident: Incidences, weight_type: DTypeLike) -> TableGraph:
     )
 
 
-def _table_sizes(factors: FactorTables) -> NDArray[np.int64]:
+def _table_sizes(factors: FactorField) -> NDArray[np.int64]:
     """Elements (factor,) of each table."""
-    cardinalities = np.where(factors.strides > 0, factors.cardinalities[factors.scopes], 1)
+    cardinalities = np.where(factors.tables.strides > 0, factors.cardinalities[factors.tables.scopes], 1)
     return cardinalities.prod(axis=1)
 
 
 def _lay_out(
-    factors: FactorTables,
+    factors: FactorField,
     factor: NDArray[np.int64],
     place: NDArray[np.int64],
     is_other: NDArray[np.bool_],
@@ -163,12 +169,14 @@ def _lay_out(
     A site's own states are side by side; rows follow each other without padding, and a vector that is longer than a
     row reads into the next one. Entries of one shape are laid out together.
     """
-    cardinalities = np.where(factors.strides[factor] > 0, factors.cardinalities[factors.scopes[factor]], 1)
+    cardinalities = np.where(
+        factors.tables.strides[factor] > 0, factors.cardinalities[factors.tables.scopes[factor]], 1
+    )
     sizes = cardinalities.prod(axis=1)
     at = np.cumsum(sizes) - sizes
     tables = np.zeros(int(sizes.sum()) + width, dtype)
     row_strides = np.zeros_like(cardinalities)
-    shapes = np.concatenate([cardinalities, factors.strides[factor], place[:, np.newaxis]], axis=1)
+    shapes = np.concatenate([cardinalities, factors.tables.strides[factor], place[:, np.newaxis]], axis=1)
     kinds, kind = np.unique(shapes, axis=0, return_inverse=True)
     kind = kind.ravel()
     n_places = cardinalities.shape[1]
@@ -187,6 +195,6 @@ def _lay_out(
         step = max(1, _AT_ONCE // places.size)
         for low in range(0, len(members), step):
             part = members[low : low + step]
-            values = factors.values[factors.offsets[factor[part], np.newaxis] + places]
+            values = factors.tables.values[factors.tables.offsets[factor[part], np.newaxis] + places]
             tables[at[part, np.newaxis] + np.arange(places.size)] = in_steps(values, scale, dtype)
     return at.astype(np.int64), row_strides, tables

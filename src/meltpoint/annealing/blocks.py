@@ -1,8 +1,4 @@
-"""Blocks of units, sweeps over them, and segments of betas: what the annealing loop asks a model for.
-
-The units of a block are independent given the rest. A sweep redraws block after block; its reversal redraws them in the
-opposite order. Melting must use the reversal of annealing's sweeps: reversing only the temperatures is wrong.
-"""
+"""Blocks of units that are independent given the rest, and segments of a schedule."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,21 +33,6 @@ class UnitBlock:
     def size(self) -> int:
         """Number of units."""
         return sum(self.layer_sizes)
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """The order in which the blocks of the state are redrawn, by their numbers.
-
-    >>> Sweep((0, 1, 2)).reversed()
-    Sweep(order=(2, 1, 0))
-    """
-
-    order: tuple[int, ...]
-
-    def reversed(self) -> "Sweep":
-        """The reversal: the blocks in the opposite order."""
-        return Sweep(self.order[::-1])
 
 
 @dataclass(frozen=True, eq=False)
