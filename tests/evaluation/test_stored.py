@@ -194,7 +194,7 @@ def test_a_run_can_be_read_at_any_moment(copies):
     assert len(partial.ais_log_weights) == 250
     np.testing.assert_array_equal(partial.per_example.log_weights, whole.report().per_example.log_weights[:8])
     assert partial.particles == 251  # those that are there
-    assert "interrupted           after 250 of 300 AIS chains and 8 of 50 examples" in str(partial)
+    assert "interrupted  after 250 of 300 AIS chains and 8 of 50 examples" in str(partial)
     for path in stage.glob("raise-*"):
         path.unlink()
     with pytest.raises(

@@ -246,3 +246,25 @@ def test_an_exact_value_outside_is_said_and_called_exact_only_if_log_f_is():
     deep = simulated(np.random.default_rng(0), None, noise=0.01, evidence=silent, exact_log_z=LOG_Z + 3)
     assert deep.verdict.reason != "exact"
     assert deep.upper_bound is None
+
+
+@pytest.mark.usefixtures("uncertified")
+@pytest.mark.parametrize("densities", [False, True])
+def test_only_densities_exceed_one_whatever_the_model_is_called(densities):
+    rng = np.random.default_rng(0)
+    forward = rng.normal(-80, 0.4, 50)
+    melted = Melted(LOG_F[:20, np.newaxis] - rng.normal(-80, 0.4, (20, 3)), rng.normal(-80, 0.4, (20, 3)))
+    log_f = LogF(LOG_F, np.zeros(POPULATION), LOG_F, is_exact=True)
+    report = compose(
+        "RBM of gaussian noise",
+        Settings(),
+        log_f,
+        None,
+        log_z_of(forward),
+        melted,
+        np.arange(20),
+        {"total": 0.0},
+        densities=densities,
+    )
+    assert report.optimistic.value > 0
+    assert (report.between[1] > 0) == (report.upper_bound > 0) == ("density" in report.unit) == densities

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meltpoint.results.report import PerExample
+from meltpoint.results.report import PerExample, Report
 from meltpoint.results.stages import StageSummary, alpha_of
 from meltpoint.statistics.estimate import Estimate
 from results.made import made
@@ -107,3 +107,19 @@ def test_stages_share_alpha(alpha):
     assert min(parts) > 0
     assert sum(parts) == pytest.approx(alpha, rel=1e-9)
     assert sum(parts) <= alpha * (1 + 1e-12)
+
+
+def test_an_older_version_s_report_is_read_with_what_it_has():
+    content = back(made())
+    for name in ("densities", "log_f_exact", "degrees_of_freedom", "log_weights"):
+        del content[name]
+    content["unit"] += " (log density relative to Lebesgue measure)"
+    finding = content["evidence"]["findings"][0]
+    for name in ("lacking", "stderr", "log_weights"):
+        del finding[name]
+    again = Report.from_dict(content)
+    assert again.densities
+    assert not again.log_f_exact
+    assert again.gap == made().gap
+    assert again.evidence.findings[0].lacking == pytest.approx(0.01)
+    assert again.per_example.log_weights.shape == (4, 0)

@@ -54,7 +54,7 @@ class Finding:
     """
 
     name: str
-    log_z: float
+    log_z: float = field(metadata={"unknown": -math.inf})
     log_z_stderr: float
     reach: float
     lacking: float
@@ -122,7 +122,7 @@ class Evidence:
     modes: int = 0
     chain_steps: int = 0
     seconds: float = field(default=0.0, compare=False)
-    log_z_ceiling: float = math.inf
+    log_z_ceiling: float = field(default=math.inf, metadata={"unknown": math.inf})
 
     @property
     def asked(self) -> bool:

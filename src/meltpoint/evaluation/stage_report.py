@@ -62,6 +62,7 @@ def report_of(
         starts.evidence(log_z.log_weights) if starts else None,
         stage.earlier,
         stage.model.raise_starts_from,
+        stage.model.units[0].n_states is None,
     )
     states = stage.examples[weights.examples]
     return replace(report, friction=origin.friction, shown=shown_of(report, stage.model, states))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from meltpoint.errors import shortened
+from meltpoint.records import plain, plain_fields
 from meltpoint.results.charts import Chart, Row, rows_chart
 from meltpoint.results.document import Block, Document, Fact, Readable, Section, Table
 from meltpoint.results.duration import duration
@@ -292,22 +293,14 @@ class Comparison(Readable):
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, strings and lists: JSON."""
         return {
-            "test_examples": self.test_examples,
-            "confidence": self.confidence,
-            "about": self.about,
-            "baseline": self.baseline,
-            "ranking": [
-                {"name": name, "best": rank.best, "worst": rank.worst} for name, rank in self.ranking.items()
-            ],
+            **plain_fields(self, without=("reports", "pairs")),
+            "ranking": [{"name": name, **plain(rank)} for name, rank in self.ranking.items()],
             "order_known": self.order_known,
             "trusted": self.trusted,
             "untrusted": self.untrusted,
             "verdict": self.verdict,
             "pairs": [{**pair.to_dict(), "better": pair.better(self.about)} for pair in self.pairs],
             "models": [{"name": name, **report.to_dict()} for name, report in self.reports.items()],
-            "missing": list(self.missing),
-            "interrupted": self.interrupted,
-            "seconds": self.seconds,
         }
 
 

@@ -16,7 +16,7 @@ from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_
 from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.estimators.pilot import Pilot
 from meltpoint.models.log_f import LogF
-from meltpoint.results.report import PerExample, Report, most_log_prob
+from meltpoint.results.report import PerExample, Report
 from meltpoint.results.verdict import Doubts, StartLoss, WeightDiagnostics, judge, judge_doubts
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
 from meltpoint.statistics.estimate import Estimate, combined_error
@@ -41,13 +41,14 @@ def compose(
     evidence: Evidence | None = None,
     earlier: Sequence[tuple[int, int]] = (),
     starts_from: str | None = None,
+    densities: bool = False,
 ) -> Report:
     """The report of what the estimators found; `positions` (example,) are RAISE's in the test set.
 
     `alpha` is the probability that each of `between` and the certificates may miss, if it is not all of 1 -
     confidence because stages share it. Without `evidence` no other start was asked. `earlier` are the numbers of
     examples and of AIS chains at which weights were looked at before more were added: certificates allow for that.
-    `starts_from` is what RAISE's starts are drawn from, if they are.
+    `starts_from` is what RAISE's starts are drawn from, if they are; `densities` says that visible units are real.
     """
     alpha = 1 - settings.confidence if alpha is None else alpha
     log_f = controlled_log_f(log_f, melted, positions)
@@ -66,7 +67,7 @@ def compose(
     )
     evidence = evidence if evidence and evidence.asked else None
     looks = [chains for _, chains in earlier]
-    most = most_log_prob(model)
+    most = math.inf if densities else 0.0
     between = between_of(log_f, log_z, conservative, evidence, alpha, looks, most)
     exact = None if exact_log_z is None else exact_of(exact_log_z, log_f)
     doubts = Doubts(
@@ -115,6 +116,7 @@ def compose(
         seconds=seconds,
         versions=versions(),
         interrupted=interrupted,
+        densities=densities,
     )
 
 

@@ -11,6 +11,7 @@ from meltpoint.estimators.ais import LogZ, log_z_of
 from meltpoint.estimators.evidence import MODES, Evidence
 from meltpoint.estimators.log_z_sides import EXACT_SAMPLES, Sides
 from meltpoint.layers.unit import Floats
+from meltpoint.records import Record, plain, plain_fields
 from meltpoint.results.charts import Chart, sides_chart, spread_chart, steps_axis
 from meltpoint.results.document import Document, Estimates, Fact, Readable, Section
 from meltpoint.results.duration import duration
@@ -19,7 +20,7 @@ from meltpoint.results.stages import alpha_of, within_text
 from meltpoint.results.verdict import Verdict
 from meltpoint.results.words import bound, count, number, percent, run_facts, with_error
 from meltpoint.statistics.certificate import Certificate
-from meltpoint.statistics.estimate import Estimate, plain, plain_fields
+from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.pareto import pareto_k
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LogZStage:
+class LogZStage(Record):
     """One stage: its base and size, both sides with their errors, half the width of its interval, effective chains."""
 
     base: str
@@ -44,10 +45,6 @@ class LogZStage:
     def within(self) -> str:
         """How well log Z is known, in words."""
         return within_text(self.half_width, self.ess)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return plain_fields(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,21 +190,9 @@ class LogZBracket(Readable):
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, strings and lists: JSON."""
         return {
-            "model": self.model,
-            "clamped": self.clamped,
-            "settings": vars(self.settings).copy(),
-            **{name: plain(getattr(self, name)) for name in ("lower", "upper", "gap", "between")},
-            "rests_on": self.rests_on,
-            **{
-                name: plain(getattr(self, name)) for name in ("exact", "lower_certificate", "certified_upper")
-            },
-            "evidence": self.evidence.to_dict(self.settings.confidence),
-            "starts": self.starts,
+            **plain_fields(self, without=("log_reverse_weights", "evidence")),
             "ess": plain(self.lower.ess),
-            **{name: plain(getattr(self, name)) for name in ("pareto_k", "verdict", "stages")},
-            "seconds": self.seconds,
-            "versions": self.versions,
-            "interrupted": self.interrupted,
+            "evidence": self.evidence.to_dict(self.settings.confidence),
         }
 
 

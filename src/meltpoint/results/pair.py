@@ -14,9 +14,10 @@ from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_prob_limits
 from meltpoint.estimators.particles import Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.models.log_f import LogF
-from meltpoint.results.report import Report, most_log_prob
+from meltpoint.records import Record
+from meltpoint.results.report import Report
 from meltpoint.statistics.control_variate import control_variate_mean
-from meltpoint.statistics.estimate import Estimate, combined_error, plain
+from meltpoint.statistics.estimate import Estimate, combined_error
 from meltpoint.statistics.paired import (
     Limits,
     believed_correlation,
@@ -30,7 +31,7 @@ About: TypeAlias = Literal["test set", "population"]
 
 
 @dataclass(frozen=True)
-class Pair:
+class Pair(Record):
     """The mean log-probability of `first` less that of `second`, in nats per example.
 
     `optimistic` is the difference according to AIS, `conservative` according to RAISE, None where it was not run for
@@ -64,10 +65,6 @@ class Pair:
         """The name of the better model, None if that is not known."""
         low, high = self.interval(about)
         return self.first if low > 0 else self.second if high < 0 else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return {name: plain(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +102,7 @@ class ComparedModel:
             report.conservative,
             alpha,
             log_z_ceiling=self.evidence.log_z_ceiling,
-            most=most_log_prob(report.model),
+            most=report.most_log_prob,
         )
         value = report.optimistic.value
         above, below = high - value, value - low

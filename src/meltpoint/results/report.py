@@ -18,7 +18,7 @@ from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.pilot import FrictionSchedule, Pilot
 from meltpoint.models.checks import Floats
-from meltpoint.records import short_repr
+from meltpoint.records import from_plain, plain, plain_fields, short_repr
 from meltpoint.results.document import Document, Readable
 from meltpoint.results.shown import ShownStates
 from meltpoint.results.stages import OtherBase, StageSummary
@@ -34,12 +34,8 @@ PlotKind: TypeAlias = Literal[
     "overview", "bracket", "differences", "weights", "evidence", "friction", "samples"
 ]
 
-_OF_DENSITIES = " (log density relative to Lebesgue measure)"
-
-
-def most_log_prob(model: str) -> float:
-    """The largest log-probability that a model of this description can give: 0, but for densities."""
-    return math.inf if "gaussian" in model else 0.0
+_ESTIMATES = ("conservative", "optimistic", "gap", "log_z", "exact")
+_WEIGHTS = ("ais", "raise", "raise_reverse")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,15 +60,15 @@ class Report(Readable):
     """A likelihood from both sides, in nats per example. Print it, plot it, or call `to_dict()`.
 
     `conservative` (RAISE with `particles` particles) and `optimistic` (AIS) are the bracket, `gap` their difference,
-    `verdict` what to make of it. `settings` is what was asked for, `pilot` what finding the schedule cost; after
-    Ctrl-C the report is `interrupted`, and `per_example` may have fewer examples than were asked for. `between` is an
-    interval for the model's own value with the confidence of the settings, if no start missed a mode; `evidence` says
-    what other starts found, None if they were not asked. The mean log-probability is at most `upper_bound`, with the
-    same confidence and without any condition, where log f is exact. `stages` are those of a run that was asked for
-    a gap; `other_base` is what an evaluation from another base found that was made too, None if there was none.
-    `conventions` says whether the data fit another reading of the parameters better, None if it was not asked.
-    `friction` is what the pilot measured, `shown` are examples and samples to look at. `fingerprints` and `names` say
-    what was evaluated: of the model, the test set and the training set.
+    `verdict` what to make of it. `settings` is what was asked for, `pilot` what finding the schedule cost; after Ctrl-C
+    the report is `interrupted`, and `per_example` may have fewer examples than were asked for. `between` is an interval
+    for the model's own value with the confidence of the settings, if no start missed a mode; `evidence` says what other
+    starts found, None if they were not asked. The mean log-probability is at most `upper_bound`, with the same
+    confidence and without any condition, where log f is exact. `densities` says whether log-probabilities are those of
+    real numbers. `stages` are those of a run that was asked for a gap; `other_base` is what an evaluation from another
+    base found that was made too, None if there was none. `conventions` says whether the data fit another reading of the
+    parameters better, None if it was not asked. `friction` is what the pilot measured, `shown` are examples and samples
+    to look at. `fingerprints` and `names` say what was evaluated: of the model, the test set and the training set.
     """
 
     model: str
@@ -83,7 +79,7 @@ class Report(Readable):
     conservative: Estimate
     optimistic: Estimate
     gap: Estimate
-    between: tuple[float, float]
+    between: tuple[float, float] = field(metadata={"unknown": (-math.inf, math.inf)})
     upper_bound: float | None
     exact: Estimate | None
     log_z: Estimate
@@ -104,6 +100,7 @@ class Report(Readable):
     stages: tuple[StageSummary, ...] = ()
     other_base: OtherBase | None = None
     interrupted: bool = False
+    densities: bool = False
     conventions: ConventionCheck | None = None
     friction: FrictionSchedule | None = None
     shown: ShownStates | None = None
@@ -113,7 +110,12 @@ class Report(Readable):
     @property
     def unit(self) -> str:
         """What log-probabilities are in; those of real numbers are densities."""
-        return f"nats per example{_OF_DENSITIES if most_log_prob(self.model) > 0 else ''}"
+        return f"nats per example{' (log density relative to Lebesgue measure)' if self.densities else ''}"
+
+    @property
+    def most_log_prob(self) -> float:
+        """The largest log-probability that there can be: 0, but for densities."""
+        return math.inf if self.densities else 0.0
 
     def __repr__(self) -> str:
         return f"Report({self.model}: {self.conservative} to {self.optimistic}, {self.verdict.reason})"
@@ -151,9 +153,18 @@ class Report(Readable):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, strings and lists: JSON."""
-        from meltpoint.results.plain import report_to_dict
-
-        return report_to_dict(self)
+        per = self.per_example
+        estimates = {name: getattr(self, name) for name in _ESTIMATES}
+        weights = (self.ais_log_weights, per.log_weights, per.log_reverse_weights)
+        return {
+            **plain_fields(self, without=("per_example", "ais_log_weights", "friction", "evidence")),
+            "unit": self.unit,
+            "evidence": self.evidence and self.evidence.to_dict(self.settings.confidence),
+            "examples": plain_fields(per, without=("log_weights", "log_reverse_weights")),
+            "log_weights": dict(zip(_WEIGHTS, map(_numbers, weights), strict=True)),
+            "degrees_of_freedom": {name: plain(each.df) for name, each in estimates.items() if each},
+            "friction": self.friction and plain_fields(self.friction, without=("pilot",)),
+        }
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report to a file whose name ends in .json (for `from_dict`) or .html.
@@ -196,9 +207,53 @@ class Report(Readable):
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Report:
         """The report whose `to_dict()` this is, or what `json.load` has read from a file of it."""
-        from meltpoint.results.plain import report_from_dict
+        try:
+            return from_plain(cls, _fields_of(content))
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise InputError(
+                found=f"a dictionary that is no report ({str(problem) or type(problem).__name__})",
+                expected="what Report.to_dict() gives",
+                remedy="read it with json.load from a file that report.save(path) or --json has written",
+            ) from problem
 
-        return report_from_dict(content)
+
+def _fields_of(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a report from its JSON, which groups some of them; an older version lacks what it did not write."""
+    examples, pilot, evidence = content["examples"], content["pilot"], content["evidence"]
+    weights = dict(zip(_WEIGHTS, ([], *[[[]] * len(examples["positions"])] * 2), strict=True))
+    ais, raised, reverse = (weights | content.get("log_weights", {})).values()
+    df = content.get("degrees_of_freedom", {})
+    estimates = {name: content[name] and {**content[name], "df": df.get(name)} for name in _ESTIMATES}
+    estimates["log_z"] |= {"log_weights": ais, "ess": content["ess"]}
+    friction = content.get("friction")
+    return {
+        # Versions before this field told densities by their unit, and took samples without spread for exact.
+        "densities": "density" in content.get("unit", ""),
+        "log_f_exact": False,
+        **content,
+        **estimates,
+        "per_example": {**examples, "log_weights": raised, "log_reverse_weights": reverse},
+        "ais_log_weights": ais,
+        "friction": friction and pilot and {**friction, "pilot": pilot},
+        "evidence": evidence and {**evidence, "findings": [*map(_finding, evidence["findings"])]},
+    }
+
+
+def _finding(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What one start found; older versions wrote the mass that is lacking as nats only."""
+    lacking = math.expm1(content["missing_nats"] or 0.0)
+    return {
+        "lacking": lacking,
+        "stderr": (content["missing_nats_stderr"] or math.nan) * (1 + lacking),
+        **content,
+    }
+
+
+def _numbers(values: Floats) -> list[Any]:
+    """Nested lists; what JSON has no number for is a text: "nan", "-inf"."""
+    if values.ndim > 1:
+        return [_numbers(row) for row in values]
+    return [value if math.isfinite(value) else str(value) for value in values.tolist()]
 
 
 class Interrupted(KeyboardInterrupt):

@@ -2,16 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from meltpoint.statistics.estimate import plain_fields
+from meltpoint.records import Record
 
 ENOUGH_ESS = 5.0
 """Fewest effective AIS chains for which the error of log Z is known."""
 
 
 @dataclass(frozen=True)
-class StageSummary:
+class StageSummary(Record):
     """One stage: its size, its bracket, the upper end of its gap's confidence interval, and AIS's effective chains.
 
     `half_width` is that of the interval `between` from the stage's own weights: the model's value is known to plus or
@@ -40,13 +39,9 @@ class StageSummary:
         """How well the value is known, in words."""
         return within_text(self.half_width, self.ess)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain numbers."""
-        return plain_fields(self)
-
 
 @dataclass(frozen=True)
-class OtherBase:
+class OtherBase(Record):
     """An evaluation of the same size from another base, which is not reported because it found less of log Z.
 
     `missing` are the nats of log Z that other starts found out of its reach, with their standard error; 0 if none.
@@ -59,10 +54,6 @@ class OtherBase:
     optimistic: float
     missing: float
     missing_stderr: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return plain_fields(self)
 
 
 def within_text(half_width: float, ess: float) -> str:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from meltpoint.errors import shortened
+from meltpoint.records import Record, plain_fields
 from meltpoint.results.charts import Axis, Band, Chart, Line, Mark, Points, axis_around
 from meltpoint.results.document import Document, Fact, Readable, Section, Table
 from meltpoint.results.duration import duration
 from meltpoint.results.words import interval, percent
-from meltpoint.statistics.estimate import Estimate, decimals, plain
+from meltpoint.statistics.estimate import Estimate, decimals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +33,7 @@ _NAME = 16
 
 
 @dataclass(frozen=True)
-class TracePoint:
+class TracePoint(Record):
     """One checkpoint, in nats per example.
 
     `conservative`, `optimistic` and `between` are those of its report on the test examples, `exact` the exact value if
@@ -81,10 +82,6 @@ class TracePoint:
         """The middle of the interval, or AIS's value where it has no ends."""
         low, high = self.ends
         return (low + high) / 2 if math.isfinite(low) and math.isfinite(high) else self.optimistic.value
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return {name: plain(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,18 +215,12 @@ class Trace(Readable):
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, strings and lists: JSON."""
         return {
-            "test_examples": self.test_examples,
-            "train_examples": self.train_examples,
-            "confidence": self.confidence,
+            **plain_fields(self),
             "best": self.best.name,
             "rivals": [point.name for point in self.rivals],
             "overfits": self.overfits.name if self.overfits else None,
             "trusted": self.trusted,
             "verdict": self.verdict,
-            "points": plain(self.points),
-            "missing": list(self.missing),
-            "interrupted": self.interrupted,
-            "seconds": self.seconds,
         }
 
 

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from meltpoint.estimators.evidence import MODES, Evidence, Finding
 from meltpoint.layers.unit import Floats
+from meltpoint.records import Record
 from meltpoint.results.stages import ENOUGH_ESS
 from meltpoint.statistics.estimate import Estimate, decimals
 from meltpoint.statistics.log_space import log_mean_exp
@@ -39,7 +40,7 @@ _UNKNOWN_EXAMPLES = 0.5  # largest fraction of examples with too few effective s
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Record):
     """`trusted` decides the command's exit code; `sentence` says why."""
 
     reason: Reason
@@ -48,10 +49,6 @@ class Verdict:
 
     def __str__(self) -> str:
         return self.sentence
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return {"reason": self.reason, "trusted": self.trusted, "sentence": self.sentence}
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,13 @@ docs/decisions/schedules.md.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.statistics.estimate import finite_or_none
+from meltpoint.records import Record
 from meltpoint.statistics.log_space import log_mean_exp
 
 _FEWER = 4
@@ -34,20 +33,16 @@ _SHARE_OF_FEW = 0.1  # fraction of d for the bound with a quarter of the groups:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Record):
     """`quantity` > `bound`, with at least the given confidence."""
 
-    bound: float
+    bound: float = field(metadata={"unknown": -math.inf})
     confidence: float
     quantity: str
 
     def __str__(self) -> str:
         certain = np.floor(100 * self.bound) / 100  # rounded down: what is printed is certified too
         return f"{self.quantity} > {certain:.2f} with {100 * self.confidence:.12g}% confidence"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain numbers and strings; a bound that is not a number is None."""
-        return {"bound": finite_or_none(self.bound), "confidence": self.confidence, "quantity": self.quantity}
 
 
 def certify_log_z(

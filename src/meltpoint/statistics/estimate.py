@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from meltpoint.records import finite_or_none
+from meltpoint.records import plain as plain
 from meltpoint.statistics.special import stdtrit
 
 Direction: TypeAlias = Literal[
@@ -25,7 +27,7 @@ class Estimate:
     stderr: float
     direction: Direction
     covers: str
-    df: float = field(default=math.inf, kw_only=True)
+    df: float = field(default=math.inf, kw_only=True, metadata={"unknown": math.inf})
 
     def __str__(self) -> str:
         return f"{self.value_text(self.digits)} {self.error_text(self.digits)}"
@@ -92,36 +94,6 @@ def combined_error(*parts: tuple[float, float]) -> tuple[float, float]:
         if v > 0
     )
     return math.sqrt(total), 1 / spent if spent > 0 else math.inf
-
-
-def finite_or_none(value: float) -> float | None:
-    """JSON has neither NaN nor infinity: None stands for both."""
-    return float(value) if math.isfinite(value) else None
-
-
-def plain(value: Any) -> Any:  # noqa: ANN401
-    """A value as JSON has it: records by their `to_dict`, sequences as lists, numbers by `finite_or_none`.
-
-    >>> plain((1, math.inf, None, Estimate(1.0, math.nan, "exact", "nothing")))
-    [1, None, None, {'value': 1.0, 'stderr': None, 'direction': 'exact', 'covers': 'nothing'}]
-    """
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, float):
-        return finite_or_none(value)
-    return value.to_dict() if hasattr(value, "to_dict") else value
-
-
-def plain_fields(record: object) -> dict[str, Any]:
-    """The fields of a record of numbers and strings as plain values: numbers as `finite_or_none` gives them.
-
-    >>> plain_fields(Estimate(1, math.nan, "exact", "nothing"))
-    {'value': 1.0, 'stderr': None, 'direction': 'exact', 'covers': 'nothing', 'df': None}
-    """
-    return {
-        name: value if isinstance(value, str) else finite_or_none(value)
-        for name, value in vars(record).items()
-    }
 
 
 def decimals(value: float, digits: int) -> str:
