@@ -34,8 +34,7 @@ from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress, silent
 from meltpoint.randomness import Purpose, generator
-from meltpoint.records import short_repr
-from meltpoint.statistics.estimate import plain
+from meltpoint.records import plain, short_repr
 
 ScheduleName: TypeAlias = Literal["friction", "linear"]
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from meltpoint.records import finite_or_none
-from meltpoint.records import plain as plain
 from meltpoint.statistics.special import stdtrit
 
 Direction: TypeAlias = Literal[
