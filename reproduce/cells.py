@@ -174,7 +174,6 @@ class Plan:
         return log_f + [self.cell(model, method, base, steps) for method in methods]
 
     def figure(self, name: str) -> list[Cell]:
-        """The cells of one figure."""
         curve = self.profile.curve
         cells = [cell for m, base, how in CURVES[name] for k in curve for cell in self.row(m, base, k, how)]
         exact = [self.cell(SMALL[0], "exact")] if name == "cd1-20-dbr" else []
@@ -192,5 +191,4 @@ class Plan:
 
 
 def unique(groups: Iterable[Iterable[Cell]]) -> list[Cell]:
-    """The cells of all groups, each once."""
     return list(dict.fromkeys(chain.from_iterable(groups)))

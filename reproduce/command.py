@@ -1,15 +1,12 @@
-"""The command: what to compute and to write, progress, and what Ctrl-C leaves."""
+"""What `meltpoint paper` does: which cells it computes, and what it writes from them."""
 
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import meltpoint as mp
 from reproduce import compute
 from reproduce.cells import CURVES, TABLES, Cell, Plan, profile_of, unique
-from reproduce.compute import Progress, missing, work
 from reproduce.figures import write_figure
 from reproduce.models import PARAMETERS, Inputs
 from reproduce.page import duration, write_page
@@ -17,42 +14,22 @@ from reproduce.results import Record, Results, estimate_from, refuse_links
 from reproduce.tables import write_table
 
 
-def _to_stderr(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
-@contextmanager
-def _lines() -> Iterator[Progress]:
-    """Progress as a line of text a minute, with the remaining time."""
-    begun = last = time.monotonic()
-
-    def tell(task: str, done: float, total: float) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last > 60 and done > 0:
-            last = now
-            remaining = duration((now - begun) * (total - done) / done)
-            _to_stderr(f"{task}: {done / total:.0%}, {remaining} remain")
-
-    yield tell
-
-
 def run(
     what: str,
-    name: str | None = None,
+    name: str | None,
     *,
-    profile: str = "full",
-    steps: int | None = None,
-    models: Path = Path("zoo"),
-    parameters: Path | None = None,
-    out: Path = Path("results"),
-    threads: int | None = None,
-    docs: Path = Path("docs"),
-    only: str | None = None,
-    dry_run: bool = False,
-    echo: Callable[[str], object] = print,
-    echo_err: Callable[[str], object] = _to_stderr,
-    progress_bar: Callable[[], AbstractContextManager[Progress]] = _lines,
+    profile: str,
+    steps: int | None,
+    models: Path,
+    parameters: Path | None,
+    out: Path,
+    threads: int | None,
+    docs: Path,
+    only: str | None,
+    dry_run: bool,
+    echo: Callable[[str], object],
+    echo_err: Callable[[str], object],
+    progress_bar: Callable[[], AbstractContextManager[compute.Progress]],
 ) -> None:
     """Compute what is missing of table1, table2, figure NAME or all, and write it; or write the page."""
     inputs, results = Inputs(models, parameters), Results(out)
@@ -62,8 +39,8 @@ def run(
     groups = _restricted(_groups(plan, what, name), only)
     if dry_run or what != "page":
         refuse_links(out / plan.profile.name / "any table", out)  # not after hours of computing
-        cells, whole = missing(groups, inputs, results), len(unique(groups))
-        costs = [work(cell, inputs[cell.model]) for cell in cells]
+        cells, whole = compute.missing(groups, inputs, results), len(unique(groups))
+        costs = [compute.work(cell, inputs[cell.model]) for cell in cells]
         expected = f"about {duration(sum(costs))} on two cores"
         if dry_run:
             for cell, cost in zip(cells, costs, strict=True):
@@ -91,7 +68,6 @@ def run(
 
 
 def _groups(plan: Plan, what: str, name: str | None) -> list[list[Cell]]:
-    """The cells of what was named."""
     if what == "figure" and name in CURVES:
         return [plan.figure(name)]
     if what in (*TABLES, "all", "page") and name is None:
@@ -105,9 +81,8 @@ def _groups(plan: Plan, what: str, name: str | None) -> list[list[Cell]]:
 
 def _restricted(groups: list[list[Cell]], only: str | None) -> list[list[Cell]]:
     """The cells of the models named, or all."""
-    if only is None:
-        return groups
-    names, known = set(only.split(",")), {cell.model for group in groups for cell in group}
+    known = {cell.model for group in groups for cell in group}
+    names = known if only is None else set(only.split(","))
     if names - known:
         raise mp.InputError(
             found=f"--only {only}",
@@ -117,7 +92,7 @@ def _restricted(groups: list[list[Cell]], only: str | None) -> list[list[Cell]]:
     return [[cell for cell in group if cell.model in names] for group in groups]
 
 
-def _written(plan: Plan, what: str, name: str | None, results: Results, docs: Path) -> Sequence[Path]:
+def _written(plan: Plan, what: str, name: str | None, results: Results, docs: Path) -> list[Path]:
     """The paths of what was named, written from the cells that are there."""
     tables = [table for table in TABLES if what in (table, "all")]
     figures = [name] if name else list(CURVES) if what == "all" else []

@@ -30,7 +30,6 @@ _LOG_F_SAMPLES = 500
 _AT_LEAST = 0.5
 
 _BLOCK = 1024  # configurations whose probabilities are computed at once
-_SHOWN = 10
 _SHARE = 0.9
 _COVERS = (
     "the choice of examples, the noise of their chains and of the forward chains; not the bias of few steps"
@@ -52,23 +51,18 @@ def missing(groups: Iterable[Sequence[Cell]], inputs: Inputs, results: Results) 
 
 def work(cell: Cell, loaded: LoadedModel) -> float:
     """About how many seconds a cell takes on two cores."""
-    pair_steps, chains = (cell.steps or 0) * loaded.work, cell.chains or 0
+    steps, chains, forward, seconds = cell.steps or 0, cell.chains or 0, cell.forward or 0, _AIS
     match cell.method:
         case "log-f":
-            examples = cell.test_examples or len(loaded.data.test)
-            seconds = examples * _LOG_F_SAMPLES * loaded.work * _LOG_F
+            steps, chains, seconds = _LOG_F_SAMPLES, cell.test_examples or len(loaded.data.test), _LOG_F
         case "configurations":
-            seconds = 2.0 ** loaded.model.layer_sizes[-1] * loaded.model.n_visible * _CONFIGURATIONS
+            return 2.0**loaded.model.n_hidden * loaded.model.n_visible * _CONFIGURATIONS
         case "csl":
-            seconds = pair_steps * chains * _CSL
-        case "ais":
-            seconds = pair_steps * chains * _AIS
+            seconds = _CSL
         case "raise" | "raise-n":
-            melting = _RAISE + (_HEAT if isinstance(loaded.model, mp.DBM) else 0.0)
-            seconds = pair_steps * ((cell.examples or 0) * chains * melting + (cell.forward or 0) * _AIS)
-        case _:
-            seconds = 0.0
-    return _AT_LEAST + seconds
+            chains *= cell.examples or 0
+            seconds = _RAISE + (_HEAT if isinstance(loaded.model, mp.DBM) else 0.0)
+    return _AT_LEAST + steps * loaded.work * (chains * seconds + forward * _AIS)
 
 
 def run(
@@ -141,7 +135,6 @@ class Task:
     kept_log_f: dict[str, float] | None = None
 
     def compute(self) -> dict[str, Any]:
-        """The result as plain numbers."""
         cell, loaded, model, shape = self.cell, self.loaded, self.loaded.model, self.loaded.data.image_shape
         running: dict[str, Any] = {"threads": self.threads, "progress": self.progress}
         annealing = {"base": loaded.base(cell.base), "steps": cell.steps, "seed": cell.seed, **running}
@@ -299,30 +292,20 @@ def picture_result(pictures: Bits, image_shape: Sequence[int]) -> dict[str, Any]
     return {"image_shape": list(image_shape), "pictures": letters}
 
 
-def configuration_log_probs(rbm: mp.RBM, progress: Progress | None = None) -> Floats:
-    """log p(h) (configuration,) of every hidden configuration, visible units summed out.
-
-    >>> configuration_log_probs(mp.RBM([[0.0]], [0.0], [0.0])).round(4)
-    array([-0.6931, -0.6931])
-    """
+def describe_configurations(rbm: mp.RBM, progress: Progress | None = None) -> dict[str, Any]:
+    """The largest probabilities of hidden configurations, how many carry nine tenths, and the perplexity."""
     upside_down = mp.RBM(rbm.weights.T, rbm.hidden_bias, rbm.visible_bias)
     log_f = np.empty(2**rbm.n_hidden)
     for low in range(0, len(log_f), _BLOCK):
         numbers = np.arange(low, min(low + _BLOCK, len(log_f)))
-        states = numbers[:, np.newaxis] >> np.arange(rbm.n_hidden) & 1
-        log_f[numbers] = upside_down.log_f(states)
+        log_f[numbers] = upside_down.log_f(numbers[:, np.newaxis] >> np.arange(rbm.n_hidden) & 1)
         if progress:
             progress("configurations", numbers[-1] + 1.0, float(len(log_f)))
-    return log_f - np.logaddexp.reduce(log_f)
-
-
-def describe_configurations(rbm: mp.RBM, progress: Progress | None = None) -> dict[str, Any]:
-    """The largest probabilities, how many configurations carry nine tenths, and the perplexity."""
-    log_probs = np.sort(configuration_log_probs(rbm, progress))[::-1]
+    log_probs = np.sort(log_f - np.logaddexp.reduce(log_f))[::-1]
     probs = np.exp(log_probs)
     return {
         "configurations": len(probs),
-        "largest": probs[:_SHOWN].tolist(),
+        "largest": probs[:10].tolist(),
         "share": _SHARE,
         "carry_the_share": int(np.searchsorted(np.cumsum(probs), _SHARE)) + 1,
         "perplexity": math.exp(-float(probs @ log_probs)),

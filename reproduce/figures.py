@@ -34,9 +34,7 @@ _MODELS: list[dict[str, Any]] = [
 _BASES = {"uniform": "uniform base", "data": "data base rates"}
 _SIGMAS = 2
 _ALL = "log-likelihood-rbms"
-_ENOUGH = (
-    100  # steps, from which on a deep model's estimates are shown: at the scale of fewer nothing else is seen
-)
+_ENOUGH = 100  # steps, from which on a deep model's estimates are shown: those of fewer would hide all else
 
 
 class Curve(NamedTuple):
@@ -49,12 +47,10 @@ class Curve(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Model and base, for a panel."""
         return f"{self.model.label}, {_BASES[self.base]}"
 
 
 def curves_of(name: str, plan: Plan, results: Results) -> list[Curve]:
-    """The curves of a figure."""
     found = []
     for model, base, methods in CURVES[name]:
         for method in methods:
@@ -65,27 +61,21 @@ def curves_of(name: str, plan: Plan, results: Results) -> list[Curve]:
 
 def write_figure(name: str, plan: Plan, results: Results, folder: Path) -> list[Path]:
     """Write a figure as PDF and PNG and its points as CSV and JSON; gives the paths."""
-    curves = [
-        (curve, (curve.model.name, curve.base, curve.method.upper()))
-        for curve in curves_of(name, plan, results)
-    ]
-    lines = [[*words, steps, *csv_numbers(e)] for curve, words in curves for steps, e in curve.points]
-    objects = [
-        dict(zip(("model", "base", "method"), words, strict=True))
-        | {"points": [{"steps": steps, **estimate.to_dict()} for steps, estimate in curve.points]}
-        for curve, words in curves
-    ]
-    heads = ["model", "base", "method", "steps", "value", "stderr"]
+    objects, lines = [], [["model", "base", "method", "steps", "value", "stderr"]]
+    for curve in curves_of(name, plan, results):
+        words = {"model": curve.model.name, "base": curve.base, "method": curve.method.upper()}
+        points = [{"steps": steps, **estimate.to_dict()} for steps, estimate in curve.points]
+        objects.append({**words, "points": points})
+        lines += [[*words.values(), str(steps), *csv_numbers(e)] for steps, e in curve.points]
     figure = draw(name, plan, results)
     return [
-        write_file(folder / f"{name}.csv", csv_text([heads, *lines])),
+        write_file(folder / f"{name}.csv", csv_text(lines)),
         write_file(folder / f"{name}.json", json.dumps(objects, indent=1, allow_nan=False) + "\n"),
         *(write_file(folder / f"{name}.{form}", image(figure, form)) for form in ("pdf", "png")),
     ]
 
 
 def image(figure: "Figure", form: str = "png") -> bytes:
-    """A figure as the bytes of a file."""
     file = io.BytesIO()
     figure.savefig(file, format=form, dpi=200)
     return file.getvalue()

@@ -72,7 +72,6 @@ class LoadedModel:
     data_digest: str
 
     def base(self, name: str | None) -> mp.Base:
-        """The base distribution of that name."""
         return mp.data_rates(self.data.train, self.model) if name == "data" else mp.uniform()
 
     @property
@@ -84,7 +83,6 @@ class LoadedModel:
 
 
 def load_data(name: str) -> tuple[mp.datasets.Dataset, str]:
-    """The data set of that name, and its digest."""
     data = mp.datasets.load(name)
     digest = hashlib.sha256(np.packbits(data.test).tobytes() + np.packbits(data.train).tobytes())
     return data, digest.hexdigest()
@@ -99,7 +97,6 @@ class Inputs:
     _loaded: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> LoadedModel:
-        """The model of that name."""
         if name not in self._loaded:
             path, data = self._path(name), MODELS[name].data
             if data not in self._loaded:

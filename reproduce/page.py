@@ -25,7 +25,6 @@ def write_page(plan: Plan, results: Results, docs: Path) -> list[Path]:
 
 
 def page(plan: Plan, results: Results) -> str:
-    """The page as Markdown."""
     p = plan.profile
     records = _records(unique(plan.all()), results)
     shown = {

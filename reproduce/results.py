@@ -39,7 +39,6 @@ class Results:
     folder: Path
 
     def path(self, cell: Cell) -> Path:
-        """The file of a cell."""
         return self.folder / "cells" / f"{cell.name}.json"
 
     def read(self, cell: Cell) -> Record | None:
@@ -64,11 +63,9 @@ class Results:
         return record is not None and record.get("fingerprint") == wanted
 
     def has_any(self, model: str) -> bool:
-        """Whether any cell of a model is finished."""
         return any((self.folder / "cells").glob(f"{model}.*.json"))
 
     def write(self, cell: Cell, record: Record) -> None:
-        """Keep the record of a finished cell."""
         refuse_links(self.path(cell), self.folder)
         sealed = {**record, _SEAL: _digest(record)}
         write_file(self.path(cell), json.dumps(sealed, indent=1, allow_nan=False))
@@ -119,11 +116,9 @@ def write_file(path: Path, content: str | bytes) -> Path:
             temporary.unlink(missing_ok=True)
     except OSError as problem:
         kind = mp.InputError if isinstance(problem, _WRONG_PATH) else mp.SystemFailure
-        raise kind(
-            found=f"{problem.strerror or problem} while writing {path}",
-            expected="a path that can be written to",
-            remedy="choose another folder, or make room on the disk",
-        ) from problem
+        found, expected = f"{problem.strerror or problem} while writing {path}", "a path to write to"
+        remedy = "choose another folder, or make room on the disk"
+        raise kind(found=found, expected=expected, remedy=remedy) from problem
     return path
 
 

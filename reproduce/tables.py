@@ -92,12 +92,10 @@ class Row:
 
 
 def table_rows(table: str, plan: Plan, results: Results) -> list[Row]:
-    """The rows of a table."""
     return [Row(model, steps, plan, results) for model, steps in plan.rows(table)]
 
 
 def all_rows(plan: Plan, results: Results) -> list[Row]:
-    """The rows of both tables."""
     return [row for table in TABLES for row in table_rows(table, plan, results)]
 
 
@@ -174,7 +172,6 @@ def as_json(rows: Sequence[Row]) -> str:
 
 
 def csv_text(lines: Iterable[Iterable[object]]) -> str:
-    """Lines of values as the text of a CSV file."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(lines)
     return text.getvalue()
@@ -187,7 +184,6 @@ def csv_numbers(estimate: mp.Estimate | None) -> list[str]:
 
 
 def pipes(cells: Sequence[str]) -> str:
-    """A line of a Markdown table."""
     return "| " + " | ".join(cells) + " |"
 
 

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -246,29 +245,26 @@ def test_a_package_without_its_checkout_says_where_the_program_is(monkeypatch, t
     assert "git clone" in result.stderr
 
 
-def reproduce(*arguments, **options):
+def reproduce(*arguments):
     command = [sys.executable, "-m", "reproduce", *map(str, arguments)]
-    return subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
-    )
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_the_program_runs_by_itself(place, models):
+def test_the_program_is_the_command(place, models):
     folder, _, _ = place
     with reproduce(
         "page", "--out", folder / "results", "--docs", folder / "own", "--models", models
     ) as process:
         shown, told = process.communicate()
     assert (process.returncode, told) == (0, "")
-    assert shown.split() == [str(folder / "own" / "paper.md")]
+    assert shown.split()[0] == str(folder / "own" / "paper.md")
     with reproduce("table3") as process:
         assert "expected table1, table2" in process.communicate()[1]
     assert process.returncode == 2
 
 
 def test_the_end_of_a_jobs_time_keeps_what_is_finished(models, data, tmp_path):
-    folder = shutil.copytree(models, tmp_path / "zoo")
-    with reproduce("table1", "--models", folder, "--out", tmp_path, "--profile", "quick") as process:
+    with reproduce("table1", "--models", models, "--out", tmp_path, "--profile", "quick") as process:
         for line in process.stderr:
             if "remain" in line:
                 break

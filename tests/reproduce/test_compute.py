@@ -15,7 +15,7 @@ from oracle.driving import models as oracle_models
 from oracle.tables import all_states
 from reproduce import compute
 from reproduce.cells import Cell, Plan, Profile
-from reproduce.compute import Task, configuration_log_probs, describe_configurations, missing, run
+from reproduce.compute import Task, describe_configurations, missing, run
 from reproduce.figures import pictures_of
 from reproduce.models import DBMS, DBNS, RBMS, SMALL, Inputs
 from reproduce.results import Results
@@ -206,13 +206,15 @@ def test_each_method_draws_its_own_pictures(inputs):
 )
 def test_configurations_are_the_marginal_of_the_joint(seed, visible, hidden, block):
     rbm = oracle_models.rbm(seed, visible, hidden)
-    v, h = all_states(visible).astype(float), all_states(hidden)[:, ::-1].astype(float)
+    v, h = all_states(visible).astype(float), all_states(hidden).astype(float)
     log_f = (v @ rbm.visible_bias)[:, None] + h @ rbm.hidden_bias + v @ rbm.weights @ h.T
     joint = np.exp(log_f) / np.exp(log_f).sum()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compute, "_BLOCK", block)
-        found = np.exp(configuration_log_probs(rbm))
-    np.testing.assert_allclose(found, joint.sum(axis=0), rtol=1e-12)
+        found = describe_configurations(rbm)
+    probs = np.sort(joint.sum(axis=0))[::-1]
+    np.testing.assert_allclose(found["largest"], probs[:10], rtol=1e-12)
+    assert found["perplexity"] == pytest.approx(np.exp(-probs @ np.log(probs)))
 
 
 def test_configurations_are_described():

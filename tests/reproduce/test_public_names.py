@@ -1,7 +1,11 @@
 """The program needs nothing of meltpoint but its public names."""
 
 import ast
+import doctest
+from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 import meltpoint as mp
 
@@ -19,3 +23,8 @@ def test_it_uses_public_names_alone():
                 assert named in ([], [("meltpoint", "mp")]), (path.name, named)
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "mp":
                 assert node.attr in mp.__all__, (path.name, node.attr)
+
+
+@pytest.mark.parametrize("name", ["cells", "page"])
+def test_its_examples_run(name):
+    assert doctest.testmod(import_module(f"reproduce.{name}")) == (0, 1 + (name == "cells"))
