@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from meltpoint.results.report import Report
 from meltpoint.results.stages import OtherBase, StageSummary
 from meltpoint.results.verdict import WeightDiagnostics, judge
 from meltpoint.statistics.certificate import Certificate
@@ -38,13 +39,13 @@ def test_a_whole_report():
             "Agree: the two estimates are 0.12 nats apart (tolerance 1).",
             "",
             "between      -86.55 and -86.31 with 99% confidence, if no start missed a mode:",
-            "             18 starts were tried",
+            "             5 starts gave weights",
             "at most      mean log p <= -86.08 with 99% confidence, whatever was missed",
             "certificate  mean log p_N, N = 13, of these 4 examples > -89.16 with 99%",
             "             confidence (estimated: -88.00), whatever the number of steps and",
             "             chains; p_N is the annealing model with N particles",
-            "evidence     base uniform and 16 modes: they agree within 0.01 nats of log Z;",
-            "             1,234,000 chain-steps",
+            "evidence     base uniform and 16 modes (3 weighed): they agree within 0.01 nats",
+            "             of log Z; 1,234,000 chain-steps",
             "log Z        451.28 ± 0.02 (> 451.01 with 99% confidence); effective sample",
             "             size 31 of 50 chains, Pareto k 0.31",
             "RAISE        4 examples × 3 chains; with the control variate the error is 7.9 ×",
@@ -77,7 +78,7 @@ def test_one_particle_is_the_paper_s_annealing_model():
 def test_an_interval_without_an_end(between, text):
     assert row(made(between=between, evidence=None), "between").startswith(text)
     shown = text.replace(
-        "provided that the chains missed no mode", "if no start missed a mode: 18 starts were tried"
+        "provided that the chains missed no mode", "if no start missed a mode: 5 starts gave weights"
     )
     assert row(made(between=between), "between").startswith(shown)
 
@@ -86,9 +87,20 @@ def test_what_other_starts_miss_or_that_they_were_not_asked():
     far = replace(EVIDENCE.findings[0], name="modes", lacking=1.0, stderr=0.1, log_weights=())
     report = made(evidence=replace(EVIDENCE, findings=(*EVIDENCE.findings, far)))
     assert row(report, "evidence").startswith(
-        "base uniform and 16 modes: 0.69 ± 0.05 nats of log Z are missing (modes); "
+        "base uniform and 16 modes (3 weighed): 0.69 ± 0.05 nats of log Z are missing (modes); "
     )
     assert "evidence " not in str(made(evidence=None))
+
+
+@pytest.mark.parametrize(("unweighed", "were"), [(1, "1 mode was"), (4, "4 modes were")])
+def test_modes_that_were_not_weighed_are_named(unweighed, were):
+    report = made(evidence=replace(EVIDENCE, unweighed=unweighed))
+    assert row(report, "between").endswith(f"5 starts gave weights, {were} out of reach and not weighed")
+    assert f"16 modes (3 weighed, {unweighed} out of reach and not weighed): " in row(report, "evidence")
+    assert "not weighed" in report.to_html()
+    near = made(evidence=replace(EVIDENCE, weighed=0))
+    assert "16 modes (none out of reach): " in row(near, "evidence")
+    assert Report.from_dict(report.to_dict()).evidence == report.evidence
 
 
 def test_a_bound_that_is_printed_is_certified_and_one_that_is_not_known_is_not_printed():

@@ -167,8 +167,8 @@ def finding(name="uniform", log_z=0.0, lacking=0.0, stderr=0.01):
     return Finding(name, log_z, 0.05, 1.0, lacking, stderr, 0.0, () if name == "modes" else (0.0,) * 32)
 
 
-def doubted(*findings, between=(-87.0, -86.0), tolerance=1.0, agreed=None, **doubts):
-    evidence = Evidence(findings, modes=16) if findings else None
+def doubted(*findings, between=(-87.0, -86.0), tolerance=1.0, agreed=None, unweighed=0, **doubts):
+    evidence = Evidence(findings, modes=16, unweighed=unweighed) if findings else None
     return judge_doubts(
         agreed or verdict(0.1, 0.01), Doubts(evidence, WEIGHTS, between, **doubts), tolerance, "data"
     )
@@ -184,6 +184,8 @@ def doubted(*findings, between=(-87.0, -86.0), tolerance=1.0, agreed=None, **dou
         ([finding(lacking=0.3, stderr=0.3)], {}, "agree"),  # a single lucky weight
         ([finding(), finding("modes", lacking=1.0)], {}, "modes"),
         ([finding(log_z=0.5)], {}, "bases"),
+        ([finding()], {"unweighed": 1}, "unweighed"),
+        ([finding("modes", lacking=1.0)], {"unweighed": 1}, "modes"),
         ([finding(log_z=-5.0)], {}, "agree"),  # a lower bound that is lower says nothing
         ([finding("modes", log_z=0.5)], {}, "agree"),
         ([finding()], {"exact": -86.5}, "agree"),

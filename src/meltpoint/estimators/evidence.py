@@ -40,6 +40,7 @@ MODES = "modes"
 
 _LEAST_MISSED = 0.1  # nats
 _MOST_NATS = 300.0
+_LEAST_WEIGHTS = 5  # from a mode; as many effective chains must carry log Z for its error to be known
 _APART_SIGMAS = 3.0  # standard errors between bases that are not attributed to noise
 
 
@@ -114,12 +115,15 @@ class Finding:
 class Evidence:
     """What other starts found, and what finding it cost. With no findings nothing was asked.
 
-    `modes` is the number of mean-field modes that were looked at, `chain_steps` and `seconds` what all of it took.
+    `modes` is the number of modes that were looked at; `weighed` of them gave enough weights, and `unweighed` of them
+    were out of reach and did not. `chain_steps` and `seconds` are what all of it took.
     `log_z_ceiling` is an upper bound on log Z that follows from the parameters alone.
     """
 
     findings: tuple[Finding, ...] = ()
     modes: int = 0
+    weighed: int = 0
+    unweighed: int = 0
     chain_steps: int = 0
     seconds: float = field(default=0.0, compare=False)
     log_z_ceiling: float = field(default=math.inf, metadata={"unknown": math.inf})
@@ -131,8 +135,8 @@ class Evidence:
 
     @property
     def starts(self) -> int:
-        """How many starts were tried: the chosen base, other bases, and modes."""
-        return 1 + sum(finding.name != MODES for finding in self.findings) + self.modes
+        """How many starts gave weights: the chosen base, other bases, and modes."""
+        return 1 + sum(finding.name != MODES for finding in self.findings) + self.weighed
 
     @property
     def strongest(self) -> Finding | None:
@@ -187,6 +191,8 @@ class Evidence:
         return {
             "starts": self.starts,
             "modes": self.modes,
+            "weighed": self.weighed,
+            "unweighed": self.unweighed,
             "findings": [finding.to_dict(confidence) for finding in self.findings],
             "chain_steps": self.chain_steps,
             "log_z_ceiling": finite_or_none(self.log_z_ceiling),
@@ -210,13 +216,15 @@ class Start:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Starts:
-    """All other starts of an evaluation, the number of mean-field modes that were looked at, and what it cost.
+    """All other starts of an evaluation, the number of modes that were looked at, and what it cost.
 
-    `log_z_ceiling` is an upper bound on log Z that follows from the parameters alone.
+    `unweighed` modes were out of reach of the chosen path, and fewer than five chains ended in them. `log_z_ceiling` is
+    an upper bound on log Z that follows from the parameters alone.
     """
 
     starts: tuple[Start, ...] = ()
     modes: int = 0
+    unweighed: int = 0
     chain_steps: int = 0
     seconds: float = 0.0
     log_z_ceiling: float = math.inf
@@ -229,7 +237,25 @@ class Starts:
             return Evidence()
         names = dict.fromkeys(start.name for start in self.starts)
         findings = [_finding(name, [s for s in self.starts if s.name == name], forward) for name in names]
-        return Evidence(tuple(findings), self.modes, self.chain_steps, self.seconds, self.log_z_ceiling)
+        return Evidence(
+            tuple(findings),
+            self.modes,
+            self.weighed,
+            self.unweighed,
+            self.chain_steps,
+            self.seconds,
+            self.log_z_ceiling,
+        )
+
+    @property
+    def weighed(self) -> int:
+        """How many modes were weighed."""
+        return sum(start.name == MODES and is_weighed(start.log_weights) for start in self.starts)
+
+
+def is_weighed(log_weights: Floats) -> bool:
+    """Whether enough chains (chain,) ended in a mode for the mean of their weights to have an error."""
+    return int(np.isfinite(log_weights).sum()) >= _LEAST_WEIGHTS
 
 
 def log_reach(forward: Floats, reverse: Floats) -> Floats:

@@ -58,8 +58,8 @@ class Sides:
 
     @property
     def n_starts(self) -> int:
-        """Bases from which chains were started, and modes that were looked at."""
-        return max(1, len({start.name for start in self._bases})) + self.starts.modes
+        """Bases from which chains were started, and modes that gave weights."""
+        return max(1, len({start.name for start in self._bases})) + self.starts.weighed
 
     def upper(self) -> Estimate:
         """log W - log(mean reach), which errs high as far as the states are samples of the model."""

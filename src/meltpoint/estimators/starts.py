@@ -17,7 +17,7 @@ from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import anywhere
-from meltpoint.estimators.evidence import MODES, Start, Starts, reach_of
+from meltpoint.estimators.evidence import MODES, Start, Starts, is_weighed, reach_of
 from meltpoint.estimators.modes import find_modes, mode_bases, nearest_mode
 from meltpoint.estimators.optima import find_optima
 from meltpoint.kernels.streams import Streams
@@ -34,14 +34,16 @@ _AROUND = 5  # 4 is the modes' own
 _MOST_MODES = 16
 _MOVES = 5  # at beta 1, after annealing
 _MODE_MOVES = 10  # at beta 1, from a draw of a mode's rates
-_FAR_MODES = 8  # most modes out of reach from which chains are annealed
+_PLACES = 12  # most modes from which chains are annealed
 _MODE_CHAINS = 24
 _MODE_MELTED = 6
 _LOOKS = 2  # states of a mode that are melted before chains are annealed from it
 _MATTERS = 1e-3  # share of Z out of reach that is worth the chains
 _MODE_STEPS = 50, 1000
-_REACHED = 0.9  # reach from which on a mode need not be asked
-_HOPELESS = 20.0  # nats that a mode's bound may lie below the estimate of log Z: bounds are far from tight
+# Reach from which on a mode need not be weighed. Its bound does not count: thirty independent units of two states
+# loosen it by 20 nats.
+_REACHED = 0.9
+_OUT_OF_REACH = 0.5  # reach below which a mode that is not weighed is a doubt
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +143,7 @@ def ask_starts(
 
     `others` are bases with betas of their own: from each, `chains` chains are annealed and `melted` end states, drawn
     by weight, melted along the chosen path. Up to 16 modes are looked at (mean-field ones of a model with two
-    sides, local optima of others): two states of each are melted, and from those that seem out of reach (at most 8)
+    sides, local optima of others): two states of each are melted, and from those that seem out of reach (at most 12)
     chains are annealed too, in a quarter of the steps.
     """
     if len(forward) < 2:
@@ -165,18 +167,19 @@ def ask_starts(
     if found_modes is not None:
         looked_at = found_modes.looks
         steps += found_modes.chain_steps
+    unweighed = 0
     *reverse, seen = asked.reverse([*batches, looked_at], 0)
     for (other, _), log_weights, own in zip(others, weights, reverse, strict=True):
         found.append(Start(other.name, log_weights, own))
     melting = melted * len(others) + len(looked_at)
     if found_modes is not None:
-        of_modes, more_melting, more_steps = _ask_modes(model, found_modes, seen, forward, asked, rng)
+        of_modes, unweighed, more_steps = _ask_modes(model, found_modes, seen, forward, asked, rng)
         found += of_modes
-        melting += more_melting
+        melting += sum(len(start.log_reverse_weights) for start in of_modes)
         steps += more_steps
     steps += melting * (len(betas) - 1)
     count = 0 if found_modes is None else len(found_modes.bounds)
-    return Starts(tuple(found), count, steps, log_z_ceiling=model.log_z_ceiling)
+    return Starts(tuple(found), count, unweighed, steps, log_z_ceiling=model.log_z_ceiling)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +199,7 @@ class _Modes:
 def _ask_modes(
     model: Model, modes: _Modes, seen: Floats, forward: Floats, asked: "_Asked", rng: np.random.Generator
 ) -> tuple[list[Start], int, int]:
-    """Starts from modes out of reach, numbers of states melted for them, and chain-steps besides.
+    """Starts from modes, how many out of reach were not weighed, and chain-steps besides melting.
 
     `seen` (look and mode,) are reverse log weights of states of each mode.
     """
@@ -204,25 +207,22 @@ def _ask_modes(
     reach = reach_of(forward, seen).min(axis=0)
     log_z = float(log_mean_exp(forward))
     promising = modes.bounds + np.log(np.maximum(1 - reach, 1e-300))
-    hopeful = (reach < _REACHED) & (modes.bounds > log_z - _HOPELESS)
-    hopeful |= promising > log_z + math.log(_MATTERS)
-    ranked = [int(k) for k in np.argsort(-promising) if hopeful[k]]
-    far, rest = ranked[:_FAR_MODES], ranked[_FAR_MODES:]
+    weighed = (reach < _REACHED) | (promising > log_z + math.log(_MATTERS))
+    ranked = [int(k) for k in np.lexsort((-promising, reach >= _OUT_OF_REACH)) if weighed[k]]
+    far = ranked[:_PLACES]
     betas = np.linspace(0.0, 1.0, int(np.clip((len(asked.betas) - 1) // 4, *_MODE_STEPS)) + 1)
     groups: list[tuple[Floats, Bits]] = []
+    unweighed = int((reach[ranked[_PLACES:]] < _OUT_OF_REACH).sum())
     of_far = run_starts(model, [(modes.bases[k], betas, 100 + k) for k in far], _MODE_CHAINS, asked.how)
     for k, (log_weights, states) in zip(far, of_far, strict=True):
         own = np.where(modes.nearest(states) == k, log_weights, -np.inf)
         if np.isfinite(own).any():
             groups.append((own, states[choose_by_weight(own, _MODE_MELTED, rng)]))
+        unweighed += bool(reach[k] < _OUT_OF_REACH) and not is_weighed(own)
     steps = len(far) * _MODE_CHAINS * (len(betas) - 1 + _MOVES)
-    if not groups:
-        return [], 0, steps
-    reverse = asked.reverse([states for _, states in groups], 1)
+    reverse = asked.reverse([states for _, states in groups], 1) if groups else []
     starts = [Start(MODES, own, melted) for (own, _), melted in zip(groups, reverse, strict=True)]
-    # Of the modes that are too many for chains the mean-field bounds count: they are lower bounds too.
-    starts += [Start(MODES, np.full(2, modes.bounds[k]), seen[:, k]) for k in rest]
-    return starts, _MODE_MELTED * len(groups), steps
+    return starts, unweighed, steps
 
 
 @dataclass(frozen=True, eq=False)

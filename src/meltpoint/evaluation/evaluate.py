@@ -157,7 +157,7 @@ def evaluate(
     exact
         Whether to enumerate log Z. Default: if the smaller side has at most 20 units.
     evidence
-        Whether to ask other bases and mean-field modes for what the chains have missed, which takes 10 to 25 % more
+        Whether to ask other bases and mean-field modes for what the chains have missed, which takes 10 to 30 % more
         chain-steps. Without it no report is trusted: both sides may be wrong together.
     run
         A folder in which everything that is finished is kept; the same call continues it, to the same bits as if it

@@ -239,8 +239,8 @@ def best_bracket(brackets: Sequence[LogZBracket]) -> LogZBracket:
 
 
 def _weighted(melted: int, n_starts: int, starts: Starts) -> str:
-    modes = f", {starts.modes:,} of them at modes of the model" if starts.modes else ""
+    modes = f", {starts.weighed:,} of them at modes of the model" if starts.weighed else ""
     return (
         f"{melted:,} end states of chains from all starts, drawn by weight: the upper side and the interval hold if no "
-        f"start missed a mode; {n_starts:,} were tried{modes}"
+        f"start missed a mode; {n_starts:,} gave weights{modes}"
     )

@@ -5,7 +5,7 @@ import math
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import printable
 from meltpoint.results.report import Report
-from meltpoint.results.words import count, number, percent
+from meltpoint.results.words import count, number, percent, starts_text
 from meltpoint.statistics.estimate import decimals
 
 _LATEX = {
@@ -49,7 +49,7 @@ def paper_sentence(report: Report) -> str:
     s = report.settings
     if not all(map(math.isfinite, report.between)):
         return "No interval is known: there is nothing to be written yet."
-    starts = f" ({report.evidence.starts:,} starts were tried)" if report.evidence else ""
+    starts = f" ({starts_text(report.evidence)})" if report.evidence else ""
     doubt = (
         "" if report.verdict.trusted else f" The tool does not trust this result: {report.verdict.sentence}"
     )

@@ -18,7 +18,7 @@ from meltpoint.results.duration import duration
 from meltpoint.results.log_z_verdict import judge_log_z
 from meltpoint.results.stages import alpha_of, within_text
 from meltpoint.results.verdict import Verdict
-from meltpoint.results.words import bound, count, number, percent, run_facts, with_error
+from meltpoint.results.words import bound, count, modes_text, number, percent, run_facts, with_error
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.pareto import pareto_k
@@ -154,7 +154,7 @@ class LogZBracket(Readable):
             if finding.name not in (MODES, EXACT_SAMPLES, self.settings.base)
             and math.isfinite(finding.log_z_stderr)
         ]
-        texts += [count(self.evidence.modes, "mode")] if self.evidence.modes else []
+        texts += [modes_text(self.evidence)] if self.evidence.modes else []
         return ", ".join(texts)
 
     def _charts(self) -> list[Chart]:

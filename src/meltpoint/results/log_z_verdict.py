@@ -5,7 +5,7 @@ import math
 from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.evidence import MODES, Evidence
 from meltpoint.estimators.log_z_sides import EXACT_SAMPLES
-from meltpoint.results.verdict import Reason, Verdict, WeightDiagnostics, distrust_weights
+from meltpoint.results.verdict import Reason, Verdict, WeightDiagnostics, distrust_weights, modes_not_weighed
 from meltpoint.statistics.estimate import Estimate, decimals
 from meltpoint.statistics.pareto import pareto_k
 from meltpoint.statistics.split_half import split_half_distance
@@ -72,6 +72,8 @@ def judge_log_z(
             f"{larger.name} and {decimals(lower.value, 2)} from base {base}. Each is a lower bound, so the larger one "
             f"is nearer to the truth: raise steps, or use base {larger.name}.",
         )
+    if evidence.unweighed:
+        return modes_not_weighed(evidence.unweighed)
     if gap.value > tolerance + _SIGMAS * (gap.stderr if math.isfinite(gap.stderr) else 0.0):
         return _wide(gap)
     diagnostics = WeightDiagnostics(

@@ -117,6 +117,11 @@ class Report(Readable):
         """The largest log-probability that there can be: 0, but for densities."""
         return math.inf if self.densities else 0.0
 
+    @property
+    def exact_name(self) -> str:
+        """What the exact value is called: where log f is estimated, only its log Z is exact."""
+        return "exact" if self.log_f_exact else "exact log Z"
+
     def __repr__(self) -> str:
         return f"Report({self.model}: {self.conservative} to {self.optimistic}, {self.verdict.reason})"
 

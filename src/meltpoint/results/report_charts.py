@@ -40,7 +40,7 @@ def interval_chart(report: Report) -> Chart:
     raised, ais = report.conservative, report.optimistic
     rows = [Row("RAISE", raised.value, raised.stderr), Row("AIS", ais.value, ais.stderr, "optimistic")]
     if report.exact:
-        rows.insert(1, Row("exact", report.exact.value, report.exact.stderr, "exact"))
+        rows.insert(1, Row(report.exact_name, report.exact.value, report.exact.stderr, "exact"))
     rows.append(Row(f"between ({percent(report.settings.confidence)})", interval=report.between))
     caption = "Marks: estimates with two standard errors. Band: interval for the model's own value."
     if report.upper_bound is not None and can_be_drawn(report.upper_bound):
@@ -93,7 +93,7 @@ def evidence_chart(report: Report) -> Chart:
     rows = [Row(f"{report.settings.base} (chosen)", report.log_z.value, report.log_z.stderr, "optimistic")]
     for finding in evidence.findings if evidence else ():
         if can_be_drawn(finding.log_z):
-            name = count(evidence.modes, "mode") if evidence and finding.name == MODES else finding.name
+            name = count(evidence.weighed, "mode") if evidence and finding.name == MODES else finding.name
             rows.append(Row(name, finding.log_z, finding.log_z_stderr))
     title = "log Z from every start" if evidence else "log Z; other starts were not tried"
     return rows_chart(

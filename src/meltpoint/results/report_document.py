@@ -46,7 +46,16 @@ from meltpoint.results.report_charts import (
     weights_chart,
 )
 from meltpoint.results.shown import worst
-from meltpoint.results.words import bound, count, number, percent, run_facts, with_error
+from meltpoint.results.words import (
+    bound,
+    count,
+    modes_text,
+    number,
+    percent,
+    run_facts,
+    starts_text,
+    with_error,
+)
 
 _WORST = 8  # examples that are listed
 _LONGEST, _MOST = 300, 20  # of texts from outside
@@ -90,7 +99,7 @@ def _answer(report: Report) -> Sequence[Block | None]:
         ("gap", report.gap),
     ]
     if report.exact:
-        rows.insert(1, ("exact" if report.log_f_exact else "exact log Z", report.exact))
+        rows.insert(1, (report.exact_name, report.exact))
     annealing = "p_N is the annealing model with N particles"
     if "p_N" not in report.certificate.quantity:
         annealing = "p_ann is the annealing model"
@@ -121,7 +130,7 @@ def _answer(report: Report) -> Sequence[Block | None]:
 
 def _between(report: Report) -> str:
     condition = (
-        f"if no start missed a mode: {count(report.evidence.starts, 'start')} were tried"
+        f"if no start missed a mode: {starts_text(report.evidence)}"
         if report.evidence
         else "provided that the chains missed no mode"
     )
@@ -188,7 +197,7 @@ def _evidence(report: Report) -> Sequence[Block | None]:
             turned,
         ]
     tried = [f"base {finding.name}" for finding in evidence.findings if finding.name != MODES]
-    tried += [count(evidence.modes, "mode")] if evidence.modes else []
+    tried += [modes_text(evidence)] if evidence.modes else []
     missed, most = evidence.missed(report.ais_log_weights), evidence.strongest
     if missed is not None:
         said = f"{with_error(missed.nats, missed.nats_error)} nats of log Z are missing ({missed.name})"
@@ -197,7 +206,7 @@ def _evidence(report: Report) -> Sequence[Block | None]:
     rows = [[f"{report.settings.base} (chosen)", str(report.log_z), "", ""]]
     rows += [
         [
-            count(evidence.modes, "mode") if finding.name == MODES else f"base {finding.name}",
+            modes_text(evidence) if finding.name == MODES else f"base {finding.name}",
             with_error(finding.log_z, finding.log_z_stderr),
             f"{finding.reach:.1%}" if math.isfinite(finding.reach) else "–",
             with_error(max(0.0, finding.nats), finding.nats_error, 3),

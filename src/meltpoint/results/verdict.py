@@ -22,6 +22,7 @@ Reason: TypeAlias = Literal[
     "exact",
     "modes",
     "bases",
+    "unweighed",
     "log_f",
     "unchecked",
     "target",
@@ -201,6 +202,8 @@ def judge_doubts(verdict: Verdict, doubts: Doubts, tolerance: float, base: str) 
             return _modes_missed(missed, larger, base)
         if larger is not None:
             return _bases_disagree(larger, float(log_mean_exp(doubts.ais_log_weights)), base)
+        if evidence.unweighed:
+            return modes_not_weighed(evidence.unweighed)
     if 2 * doubts.log_f_rise > _UNKNOWN_RISE * tolerance or doubts.log_f_unknown > _UNKNOWN_EXAMPLES:
         if doubts.log_f_unknown > _UNKNOWN_EXAMPLES:
             share = f"{100 * doubts.log_f_unknown:.0f}%"
@@ -232,6 +235,16 @@ def _modes_missed(missed: Finding, larger: Finding | None, base: str) -> Verdict
         f"Modes missed: states found from {where} are out of reach of the chains from base {base}, which lack "
         f"{decimals(missed.nats, 2)} ± {decimals(max(missed.nats_error, 0.01), 2)} nats of log Z. Both sides are too "
         f"high by about as much; the interval allows for it. To close it, {remedy}.",
+    )
+
+
+def modes_not_weighed(modes: int) -> Verdict:
+    """A verdict against a path that does not reach some modes, of which no chain says what they hold."""
+    were = f"{modes:,} mode{' was' if modes == 1 else 's were'}"
+    return _distrust(
+        "unweighed",
+        f"Modes not weighed: {were} out of reach and not weighed, so that nothing is known of the share of Z that they "
+        "hold. Raise steps, or use another base.",
     )
 
 

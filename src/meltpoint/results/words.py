@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 
+from meltpoint.estimators.evidence import Evidence
 from meltpoint.results.document import Fact
 from meltpoint.results.duration import duration
 from meltpoint.statistics.estimate import decimals
@@ -19,6 +20,32 @@ def count(n: int, what: str) -> str:
     ('1 model', '2,000 chains')
     """
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def starts_text(evidence: Evidence) -> str:
+    """How many starts gave weights, and how many modes should have.
+
+    >>> starts_text(Evidence(modes=16, weighed=3, unweighed=1))
+    '4 starts gave weights, 1 mode was out of reach and not weighed'
+    """
+    modes = evidence.unweighed
+    left = (
+        f", {count(modes, 'mode')} {'was' if modes == 1 else 'were'} out of reach and not weighed"
+        if modes
+        else ""
+    )
+    return f"{count(evidence.starts, 'start')} gave weights{left}"
+
+
+def modes_text(evidence: Evidence) -> str:
+    """How many modes were looked at, and what became of them.
+
+    >>> modes_text(Evidence(modes=16, weighed=3))
+    '16 modes (3 weighed)'
+    """
+    parts = [f"{evidence.weighed:,} weighed"] if evidence.weighed else []
+    parts += [f"{evidence.unweighed:,} out of reach and not weighed"] if evidence.unweighed else []
+    return f"{count(evidence.modes, 'mode')} ({', '.join(parts) or 'none out of reach'})"
 
 
 def percent(confidence: float) -> str:

@@ -24,6 +24,7 @@ _LAYOUT: ChunkLayout = {
     "log_weights": ((None,), "f"),
     "log_reverse_weights": ((None,), "f"),
     "modes": ((), "i"),
+    "unweighed": ((), "i"),
     "chain_steps": ((), "i"),
     "seconds": ((), "f"),
     "log_z_ceiling": ((), "f"),
@@ -83,6 +84,7 @@ def _to_arrays(found: Starts, seconds: float) -> Arrays:
             [np.zeros(0), *(start.log_reverse_weights for start in starts)]
         ),
         "modes": np.array(found.modes),
+        "unweighed": np.array(found.unweighed),
         "chain_steps": np.array(found.chain_steps),
         "seconds": np.array(seconds),
         "log_z_ceiling": np.array(found.log_z_ceiling),
@@ -96,6 +98,7 @@ def _from_arrays(arrays: Arrays) -> Starts:
     return Starts(
         tuple(starts),
         int(arrays["modes"]),
+        int(arrays["unweighed"]),
         int(arrays["chain_steps"]),
         float(arrays["seconds"]),
         float(arrays["log_z_ceiling"]),
