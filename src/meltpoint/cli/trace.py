@@ -15,12 +15,12 @@ from meltpoint.cli.inputs import check_output
 from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, progress_bar, write_result
 from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_EXAMPLES, TRACE_STEPS
 from meltpoint.errors import InputError, Progress, printable
-from meltpoint.results.trace import Trace, TracePoint
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from meltpoint.results.trace import Trace, TracePoint
     from meltpoint.training.monitor import Epoch
 
 _TRAINING = "training.txt"
@@ -120,7 +120,7 @@ class TraceScreen:
     progress: Progress
     on_point: Any = None
 
-    def show(self, point: TracePoint) -> None:
+    def show(self, point: "TracePoint") -> None:
         """Add a checkpoint: a row of the live table, or a line."""
         if self.on_point is not None:
             self.on_point(point)
@@ -157,7 +157,7 @@ def trace_screen() -> Iterator[TraceScreen]:
             bar.reset(task, description=printable(name))
         bar.update(task, completed=done, total=total)
 
-    def add(point: TracePoint) -> None:
+    def add(point: "TracePoint") -> None:
         table.add_row(*(printable(cell) for cell in trace_row(point)))
 
     # The whole table is printed again on stdout.
@@ -165,7 +165,7 @@ def trace_screen() -> Iterator[TraceScreen]:
         yield TraceScreen(progress, add)
 
 
-def _parts(point: TracePoint) -> list[str]:
+def _parts(point: "TracePoint") -> list[str]:
     low, high = point.between
     parts = [f"{point.name}: test {low:.2f} to {high:.2f}"]
     if point.train_between is not None:
@@ -189,7 +189,7 @@ class TrainingTrace:
     seed: int
     screen: TraceScreen
     grey: bool = True
-    points: list[TracePoint] = field(default_factory=list)
+    points: "list[TracePoint]" = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Draw zeros and ones from grey values (`grey`), and take in what an interrupted training has left."""
@@ -252,9 +252,11 @@ class TrainingTrace:
         self.points.append(self._tracer.evaluate(name, model, last))
         self.screen.show(self.points[-1])
 
-    def trace(self) -> Trace | None:
+    def trace(self) -> "Trace | None":
         """The trace so far, None without a point."""
         from time import monotonic
+
+        from meltpoint.results.trace import Trace
 
         if not self.points:
             return None
