@@ -104,4 +104,4 @@ def test_texts_at_random_load_or_say_why(folder, text, first):
 def test_options_are_all_used_by_some_format():
     told = parse_options(OPTIONS)
     used = set().union(*(format.options for format in FORMATS))
-    assert {name for name in vars(told) if name not in ("member", "unpacked")} == used
+    assert {name for name in vars(told) if name not in ("member", "unpacked", "coupling", "field")} == used

@@ -313,7 +313,8 @@ def test_what_is_no_model_says_what_to_do(x, message):
 
 def test_options_that_say_nothing_are_refused():
     with pytest.raises(
-        mp.InputError, match=r"beta, units for a dict of parameters.*orientation, visible, hidden, weights"
+        mp.InputError,
+        match=r"units, beta for a dict of parameters.*hidden, hidden_bias, orientation, visible",
     ):
         mp.from_object(NAMINGS["commonest"], beta=1.0, units="spin")
 

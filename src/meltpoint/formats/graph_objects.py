@@ -8,16 +8,17 @@ from numpy.typing import NDArray
 
 from meltpoint import models
 from meltpoint.errors import InputError
+from meltpoint.formats.bqm import UNITS
+from meltpoint.formats.options import Options, inverse_temperature
 from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
 
-_UNITS = {"SPIN": "spin", "BINARY": "bernoulli"}
 
-
-def from_dimod(model: Any, beta: float) -> Model:  # noqa: ANN401
+def from_dimod(model: Any, options: Options) -> Model:  # noqa: ANN401
     """The Ising model with p ~ exp(-beta E) of a binary quadratic model; sites in the order of its variables."""
+    beta = inverse_temperature(options, f"a {type(model).__name__}")
     vartype = getattr(model.vartype, "name", str(model.vartype))
-    if vartype not in _UNITS:
+    if vartype not in UNITS:
         raise InputError(
             found=f"a model of vartype {vartype}",
             expected="SPIN or BINARY",
@@ -29,10 +30,10 @@ def from_dimod(model: Any, beta: float) -> Model:  # noqa: ANN401
     pairs = [(site[u], site[v], float(bias)) for (u, v), bias in model.quadratic.items()]
     couplings = _symmetric(pairs, len(variables))
     constant = -beta * float(model.offset)
-    return models.Ising(-beta * couplings, -beta * fields, units=_UNITS[vartype], constant=constant)
+    return models.Ising(-beta * couplings, -beta * fields, units=UNITS[vartype], constant=constant)
 
 
-def from_pgmpy(model: Any) -> Model:  # noqa: ANN401
+def from_pgmpy(model: Any, _: Options) -> Model:  # noqa: ANN401
     """The factor graph of a Markov network or factor graph; variables in the order of its nodes."""
     factors = list(model.get_factors())
     if not factors:
@@ -63,7 +64,7 @@ def from_pgmpy(model: Any) -> Model:  # noqa: ANN401
     return models.FactorGraph([cardinality[variable] for variable in variables], tables)
 
 
-def from_networkx(graph: Any, *, coupling: str, field: str, units: str, beta: float) -> Model:  # noqa: ANN401
+def from_networkx(graph: Any, options: Options) -> Model:  # noqa: ANN401
     """The Ising model (numbers as couplings) or Potts model (tables) of a graph; sites in the order of its nodes."""
     if graph.is_directed() or graph.is_multigraph():
         raise InputError(
@@ -71,6 +72,8 @@ def from_networkx(graph: Any, *, coupling: str, field: str, units: str, beta: fl
             expected="an undirected graph with one edge for each pair",
             remedy="convert it with networkx.Graph(graph), and look at what becomes of double edges",
         )
+    coupling, field = options.coupling or "weight", options.field or "bias"
+    beta = inverse_temperature(options, "a graph", default=1.0)
     nodes = list(graph.nodes)
     edges = [(u, v, attributes) for u, v, attributes in graph.edges(data=True)]
     missing = next(((u, v) for u, v, attributes in edges if coupling not in attributes), None)
@@ -94,7 +97,9 @@ def from_networkx(graph: Any, *, coupling: str, field: str, units: str, beta: fl
     if all(value.ndim == 0 for value in values.values()):
         fields = np.array([0.0 if value is None else float(value) for value in on_nodes])
         pairs = [(i, j, float(value)) for (i, j), value in values.items()]
-        return models.Ising(beta * _symmetric(pairs, len(nodes)), beta * fields, units=units)
+        return models.Ising(
+            beta * _symmetric(pairs, len(nodes)), beta * fields, units=options.units or "spin"
+        )
     return _potts(values, on_nodes, beta)
 
 

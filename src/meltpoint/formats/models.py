@@ -90,9 +90,8 @@ def read_note(path: str | os.PathLike[str]) -> str:
 def _recognises(source: Source) -> bool:
     if npz.is_zip(source):
         return _KIND in npz.array_names(source)
-    return mat.is_mat(source) and {*_SALAKHUTDINOV} <= {*mat.names(source)} - {"hidpen"} == {
-        *mat.names(source)
-    }
+    names = mat.names(source) if mat.is_mat(source) else []
+    return "hidpen" not in names and {*_SALAKHUTDINOV} <= {*names}
 
 
 def _model(source: Source, _: Options) -> Model:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,45 +13,18 @@ from meltpoint.errors import InputError
 from meltpoint.formats import models as model_files
 from meltpoint.formats import named_arrays
 from meltpoint.formats.graph_objects import from_dimod, from_networkx, from_pgmpy
-from meltpoint.formats.options import parse_options
+from meltpoint.formats.options import Options, inverse_temperature, parse_options, refuse_unused
 from meltpoint.formats.own_values import check_own_values
 from meltpoint.formats.source import Source
 from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
 from meltpoint.models.rbm import RBM
 
-
-@dataclass(frozen=True)
-class ObjectOptions:
-    """What an object may leave open; None where nothing was said. `from_object` says what they mean."""
-
-    orientation: str | None = None
-    visible: str | None = None
-    hidden: str | None = None
-    weights: str | None = None
-    visible_bias: str | None = None
-    hidden_bias: str | None = None
-    beta: float | None = None
-    temperature: float | None = None
-    units: str | None = None
-    coupling: str | None = None
-    field: str | None = None
-
-
 ModelLike: TypeAlias = Model | Any
 """A model, or an object that `from_object` makes one of."""
 
-Build: TypeAlias = Callable[[Any, ObjectOptions], Model]
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """A kind of object: its name in messages, how it is recognised and read, and the options that it takes."""
-
-    name: str
-    is_one: Callable[[Any], bool]
-    build: Build
-    options: tuple[str, ...]
+_NAMED = ("orientation", "visible", "hidden", "weights", "visible_bias", "hidden_bias")
+"""Options of models whose parameters are known by their names."""
 
 
 def from_object(
@@ -101,22 +74,10 @@ def from_object(
     >>> from_object(fitted)
     RBM 2-1
     """
-    options = ObjectOptions(
-        orientation,
-        visible,
-        hidden,
-        weights,
-        visible_bias,
-        hidden_bias,
-        beta,
-        temperature,
-        units,
-        coupling,
-        field,
-    )
+    options = parse_options({name: value for name, value in locals().items() if name != "x"})
     for kind in _KINDS:
         if kind.is_one(x):
-            _refuse_unused(options, kind)
+            refuse_unused(options, kind.options, kind.name)
             model = kind.build(x, options)
             # An object's own energy does not know the beta that was sampled at.
             scaled = options.beta is not None or options.temperature is not None
@@ -172,27 +133,19 @@ def _is_learnergy(x: Any) -> bool:  # noqa: ANN401
     return _is_module(x) and _has("W", "a", "b", "T")(x) and type(x).__module__.startswith("learnergy.")
 
 
-def _is_networkx(x: Any) -> bool:  # noqa: ANN401
-    return _has("nodes", "edges", "adj", "is_directed", "is_multigraph")(x)
-
-
-def _from_model(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
-    return x
-
-
-def _from_scikit_learn(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
+def _from_scikit_learn(x: Any, options: Options) -> Model:  # noqa: ANN401
     # Components are (hidden, visible), whatever their sizes.
     components = np.asarray(x.components_)
     return RBM(components.T, x.intercept_visible_, x.intercept_hidden_)
 
 
-def _from_rbms(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
+def _from_rbms(x: Any, options: Options) -> Model:  # noqa: ANN401
     """weight_matrix is (visible, hidden), or (site, state, hidden) of Potts units."""
     visible = "potts" if len(x.weight_matrix.shape) == 3 else "bernoulli"
     return RBM(x.weight_matrix, x.vbias, x.hbias, visible=visible)
 
 
-def _from_learnergy(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
+def _from_learnergy(x: Any, options: Options) -> Model:  # noqa: ANN401
     """W is (visible, hidden); only Bernoulli units have a density that learnergy's own sampler agrees with."""
     name = type(x).__name__
     if name not in ("RBM", "DropoutRBM", "EDropoutRBM"):
@@ -211,138 +164,84 @@ def _from_learnergy(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
             expected=f"temperature={float(x.T):g}, or temperature=1 for its energy as it is",
             remedy="choose what its samples were drawn with",
         )
-    scale = inverse_temperature(options)
+    scale = inverse_temperature(options, name)
     return RBM(scale * model.weights, scale * model.visible_bias, scale * model.hidden_bias)
 
 
-def inverse_temperature(options: ObjectOptions) -> float:
-    """Beta of p ~ exp(-beta E), from one of the two ways to say it."""
-    value = options.beta
-    if options.temperature is not None:
-        if options.beta is not None:
-            raise InputError(
-                found="both temperature and beta",
-                expected="one of them: beta is 1 / temperature",
-                remedy="leave one out",
-            )
-        value = 1.0 / options.temperature if options.temperature else 0.0
-    if value is None or not 0 < value < float("inf"):
-        raise InputError(
-            found=f"beta={options.beta}, temperature={options.temperature}",
-            expected="a positive number",
-            remedy="p is proportional to exp(-beta E) = exp(-E / temperature)",
-        )
-    return float(value)
-
-
-_NAMED = ("orientation", "visible", "hidden", "weights", "visible_bias", "hidden_bias")
-"""Options of models whose parameters are known by their names."""
-
-
-def _from_module(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
+def _from_module(x: Any, options: Options) -> Model:  # noqa: ANN401
     buffers = dict(x.named_buffers()) if hasattr(x, "named_buffers") else {}  # also those that are not saved
     return _from_state_dict({**buffers, **x.state_dict()}, options, complete=True)
 
 
-def _from_state_dict(x: Any, options: ObjectOptions, *, complete: bool = False) -> Model:  # noqa: ANN401
+def _from_state_dict(x: Any, options: Options, *, complete: bool = False) -> Model:  # noqa: ANN401
     arrays = {str(name): as_array(value, str(name)) for name, value in x.items()}
-    chosen_options = parse_options({name: getattr(options, name) for name in _NAMED})
-    return named_arrays.model(Source(Path(), "the object", b""), arrays, chosen_options, complete=complete)
+    return named_arrays.model(Source(Path(), "the object", b""), arrays, options, complete=complete)
 
 
-def _from_dimod(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
-    if options.beta is None and options.temperature is None:
-        raise InputError(
-            found=f"a {type(x).__name__}, an energy without a temperature",
-            expected="beta=… (or temperature=…): p is proportional to exp(-beta E)",
-            remedy="give the beta that was sampled at or trained for; 1 if E is -log p",
-        )
-    return from_dimod(x, inverse_temperature(options))
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of object: its name in messages, how it is recognised and read, and the options that it takes."""
+
+    name: str
+    is_one: Callable[[Any], bool]
+    build: Callable[[Any, Options], Model]
+    options: tuple[str, ...] = ()
 
 
-def _from_networkx(x: Any, options: ObjectOptions) -> Model:  # noqa: ANN401
-    plain = options.beta is None and options.temperature is None
-    return from_networkx(
-        x,
-        coupling=options.coupling or "weight",
-        field=options.field or "bias",
-        units=options.units or "spin",
-        beta=1.0 if plain else inverse_temperature(options),
-    )
-
+_SCIKIT_LEARN = _has("components_", "intercept_hidden_", "intercept_visible_")
+_DIMOD = _has("linear", "quadratic", "offset", "vartype")
+_NETWORKX = _has("nodes", "edges", "adj", "is_directed", "is_multigraph")
+_BETA = ("beta", "temperature")
 
 _KINDS = (
-    _Kind("a model of meltpoint", lambda x: isinstance(x, Model), _from_model, ()),
-    _Kind(
-        "scikit-learn's BernoulliRBM",
-        _has("components_", "intercept_hidden_", "intercept_visible_"),
-        _from_scikit_learn,
-        (),
-    ),
-    _Kind("an RBM of rbms", _has("weight_matrix", "vbias", "hbias"), _from_rbms, ()),
-    _Kind("an RBM of learnergy", _is_learnergy, _from_learnergy, ("beta", "temperature")),
+    _Kind("a model of meltpoint", lambda x: isinstance(x, Model), lambda x, _: x),
+    _Kind("scikit-learn's BernoulliRBM", _SCIKIT_LEARN, _from_scikit_learn),
+    _Kind("an RBM of rbms", _has("weight_matrix", "vbias", "hbias"), _from_rbms),
+    _Kind("an RBM of learnergy", _is_learnergy, _from_learnergy, _BETA),
     _Kind("a PyTorch module", _is_module, _from_module, _NAMED),
     _Kind("a dict of parameters", _has("keys", "items"), _from_state_dict, _NAMED),
-    _Kind(
-        "a dimod model",
-        _has("linear", "quadratic", "offset", "vartype"),
-        _from_dimod,
-        ("beta", "temperature"),
-    ),
-    _Kind("a pgmpy model", _has("get_factors", "nodes"), lambda x, _: from_pgmpy(x), ()),
-    _Kind(
-        "a NetworkX graph",
-        _is_networkx,
-        _from_networkx,
-        ("beta", "temperature", "units", "coupling", "field"),
-    ),
+    _Kind("a dimod model", _DIMOD, from_dimod, _BETA),
+    _Kind("a pgmpy model", _has("get_factors", "nodes"), from_pgmpy),
+    _Kind("a NetworkX graph", _NETWORKX, from_networkx, (*_BETA, "units", "coupling", "field")),
 )
-
-
-def _refuse_unused(options: ObjectOptions, kind: _Kind) -> None:
-    given = [f.name for f in fields(options) if getattr(options, f.name) is not None]
-    unused = [name for name in given if name not in kind.options]
-    if unused:
-        raise InputError(
-            found=f"{', '.join(unused)} for {kind.name}",
-            expected=f"only what it leaves open: {', '.join(kind.options) or 'nothing'}",
-            remedy="leave the others out",
-        )
 
 
 def _unknown(x: Any) -> InputError:  # noqa: ANN401
     """The error for an object that is no model, with what to do for the likely ones."""
     name = type(x).__name__
-    expected = (
-        "a model, such as an RBM or an Ising model, or an object of another library that from_object reads"
+    path = os.fspath(x) if isinstance(x, str | os.PathLike) else ""
+    known = (
+        (
+            path,
+            f"a path, {path!r}, in place of a model",
+            "the model itself",
+            f"load it: meltpoint.load({path!r})",
+        ),
+        (
+            name == "BernoulliRBM",
+            "a BernoulliRBM that was not fitted",
+            "a fitted one, with components_",
+            "call its fit first",
+        ),
+        (
+            hasattr(x, "named_steps"),
+            f"a {name} of several steps",
+            "the RBM alone",
+            f"pass it: pipeline.named_steps[…], one of {', '.join(map(repr, getattr(x, 'named_steps', ())))}",
+        ),
+        (
+            hasattr(x, "get_cpds"),
+            f"a {name}, a directed model",
+            "a Markov network",
+            "take its to_markov_model()",
+        ),
+        (
+            True,
+            f"a model of type {name}",
+            "a model, such as an RBM or an Ising model, or an object of another library that from_object reads",
+            "make one from its parameters, meltpoint.RBM(weights, visible_bias, hidden_bias), or load it, "
+            "meltpoint.load(path)",
+        ),
     )
-    if isinstance(x, str | os.PathLike):
-        return InputError(
-            found=f"a path, {os.fspath(x)!r}, in place of a model",
-            expected="the model itself",
-            remedy=f"load it: meltpoint.load({os.fspath(x)!r})",
-        )
-    if name == "BernoulliRBM":
-        return InputError(
-            found="a BernoulliRBM that was not fitted",
-            expected="a fitted one, with components_",
-            remedy="call its fit first",
-        )
-    if hasattr(x, "named_steps"):
-        return InputError(
-            found=f"a {name} of several steps",
-            expected="the RBM alone",
-            remedy=f"pass it: pipeline.named_steps[…], one of {', '.join(map(repr, x.named_steps))}",
-        )
-    if hasattr(x, "get_cpds"):
-        return InputError(
-            found=f"a {name}, a directed model",
-            expected="a Markov network",
-            remedy="take its to_markov_model()",
-        )
-    return InputError(
-        found=f"a model of type {name}",
-        expected=expected,
-        remedy="make one from its parameters, meltpoint.RBM(weights, visible_bias, hidden_bias), or load "
-        "it, meltpoint.load(path)",
-    )
+    found, expected, remedy = next(words for applies, *words in known if applies)
+    return InputError(found=found, expected=expected, remedy=remedy)

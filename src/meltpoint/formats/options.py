@@ -38,6 +38,8 @@ class Options:
         Which of the stored updates of training: its number, "first" or "last".
     outside
         What becomes of sequences with letters outside the alphabet: "refuse" or "drop".
+    coupling, field
+        Names of the attributes of a NetworkX graph's edges and nodes.
     member
         Which file of an archive.
     unpacked
@@ -60,6 +62,8 @@ class Options:
     gauge: str | None = None
     update: int | str | None = None
     outside: str | None = None
+    coupling: str | None = None
+    field: str | None = None
     member: str | None = None
     unpacked: int | None = None
 
@@ -126,21 +130,20 @@ def ask(name: str, found: str, choices: str, remedy: str) -> MissingOptionError:
     return MissingOptionError(found=f"{found}, and no {name}", expected=f"{name}={choices}", remedy=remedy)
 
 
-def inverse_temperature(options: Options, where: str) -> float:
-    """Beta of p ~ exp(-beta E), which files of energies do not hold."""
+def inverse_temperature(options: Options, where: str, default: float | None = None) -> float:
+    """Beta of p ~ exp(-beta E), which energies do not hold, from one of the two ways to say it."""
     beta, temperature = options.beta, options.temperature
+    if beta is None and temperature is None and default is not None:
+        return default
     if (beta is None) == (temperature is None):
         raise MissingOptionError(
-            found=f"{where}, a file of energies, "
-            + ("without a temperature" if beta is None else "and both temperature and beta"),
+            found=f"{where}, an energy with{'out a temperature' if beta is None else ' both temperature and beta'}",
             expected="temperature=T (or beta=1/T): the model is exp(-E / T)",
             remedy="give the temperature that was sampled at or trained for; 1 if E is -log p",
         )
     value = beta if beta is not None else 1 / temperature if temperature else 0.0
     if not 0 < value < float("inf"):
         raise InputError(
-            found=f"temperature={temperature}, beta={beta}",
-            expected="a positive number",
-            remedy="correct it",
+            found=f"beta={beta}, temperature={temperature}", expected="a positive number", remedy="correct it"
         )
     return float(value)
