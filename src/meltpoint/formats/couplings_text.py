@@ -8,18 +8,17 @@ letters.
 
 import re
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.errors import InputError
 from meltpoint.formats import build
 from meltpoint.formats.alphabets import spelled
 from meltpoint.formats.bounded import Allowance, described
 from meltpoint.formats.format import Format
-from meltpoint.formats.options import Options, ask
+from meltpoint.formats.options import Options, ask, refuse
 from meltpoint.formats.source import Source
 from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
@@ -39,80 +38,52 @@ def _recognises(source: Source) -> bool:
 
 def _model(source: Source, options: Options) -> Model:
     """A Potts model, or an Ising model where the lines have no states."""
-    lines = _parse(source.text.replace(b"\r", b"\n"))
-    return (_ising if lines.is_ising else _potts)(source, lines, options)
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """Sites (line, 1 or 2), states as they are written (line, 1 or 2) and values (line,) of J and of h."""
-
-    is_ising: bool
-    sites: dict[bytes, NDArray[np.int64]]
-    states: dict[bytes, NDArray[Any]]
-    values: dict[bytes, Floats]
-
-
-def _parse(text: bytes) -> _Lines:
+    text = source.text.replace(b"\r", b"\n")
     if wrong := _WRONG.search(text):
         raise ValueError(f"a line {described(wrong[0].decode('latin-1'))}")
-    first = {letter: line.search(text) for letter, line in _LINES.items()}
-    words = {letter: len(line[0].split()) for letter, line in first.items() if line}
-    is_ising = words.get(b"J") == 4 if b"J" in words else words.get(b"h") == 3
-    tables = {b"J": _table(text, b"J", 2, not is_ising), b"h": _table(text, b"h", 1, not is_ising)}
-    return _Lines(
-        is_ising,
-        sites={letter: table[0] for letter, table in tables.items()},
-        states={letter: table[1] for letter, table in tables.items()},
-        values={letter: table[2] for letter, table in tables.items()},
-    )
+    first = _LINES[b"J"].search(text) or _LINES[b"h"].search(text)
+    words = first[0].split() if first else []
+    is_ising = len(words) == (4 if words[:1] == [b"J"] else 3)
+    couplings, fields = (_table(text, letter, n, is_ising) for letter, n in ((b"J", 2), (b"h", 1)))
+    return (_ising if is_ising else _potts)(source, couplings, fields, options)
 
 
-def _table(
-    text: bytes, letter: bytes, n: int, has_states: bool
-) -> tuple[NDArray[np.int64], NDArray[Any], Floats]:
-    """Sites (line, n), states (line, n) as they are written, and values (line,) of the lines of this letter."""
-    lines = (line[0] for line in _LINES[letter].finditer(text))  # one by one: all of them would take far more
-    if not _LINES[letter].search(text):
-        return np.empty((0, n), np.int64), np.empty((0, n), "S1"), np.empty(0)
+def _table(text: bytes, letter: bytes, n: int, is_ising: bool) -> NDArray[Any]:
+    """Sites (line, n), states (line, n) as they are written, and value (line,) of the lines of a letter."""
     columns = [("letter", "S1"), ("sites", "i8", (n,)), ("value", "f8")]
-    if has_states:
+    if not is_ising:
         columns.insert(2, ("states", f"S{_LONGEST}", (n,)))
+    lines = (line[0] for line in _LINES[letter].finditer(text))  # one by one: all of them would take far more
     with warnings.catch_warnings():
         # NumPy takes 1.5 for a whole number, and only warns.
         warnings.simplefilter("error", DeprecationWarning)
-        table = np.loadtxt(lines, np.dtype(columns), comments="#", ndmin=1)
-    states = table["states"] if has_states else np.empty((len(table), 0), "S1")
-    if (np.char.str_len(states) == _LONGEST).any():
-        raise ValueError("states that are neither numbers nor single letters")
-    return table["sites"], states, table["value"]
+        warnings.filterwarnings("ignore", "loadtxt: input contained no data")
+        return np.loadtxt(lines, np.dtype(columns), comments="#", ndmin=1)
 
 
-def _base(source: Source, numbers: NDArray[np.int64], options: Options) -> int:
-    """Number of the first site, and of the first state where states are numbers."""
-    if options.base is not None:
-        return options.base
-    smallest = int(numbers.min()) if numbers.size else None
-    if smallest not in (0, 1):
+def _count_from_0(
+    source: Source, tables: Sequence[NDArray[Any]], seen: Sequence[NDArray[np.int64]], options: Options
+) -> tuple[int, int]:
+    """Number of the first site and of the first state, which is subtracted from sites, and how many sites there are."""
+    smallest = min((int(numbers.min()) for numbers in seen if numbers.size), default=None)
+    base = smallest if options.base is None else options.base
+    if base not in (0, 1):
         raise ask(
             "base",
-            f"{source.name}, whose h lines {'are missing' if smallest is None else f'begin at {smallest}'}",
+            f"{source.name}, whose h lines {'are missing' if base is None else f'begin at {base}'}",
             "0 or 1",
             "say what number the first site has",
         )
-    return smallest
-
-
-def _n_sites(source: Source, lines: _Lines, base: int) -> int:
-    highest = max(int(sites.max(initial=base)) for sites in lines.sites.values())
-    if min(int(sites.min(initial=base)) for sites in lines.sites.values()) < base:
+    for table in tables:
+        table["sites"] -= base
+    if min(table["sites"].min(initial=0) for table in tables) < 0:
         raise ValueError(f"a site below {base}")
-    n = highest - base + 1
+    n = max(int(table["sites"].max(initial=0)) for table in tables) + 1
     build.check_size(source, n)
-    return n
+    return base, n
 
 
-def _ising(source: Source, lines: _Lines, options: Options) -> Model:
+def _ising(source: Source, couplings: NDArray[Any], fields: NDArray[Any], options: Options) -> Model:
     if options.units is None:
         raise ask(
             "units",
@@ -120,41 +91,42 @@ def _ising(source: Source, lines: _Lines, options: Options) -> Model:
             '"spin" or "bernoulli"',
             "spin if its units are -1 and +1 (adabmDCA), bernoulli if 0 and 1",
         )
-    _refuse(source, options, "alphabet", "gauge")
-    base = _base(source, lines.sites[b"h"], options)
-    n = _n_sites(source, lines, base)
-    fields = np.zeros(n)
-    _refuse_twice(lines.sites[b"h"][:, 0], "h")
-    fields[lines.sites[b"h"][:, 0] - base] = lines.values[b"h"]
-    i, j = np.sort(lines.sites[b"J"] - base, axis=1).T
+    refuse(options, ("alphabet", "gauge"), f"{source.name}, an Ising model")
+    _, n = _count_from_0(source, (couplings, fields), [fields["sites"]], options)
+    i, j = np.sort(couplings["sites"], axis=1).T
+    (site,) = fields["sites"].T
+    _refuse_twice(site, "h")
     _refuse_twice(i * n + j, "J")
-    return build.ising(source, n, (i, j, lines.values[b"J"]), fields, options.units)
+    h = np.zeros(n)
+    h[site] = fields["value"]
+    return build.ising(source, n, (i, j, couplings["value"]), h, options.units)
 
 
-def _potts(source: Source, lines: _Lines, options: Options) -> Model:
-    as_numbers = all(np.char.isdigit(states).all() for states in lines.states.values())
-    numbers = lines.sites[b"h"]
-    if as_numbers:
-        _refuse(source, options, "alphabet")
-        states = {letter: found.astype(np.int64) for letter, found in lines.states.items()}
-        numbers = np.concatenate([numbers, states[b"h"]], axis=1)
-        base = _base(source, numbers, options)
-        states = {letter: found - base for letter, found in states.items()}
-        q = max(int(found.max(initial=0)) for found in states.values()) + 1
+def _potts(source: Source, couplings: NDArray[Any], fields: NDArray[Any], options: Options) -> Model:
+    tables = couplings, fields
+    written = [table["states"] for table in tables]
+    if any((np.char.str_len(states) == _LONGEST).any() for states in written):
+        raise ValueError("states that are neither numbers nor single letters")
+    if all(np.char.isdigit(states).all() for states in written):
+        refuse(options, ("alphabet",), f"{source.name}, whose states are numbers")
+        numbers = [states.astype(np.int64) for states in written]
+        base, n = _count_from_0(source, tables, [fields["sites"], numbers[1]], options)
+        in_pairs, single = (states - base for states in numbers)
+        q = max(int(states.max(initial=0)) for states in (in_pairs, single)) + 1
     else:
-        base = _base(source, numbers, options)
-        letters = b"".join(np.unique(np.concatenate([found.ravel() for found in lines.states.values()])))
+        _, n = _count_from_0(source, tables, [fields["sites"]], options)
+        letters = b"".join(np.unique(np.concatenate([states.ravel() for states in written])))
         alphabet = spelled(source, letters.decode("latin-1"), options.alphabet)
-        states = {letter: _positions(found, alphabet) for letter, found in lines.states.items()}
+        in_pairs, single = (_positions(states, alphabet) for states in written)
         q = len(alphabet)
-    n = _n_sites(source, lines, base)
+    if min(in_pairs.min(initial=0), single.min(initial=0)) < 0:
+        raise ValueError("a state that is not there")
     source.allowance.take(8 * n * q)
-    fields = np.zeros((n, q))
-    sites = lines.sites[b"h"][:, 0] - base
-    _refuse_twice(sites * q + states[b"h"][:, 0], "h")
-    fields[sites, states[b"h"][:, 0]] = lines.values[b"h"]
-    pairs = _tables(lines.sites[b"J"] - base, states[b"J"], lines.values[b"J"], (n, q), source.allowance)
-    return build.potts(source, pairs, fields, options)
+    h = np.zeros((n, q))
+    _refuse_twice(fields["sites"] * q + single, "h")
+    h[fields["sites"], single] = fields["value"][:, None]
+    pairs = _tables(couplings["sites"], in_pairs, couplings["value"], (n, q), source.allowance)
+    return build.potts(source, pairs, h, options)
 
 
 def _positions(letters: NDArray[Any], alphabet: str) -> NDArray[np.int64]:
@@ -174,8 +146,6 @@ def _tables(
 ) -> build.Pairs:
     """Couplings (state of i, state of j) of the pairs i < j that have lines."""
     n, q = shape
-    if (states < 0).any():
-        raise ValueError("a state that is not there")
     if (sites[:, 0] == sites[:, 1]).any():
         raise ValueError("a coupling of a site with itself")
     swapped = sites[:, 0] > sites[:, 1]
@@ -191,16 +161,6 @@ def _tables(
 def _refuse_twice(keys: NDArray[np.int64], letter: str) -> None:
     if np.unique(keys).size < keys.size:
         raise ValueError(f"a value of {letter} is there twice")
-
-
-def _refuse(source: Source, options: Options, *names: str) -> None:
-    given = [name for name in names if getattr(options, name) is not None]
-    if given:
-        raise InputError(
-            found=f"{', '.join(given)} for {source.name}",
-            expected="nothing of that kind: the file has no letters and no such gauge",
-            remedy="leave it out",
-        )
 
 
 FORMAT = Format(

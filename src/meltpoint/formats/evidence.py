@@ -7,11 +7,14 @@ of tokens tells them apart: it is odd in the first, even in the second with one 
 import os
 from pathlib import Path
 
-from meltpoint.errors import InputError, shortened
-from meltpoint.formats.bounded import open_regular, reading, size_of
+import numpy as np
 
-_LARGEST = 1 << 26
-_SHOWN = 40
+from meltpoint.errors import InputError
+from meltpoint.formats.bounded import reading, size_of
+from meltpoint.formats.source import opened
+from meltpoint.formats.tokens import numbers
+
+_LARGEST = 1 << 26  # bytes, and numbers
 
 
 def read_evidence(path: str | os.PathLike[str]) -> dict[int, int]:
@@ -30,56 +33,37 @@ def read_evidence(path: str | os.PathLike[str]) -> dict[int, int]:
     {0: 1, 7: 0}
     """
     file = Path(path)
-    tokens = _tokens(file)
-    numbers = [_number(token, file) for token in tokens]
-    if len(numbers) % 2 == 0 and numbers:
-        samples, *numbers = numbers
-        if samples != 1 and not (samples == 0 and numbers == [0]):
-            raise InputError(
-                found=f"{samples} samples of evidence in {file}",
-                expected="one sample",
-                remedy="cut the file into one for each sample",
-            )
-    if not numbers:
-        return {}
-    count, pairs = numbers[0], numbers[1:]
+    with reading(file, "evidence file"), opened(file, may_be_empty=True) as stream:
+        if size_of(stream) > _LARGEST:
+            raise ValueError(f"more than {_LARGEST:,} bytes")
+        values = numbers(stream.read())
+    wrong = values[(values < 0) | (values != np.floor(values)) | (values >= _LARGEST)]
+    if wrong.size:
+        raise _refused(
+            f"'{wrong[0]:g}' in {file}", "whole numbers from 0: a count, then variables and their states"
+        )
+    found = values.astype(np.int64).tolist()
+    if len(found) % 2 == 0 and found:
+        samples, *found = found
+        if samples != 1 and not (samples == 0 and found == [0]):
+            raise _refused(f"{samples} samples of evidence in {file}", "one sample: a file for each")
+    count, *pairs = found or [0]
     if len(pairs) != 2 * count:
-        raise InputError(
-            found=f"{len(pairs)} numbers after a count of {count} in {file}",
-            expected=f"{2 * count}: a variable and its state for each",
-            remedy="copy or download it again",
+        raise _refused(
+            f"{len(pairs)} numbers after a count of {count} in {file}",
+            f"{2 * count}: a variable and its state for each",
         )
     observed: dict[int, int] = {}
     for variable, state in zip(pairs[::2], pairs[1::2], strict=True):
         if observed.setdefault(variable, state) != state:
-            raise InputError(
-                found=f"states {observed[variable]} and {state} of variable {variable} in {file}",
-                expected="one state for each variable",
-                remedy="remove one of them",
+            raise _refused(
+                f"states {observed[variable]} and {state} of variable {variable} in {file}",
+                "one state for each variable",
             )
     return observed
 
 
-def _tokens(path: Path) -> list[bytes]:
-    try:
-        with reading(path, "evidence file"), open_regular(path) as file:
-            if size_of(file) > _LARGEST:
-                raise ValueError(f"more than {_LARGEST:,} bytes")
-            return file.read().split()
-    except InputError as problem:
-        if path.exists():
-            raise
-        raise InputError(
-            found=f"no file {os.fspath(path)!r}", expected="an existing file", remedy="check the path"
-        ) from problem
-
-
-def _number(token: bytes, path: Path) -> int:
-    # Short: int() takes quadratic time on long digits.
-    if len(token) < 10 and token.isdigit():
-        return int(token)
-    raise InputError(
-        found=f"{shortened(token[:200].decode('latin-1'), _SHOWN)!r} in {path}",
-        expected="whole numbers from 0: a count, then variables and their states",
-        remedy="check that this is an evidence file (.evid)",
+def _refused(found: str, expected: str) -> InputError:
+    return InputError(
+        found=found, expected=expected, remedy="check that this is an evidence file (.evid), and whole"
     )

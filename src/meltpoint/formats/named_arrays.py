@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.formats import build
-from meltpoint.formats.options import Options, ask
+from meltpoint.formats.options import Options, ask, refuse
 from meltpoint.formats.source import Source
 from meltpoint.models import Model
 
@@ -23,30 +23,12 @@ OPTIONS = frozenset(
 )
 
 WEIGHTS = (
-    "weights",
-    "weight",
-    "w",
-    "weight_matrix",
-    "weightmatrix",
-    "vishid",
-    "components_",
-    "kernel",
+    *("weights", "weight", "w", "weight_matrix", "weightmatrix", "vishid", "components_", "kernel"),
     "w_vh",
 )
 VISIBLE = (
-    *(
-        "visible_bias",
-        "visible_biases",
-        "vbias",
-        "v_bias",
-        "v_b",
-        "b_v",
-        "bv",
-        "vb",
-        "bias_v",
-        "bias_visible",
-    ),
-    *("visbias", "visbiases", "vis_bias", "bvis", "b_vis", "intercept_visible_", "v"),
+    *("visible_bias", "visible_biases", "vbias", "v_bias", "v_b", "b_v", "bv", "vb", "bias_v"),
+    *("bias_visible", "visbias", "visbiases", "vis_bias", "bvis", "b_vis", "intercept_visible_", "v"),
 )
 HIDDEN = (
     *("hidden_bias", "hidden_biases", "hbias", "h_bias", "h_b", "b_h", "bh", "hb", "bias_h", "bias_hidden"),
@@ -81,7 +63,7 @@ def model(
     graph = [next((short[name] for name in names if name in short), None) for names in (_COUPLINGS, _FIELDS)]
     if not given and graph[0] is not None and graph[1] is not None and len(arrays) == 2:
         return _graph(source, arrays[graph[0]], arrays[graph[1]], options)
-    _refuse_graph_options(source, options)
+    refuse(options, ("units", "gauge"), f"the RBM in {source.name}, whose units are visible= and hidden=")
     names = _choose(source, arrays, short, given, complete)
     weights, visible_bias, hidden_bias = (np.asarray(arrays[name]) for name in names)
     for name, array in zip(names, (weights, visible_bias, hidden_bias), strict=True):
@@ -272,12 +254,3 @@ def _once(source: Source, couplings: NDArray[Any]) -> NDArray[Any]:
             remedy="add the two triangles, and the diagonal to the fields (0 and 1) or leave it out (-1 and +1)",
         )
     return upper if upper.any() else lower.T
-
-
-def _refuse_graph_options(source: Source, options: Options) -> None:
-    if options.units is not None or options.gauge is not None:
-        raise InputError(
-            found=f"units or gauge for the RBM in {source.name}",
-            expected="visible= and hidden= for the kinds of its units",
-            remedy="leave units and gauge out",
-        )

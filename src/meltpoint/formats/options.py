@@ -121,6 +121,15 @@ def refuse_unused(options: Options, used: Collection[str], what: str) -> None:
         )
 
 
+def refuse(options: Options, names: Collection[str], what: str) -> None:
+    """Refuse options that say nothing about this file, as others of its format need them."""
+    given = [name for name in names if getattr(options, name) is not None]
+    if given:
+        raise InputError(
+            found=f"{', '.join(given)} for {what}", expected="nothing of that kind", remedy="leave it out"
+        )
+
+
 class MissingOptionError(InputError):
     """What a format leaves open was not said: the message asks for an option by its name."""
 

@@ -32,7 +32,7 @@ class Source:
     ) -> None:
         self.path, self.name, self.ceiling = path, name or str(path), ceiling
         self.closing = ExitStack()
-        self._stored = self.closing.enter_context(_opened(path) if content is None else io.BytesIO(content))
+        self._stored = self.closing.enter_context(opened(path) if content is None else io.BytesIO(content))
         self.stored_size = size_of(self._stored)
         self._is_gzip = self._stored.read(2) == b"\x1f\x8b"
         self._found: dict[Callable[[Self], Any], Any] = {}
@@ -133,8 +133,8 @@ class Source:
                     yield Source(self.path, f"{self.path}:{member.name}", content, self.ceiling)
 
 
-def _opened(path: Path) -> BinaryIO:
-    """A regular file that has something in it; any other is an InputError."""
+def opened(path: Path, *, may_be_empty: bool = False) -> BinaryIO:
+    """A regular file, open for reading, that has something in it; any other is an InputError."""
     shown = repr(os.fspath(path))
     try:
         is_special = path.exists() and not path.is_file()
@@ -154,7 +154,7 @@ def _opened(path: Path) -> BinaryIO:
         raise InputError(
             found=f"{shown}, {kind}", expected="a file with a model or data", remedy="name a file"
         )
-    if size_of(file) == 0:
+    if size_of(file) == 0 and not may_be_empty:
         file.close()
         raise InputError(
             found=f"{shown}, an empty file",
