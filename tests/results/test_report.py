@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.results.report import PerExample, Report
 from meltpoint.results.stages import StageSummary, alpha_of
 from meltpoint.statistics.estimate import Estimate
@@ -123,3 +124,12 @@ def test_an_older_version_s_report_is_read_with_what_it_has():
     assert again.gap == made().gap
     assert again.evidence.findings[0].lacking == pytest.approx(0.01)
     assert again.per_example.log_weights.shape == (4, 0)
+
+
+def test_a_check_of_conventions_survives_json():
+    check = ConventionCheck(
+        -4.0, {"negated": -1.0, "spins": float("nan")}, "negated", "the sign is another", "negate"
+    )
+    again = Report.from_dict(back(made(conventions=check))).conventions
+    assert again is not None
+    assert repr(again) == repr(check)

@@ -230,7 +230,7 @@ def _fields_of(content: Mapping[str, Any]) -> dict[str, Any]:
     df = content.get("degrees_of_freedom", {})
     estimates = {name: content[name] and {**content[name], "df": df.get(name)} for name in _ESTIMATES}
     estimates["log_z"] |= {"log_weights": ais, "ess": content["ess"]}
-    friction = content.get("friction")
+    friction, conventions = content.get("friction"), content.get("conventions")
     return {
         # Versions before this field told densities by their unit, and took samples without spread for exact.
         "densities": "density" in content.get("unit", ""),
@@ -240,6 +240,7 @@ def _fields_of(content: Mapping[str, Any]) -> dict[str, Any]:
         "per_example": {**examples, "log_weights": raised, "log_reverse_weights": reverse},
         "ais_log_weights": ais,
         "friction": friction and pilot and {**friction, "pilot": pilot},
+        "conventions": conventions and {**conventions, "own": conventions["log_pseudo_likelihood"]},
         "evidence": evidence and {**evidence, "findings": [*map(_finding, evidence["findings"])]},
     }
 
