@@ -157,7 +157,7 @@ class BlockPath(Path):
         return self.target.draws_in_rows
 
     @property
-    def log_z_base(self) -> float:
+    def log_z_base(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Log normaliser of the base over all units, exact."""
         return sum(
             float(block.unit.log_partition(inputs).sum())
@@ -187,7 +187,7 @@ class BlockPath(Path):
         return block.unit.log_partition(self.inputs(s, len(self.target.state_blocks), units)).sum(axis=1)
 
     def draw_base(self, state: Bits, draws: Draws, clamped: NDArray[np.bool_] | None = None) -> Bits:
-        return BlockGibbs().move(self, 0.0, state, draws, clamped)
+        return self.transition.move(self, 0.0, state, draws, clamped)
 
     def log_prob_base(self, states: Bits) -> Floats:
         n = states.shape[1]

@@ -20,6 +20,8 @@ class Path(ABC):
     """Distributions f_s of a chain's state (chain, unit), and the transition that moves chains at every s."""
 
     transition: Transition
+    log_z_base: float = 0.0
+    """Log normaliser of f_0, exact; 0 where f_0 is normalised."""
     n_state: int
     """Units of the state."""
     dtype: np.dtype[Any] = np.dtype(np.uint8)
@@ -28,11 +30,6 @@ class Path(ABC):
     """Part of the model's log f that every f_s leaves out; log Z has it."""
     draws_in_rows: bool = False
     """Whether each layer begins a new row of random numbers: see `Draws`."""
-
-    @property
-    @abstractmethod
-    def log_z_base(self) -> float:
-        """Log normaliser of f_0, exact."""
 
     @abstractmethod
     def log_f(self, s: float, state: Bits) -> Floats:
@@ -88,11 +85,6 @@ class GeometricPath(Path):
     @property
     def dtype(self) -> np.dtype[Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.model.support.dtype
-
-    @property
-    def log_z_base(self) -> float:
-        """0: the base is normalised."""
-        return 0.0
 
     def log_f(self, s: float, state: Bits) -> Floats:
         log_prob = self.base.log_prob(state)

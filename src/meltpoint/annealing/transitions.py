@@ -4,7 +4,7 @@ Melting must use the reversal of annealing's moves: reversing only the temperatu
 fixed beforehand; they may not depend on the chain's own past.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -39,12 +39,14 @@ class BlockGibbs:
 
     p(h | x) T(x → y | h) has the reversal p(h | y) T~(y → x | h): the blocks of the state in the opposite order, again
     after h. A sweep with one block of the state is its own reversal. At s = 0 it is an exact draw of independent units.
+    `skips_clamped` passes blocks by whose units are all clamped, which the compiled kernels draw in vain.
     """
 
     backwards: bool = False
+    skips_clamped: bool = False
 
     def reversed(self) -> Self:
-        return type(self)(not self.backwards)
+        return replace(self, backwards=not self.backwards)
 
     def move(
         self,
@@ -62,6 +64,8 @@ class BlockGibbs:
             units[:, target.summed_out.columns] = draws.units(target.summed_out, inputs)
         for k in reversed(order) if self.backwards else order:
             block = target.state_blocks[k]
+            if self.skips_clamped and clamped is not None and clamped[block.columns].all():
+                continue
             drawn = draws.units(block, path.inputs(s, k, units))
             if clamped is not None:
                 drawn = np.where(clamped[block.columns], units[:, block.columns], drawn)

@@ -3,13 +3,16 @@
 Visible units are the first columns. All others, also those that a sweep sums out, are hidden.
 """
 
-import itertools
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.blocks import UnitBlock
+from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.draws import GeneratorDraws
+from meltpoint.annealing.field import BlockPath
+from meltpoint.annealing.reference_loop import anneal_reference
+from meltpoint.annealing.transitions import BlockGibbs
 from meltpoint.errors import Progress
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.binary_field import BinaryField
@@ -20,6 +23,7 @@ _MOVES = 25  # sweeps of a chain: as many importance samples are saved
 _LEAST_CHAINS = 8  # fewest chains whose halves and quarters can be compared
 _LOOKS = 16  # states whose inputs are averaged for the independent units that a chain starts from
 _REFINEMENTS = 3
+_GIBBS = BlockGibbs(skips_clamped=True)
 _AT_ONCE = 1 << 16  # states added up in one go
 
 
@@ -61,77 +65,43 @@ def weigh_hidden(
     model. Each example draws with its own generator.
     """
     chains = max(_LEAST_CHAINS, samples // _MOVES)
-    walk = _Walk(field, visible.shape[1], generators)
-    base = walk.base(visible)
-    units = walk.spread(visible, chains)
-    log_weights = np.zeros(len(units))
-    betas = np.linspace(0, 1, _MOVES + 1)
-    for beta, following in itertools.pairwise(betas):
-        walk.sweep(units, base, beta, chains)
-        log_base = walk.log_base(units, base, chains)
-        log_weights += (following - beta) * (field.log_f_of_all(units) - log_base)
-    log_weights = log_weights.reshape(len(visible), chains) + walk.log_z_base(base)[:, np.newaxis]
-    return log_weights + field.log_constant
+    clamped = np.arange(field.n_state) < visible.shape[1]
+    base = _independent_hidden(field, visible, generators, clamped)
+    path = BlockPath(field, tuple(np.repeat(own, chains, axis=0) for own in base), _GIBBS)
+    heat = Segment(np.linspace(0, 1, _MOVES + 1), clamped)
+    start, draws = _spread(field, visible, chains), GeneratorDraws(generators, chains)
+    _, log_weights = anneal_reference(path, heat, start, draws)
+    log_z_base = np.zeros(len(visible))
+    for block, own in zip(field.unit_blocks, base, strict=True):
+        hidden = np.asarray(block.columns) >= visible.shape[1]
+        log_z_base += block.unit.log_partition(own[:, hidden]).sum(axis=1)
+    return log_weights.reshape(len(visible), chains) + log_z_base[:, np.newaxis] + field.log_constant
 
 
-class _Walk:
-    """Hidden units of a field with clamped visible ones, and the examples' generators."""
+def _spread(field: BinaryField | FactorField, visible: Bits, chains: int) -> Bits:
+    """States (example and chain, unit of the state), hidden ones in state 0."""
+    state = np.zeros((len(visible) * chains, field.n_state), visible.dtype)
+    state[:, : visible.shape[1]] = np.repeat(visible, chains, axis=0)
+    return state
 
-    def __init__(
-        self, field: BinaryField | FactorField, n_visible: int, generators: list[np.random.Generator]
-    ) -> None:
-        self.field, self.generators = field, generators
-        parts = [(block, np.asarray(block.columns)) for block in field.unit_blocks]
-        self.blocks = [
-            (block, columns, columns >= n_visible) for block, columns in parts if (columns >= n_visible).any()
-        ]
 
-    def spread(self, visible: Bits, chains: int) -> Bits:
-        """All units (example and chain, unit), hidden ones in state 0."""
-        units = np.zeros((len(visible) * chains, self.field.n_units), visible.dtype)
-        units[:, : visible.shape[1]] = np.repeat(visible, chains, axis=0)
-        return units
-
-    def base(self, visible: Bits) -> list[Floats]:
-        """Inputs (example, unit, …) of independent hidden units, for each block that has any."""
-        base = [
-            np.zeros((len(visible), int(hidden.sum()), *block.unit.input_shape))
-            for block, _, hidden in self.blocks
-        ]
-        for _ in range(_REFINEMENTS):
-            units = self.spread(visible, _LOOKS)
-            self.sweep(units, base, 0.0, _LOOKS)
-            base = [
-                self._inputs(block, hidden, units).reshape(len(visible), _LOOKS, *own.shape[1:]).mean(axis=1)
-                for (block, _, hidden), own in zip(self.blocks, base, strict=True)
-            ]
-        return base
-
-    def sweep(self, units: Bits, base: list[Floats], beta: float, chains: int) -> None:
-        """Redraw hidden units in place, block after block."""
-        for (block, columns, hidden), own in zip(self.blocks, base, strict=True):
-            inputs = (1 - beta) * np.repeat(own, chains, axis=0)
-            if beta > 0:
-                inputs = inputs + beta * self._inputs(block, hidden, units)
-            size = int(hidden.sum())
-            uniforms = np.concatenate([1 - g.random((chains, size)) for g in self.generators])
-            units[:, columns[hidden]] = block.unit.draw(inputs, uniforms)
-
-    def log_base(self, units: Bits, base: list[Floats], chains: int) -> Floats:
-        """Log unnormalised probability (example and chain,) of the hidden units under the base."""
-        log_f = np.zeros(len(units))
-        for (block, columns, hidden), own in zip(self.blocks, base, strict=True):
-            inputs = np.repeat(own, chains, axis=0)
-            log_f += block.unit.log_weight(units[:, columns[hidden]], inputs).sum(axis=1)
-        return log_f
-
-    def log_z_base(self, base: list[Floats]) -> Floats:
-        """Log normaliser (example,) of the base."""
-        parts = [
-            block.unit.log_partition(own).sum(axis=1)
-            for (block, _, _), own in zip(self.blocks, base, strict=True)
-        ]
-        return np.sum(parts, axis=0)
-
-    def _inputs(self, block: UnitBlock, hidden: NDArray[np.bool_], units: Bits) -> Floats:
-        return self.field.inputs(block, units)[:, hidden]
+def _independent_hidden(
+    field: BinaryField | FactorField,
+    visible: Bits,
+    generators: list[np.random.Generator],
+    clamped: NDArray[np.bool_],
+) -> tuple[Floats, ...]:
+    """Inputs (example, unit, …) of a base of independent hidden units, block by block; those of visible ones are 0."""
+    draws, state = GeneratorDraws(generators, _LOOKS), _spread(field, visible, _LOOKS)
+    base = tuple(np.zeros((len(visible), b.size, *b.unit.input_shape)) for b in field.unit_blocks)
+    for _ in range(_REFINEMENTS):
+        path = BlockPath(field, tuple(np.repeat(own, _LOOKS, axis=0) for own in base), _GIBBS)
+        state = path.draw_base(state, draws, clamped)
+        units = field.with_summed_out_drawn(state, draws.uniforms)
+        base = tuple(
+            field.inputs(block, units).reshape(len(visible), _LOOKS, *own.shape[1:]).mean(axis=1)
+            for block, own in zip(field.unit_blocks, base, strict=True)
+        )
+        for block, own in zip(field.state_blocks, base, strict=False):
+            own[:, clamped[block.columns]] = 0.0
+    return base

@@ -11,12 +11,16 @@ field, to f(v, h): log f_beta = (1 - beta) log q + beta log f, and each has E[we
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.draws import Draws, GeneratorDraws
+from meltpoint.annealing.path import Path
+from meltpoint.annealing.reference_loop import anneal_reference
 from meltpoint.kernels.ordered import ordered_product, strips_for_products
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
 from meltpoint.layers.unit import Bits, Floats
@@ -55,40 +59,16 @@ def annealed_log_weights(
     `inputs` (example, unit) are those of the independent units that chains start from, for each hidden layer.
     """
     rows = max(1, _UNITS_AT_ONCE // (chains * sum(part.shape[1] for part in inputs)))
-    found = [
-        _anneal(
-            _Posterior(
-                layers, visible[low : low + rows], [part[low : low + rows] for part in inputs], chains
-            ),
-            steps,
-            rng,
-        )
-        for low in range(0, len(visible), rows)
-    ]
-    return np.concatenate(found).reshape(len(visible), chains)
+    segment, found = Segment(np.linspace(0.0, 1.0, steps + 1)), []
+    for low in range(0, len(visible), rows):
+        part = visible[low : low + rows]
+        path = PosteriorPath(layers, part, [own[low : low + rows] for own in inputs], chains)
+        draws = GeneratorDraws([rng], len(part) * chains)
+        found.append(anneal_reference(path, segment, path.inputs, draws)[1])
+    return np.concatenate(found).reshape(len(visible), chains) + layers.top.log_constant
 
 
-def _anneal(posterior: "_Posterior", steps: int, rng: np.random.Generator) -> Floats:
-    """Log weights (chain,)."""
-    now = posterior.at((rng.random(posterior.inputs.shape) < sigmoid(posterior.inputs)).astype(np.float32))
-    log_weights = np.zeros(len(now.state))
-    for beta, following in pairwise(np.linspace(0.0, 1.0, steps + 1)):
-        log_weights += (following - beta) * (now.log_f - now.log_base)
-        if following == 1.0:
-            break
-        penalty = rng.uniform(*_PENALTIES, (len(now.state), 1)).astype(np.float32)
-        there = posterior.flip_inputs(now, following, penalty)
-        flipped = rng.random(there.shape) < sigmoid(there)
-        after = posterior.at(np.where(flipped, 1 - now.state, now.state))
-        back = posterior.flip_inputs(after, following, penalty)
-        ratio = (1 - following) * (after.log_base - now.log_base) + following * (after.log_f - now.log_f)
-        ratio += _log_flips(flipped, back) - _log_flips(flipped, there)
-        now.replace(after, np.log(1 - rng.random(len(ratio))) < ratio)
-    return log_weights + posterior.layers.top.log_constant
-
-
-@dataclass(eq=False)
-class _Chains:
+class Evaluated(NamedTuple):
     """Hidden bits (chain, unit) with log f (chain,), its gradient (chain, unit) and log q (chain,)."""
 
     state: Singles
@@ -96,42 +76,84 @@ class _Chains:
     gradient: Singles
     log_base: Floats
 
-    def replace(self, other: "_Chains", where: NDArray[np.bool_]) -> None:
-        """Take some chains (chain,) from others."""
-        for own, new in zip(vars(self).values(), vars(other).values(), strict=True):
-            own[where] = new[where]
+
+class FlipManyUnits:
+    """The Metropolis-Hastings move of all units at once; it is reversible."""
+
+    def reversed(self) -> "FlipManyUnits":
+        return self
+
+    def move(
+        self,
+        path: "PosteriorPath",
+        s: float,
+        state: Singles,
+        draws: Draws,
+        clamped: NDArray[np.bool_] | None = None,
+    ) -> Singles:
+        low, high = _PENALTIES
+        now, penalty = path.at(state), (low + (high - low) * draws.uniforms(1)).astype(np.float32)
+        there = path.flip_inputs(now, s, penalty)
+        flipped = draws.uniforms(there.shape[1]) <= sigmoid(there)
+        after = path.at(np.where(flipped, 1 - state, state))
+        back = path.flip_inputs(after, s, penalty)
+        ratio = (1 - s) * (after.log_base - now.log_base) + s * (after.log_f - now.log_f)
+        ratio += _log_flips(flipped, back) - _log_flips(flipped, there)
+        accepted = np.log(draws.uniforms(1)[:, 0]) <= ratio
+        return path.take(now, after, accepted)
 
 
-@dataclass(eq=False)
-class _Posterior:
-    """log f(v, h) of examples, several chains each, and the base that they start from."""
+class PosteriorPath(Path):
+    """From independent hidden units q, given visible ones, to f(v, h): examples with several chains each."""
 
-    layers: Layers
-    visible: Bits
-    base: Sequence[Floats]
-    chains: int
-    inputs: Singles = field(init=False)
-    curvature: Singles = field(init=False)
+    transition = FlipManyUnits()
+    dtype = np.dtype(np.float32)
 
-    def __post_init__(self) -> None:
-        clipped = np.clip(np.concatenate(self.base, axis=1), -_LARGEST_INPUT, _LARGEST_INPUT)
-        self.inputs = np.repeat(clipped.astype(np.float32), self.chains, axis=0)
-        self._given = np.repeat(self.visible.astype(np.float32), self.chains, axis=0)
-        self._edges = np.cumsum([part.shape[1] for part in self.base])[:-1]
-        weights = [weights.astype(np.float32) for weights in self.layers.weights]
+    def __init__(self, layers: Layers, visible: Bits, base: Sequence[Floats], chains: int) -> None:
+        clipped = np.clip(np.concatenate(base, axis=1), -_LARGEST_INPUT, _LARGEST_INPUT)
+        self.inputs: Singles = np.repeat(clipped.astype(np.float32), chains, axis=0)
+        self.n_state = self.inputs.shape[1]
+        self._given = np.repeat(visible.astype(np.float32), chains, axis=0)
+        self._edges = np.cumsum([part.shape[1] for part in base])[:-1]
+        weights = [weights.astype(np.float32) for weights in layers.weights]
         self._down, self._up = (
             [strips_for_products(w) for w in each] for each in ([w.T for w in weights], weights)
         )
-        self._biases = [bias.astype(np.float32) for bias in self.layers.biases]
-        top = self.layers.top
+        self._biases = [bias.astype(np.float32) for bias in layers.biases]
+        top = layers.top
         above = top.blocks[0].weights.astype(np.float32)
         self._to_above, self._from_above = strips_for_products(above), strips_for_products(above.T)
         self._top_bias, self._odd_bias = top.even_bias.astype(np.float32), top.odd_bias.astype(np.float32)
         self._log_normaliser = sum_softplus(self.inputs)
-        self.curvature = self._curvature(sigmoid(self.inputs), weights, above)
+        self._curve = self._curvature(sigmoid(self.inputs), weights, above)
+        self._last: Evaluated | None = None
 
-    def at(self, state: Singles) -> _Chains:
-        """Chains in these states."""
+    def draw_base(self, state: Singles, draws: Draws, clamped: NDArray[np.bool_] | None = None) -> Singles:
+        return (draws.uniforms(self.n_state) <= sigmoid(self.inputs)).astype(np.float32)
+
+    def log_prob_base(self, states: Bits) -> Floats:
+        return (states * self.inputs).sum(axis=1, dtype=np.float64) - self._log_normaliser
+
+    def log_f(self, s: float, state: Singles) -> Floats:
+        now = self.at(state)
+        return (1 - s) * now.log_base + s * now.log_f
+
+    def at(self, state: Singles) -> Evaluated:
+        """Log f and its gradient; the states that were asked for last are not evaluated again."""
+        if self._last is None or self._last.state is not state:
+            self._last = self._evaluate(state)
+        return self._last
+
+    def take(self, now: Evaluated, after: Evaluated, where: NDArray[np.bool_]) -> Singles:
+        """States that are those after where a move was accepted (chain,), evaluated already."""
+        merged = (
+            np.where(where[:, np.newaxis] if b.ndim > 1 else where, b, a)
+            for a, b in zip(now, after, strict=True)
+        )
+        self._last = Evaluated(*merged)
+        return self._last.state
+
+    def _evaluate(self, state: Singles) -> Evaluated:
         hidden = np.split(state, self._edges, axis=1)
         log_f, gradients, lower = np.zeros(len(state)), [], self._given
         for down, up, bias, upper in zip(self._down, self._up, self._biases, hidden, strict=True):
@@ -144,14 +166,13 @@ class _Posterior:
         inputs = ordered_product(lower, self._to_above) + self._odd_bias
         log_f += (lower * self._top_bias).sum(axis=1, dtype=np.float64) + sum_softplus(inputs)
         gradients[-1] += self._top_bias + ordered_product(sigmoid(inputs), self._from_above)
-        log_base = (state * self.inputs).sum(axis=1, dtype=np.float64) - self._log_normaliser
-        return _Chains(state, log_f, np.concatenate(gradients, axis=1), log_base)
+        return Evaluated(state, log_f, np.concatenate(gradients, axis=1), self.log_prob_base(state))
 
-    def flip_inputs(self, chains: _Chains, beta: float, penalty: Singles) -> Singles:
+    def flip_inputs(self, chains: Evaluated, s: float, penalty: Singles) -> Singles:
         """Log odds (chain, unit) with which each unit is flipped."""
         sign: Singles = 1 - 2 * chains.state
-        change = sign * chains.gradient + self.curvature / 2
-        part = np.float32(beta)
+        change = sign * chains.gradient + self._curve / 2
+        part = np.float32(s)
         return (((1 - part) * sign * self.inputs + part * change) / 2 - penalty).astype(
             np.float32, copy=False
         )
