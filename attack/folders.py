@@ -139,8 +139,9 @@ def _damage(run_folder: Path, outside: Path, empty: Path, rng: random.Random) ->
     """Replace, change or add something in a folder; gives what."""
     files = sorted(path for path in run_folder.rglob("*") if path.is_file())
     folders = sorted(path for path in run_folder.rglob("*") if path.is_dir())
+    chunks = [path for path in files if path.suffix == ".npz"]
     path = rng.choice(files)
-    kind = rng.choice(_KINDS)
+    kind = rng.choice([kind for kind in _KINDS if kind != "sealed" or chunks])  # cells of the paper have none
     if kind == "json":
         path = rng.choice(
             [file for file in files if file.name == _SPECIFICATION or file.parent.name == "cells"]
@@ -148,7 +149,7 @@ def _damage(run_folder: Path, outside: Path, empty: Path, rng: random.Random) ->
         change = _changed_specification if path.name == _SPECIFICATION else _changed_cell
         path.write_text(change(path.read_text(), rng))
     elif kind == "sealed":
-        path = rng.choice([file for file in files if file.suffix == ".npz"])
+        path = rng.choice(chunks)
         _reseal(path, rng)
     elif kind == "folder link":
         path = rng.choice(folders)

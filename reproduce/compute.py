@@ -221,8 +221,8 @@ class Task:
         if not cell.forward:
             return self._conservative(*found) | {"certificate": report.certificate.to_dict()}
         # An example's one chain has a share of the sum of weights. The other share, and its noise, is common to all.
-        sum_of_forward = np.logaddexp.reduce(report.ais_log_weights)
-        share = float(np.mean(1 / (1 + np.exp(per.log_reverse_weights - sum_of_forward))))
+        log_odds = per.log_reverse_weights - np.logaddexp.reduce(report.ais_log_weights)
+        share = float(np.mean(np.exp(-np.logaddexp(0, log_odds))))
         result = self._conservative(*found, share * log_z.stderr) | self._optimistic(report, "optimistic")
         value = result["optimistic"]["value"] - result["estimate"]["value"]
         # The mean of log f is in both ends, but for its correction.

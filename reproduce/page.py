@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from string import Template
 
@@ -33,24 +34,19 @@ def page(plan: Plan, results: Results) -> str:
         else "*Not computed yet.*"
         for name in CURVES
     }
+    numbers = asdict(p) | {
+        "paper_steps": PAPER_STEPS,
+        "long_chains": p.long_chains or p.chains,
+        "long_ais_chains": p.long_ais_chains or p.ais_chains,
+        "forward": p.forward,
+        "n_particles": p.forward + 1,
+    }
+    shown |= {name: f"{number:,}" for name, number in numbers.items() if isinstance(number, int)}
+    of_test = "the whole test set" if p.test_examples is None else f"{p.test_examples:,} test examples"
     return Template(Path(__file__).with_name("page.md").read_text(encoding="utf-8")).substitute(
-        steps=f"{p.steps:,}",
-        paper_steps=f"{PAPER_STEPS:,}",
-        long_steps=f"{p.long_steps:,}",
-        examples=p.examples,
-        chains=p.chains,
-        ais_chains=f"{p.ais_chains:,}",
-        long_chains=p.long_chains or p.chains,
-        long_ais_chains=f"{p.long_ais_chains or p.ais_chains:,}",
-        seed=p.seed,
-        test_examples="the whole test set"
-        if p.test_examples is None
-        else f"{p.test_examples:,} test examples",
+        shown | {"test_examples": of_test},
         missing=_missing(plan, results),
-        forward=f"{p.forward:,}",
-        n_particles=f"{p.forward + 1:,}",
         **{table: markdown(table_rows(table, plan, results)).strip() for table in TABLES},
-        **shown,
         particles=_particles(plan, results),
         findings=_findings(plan, results),
         commands=_commands(plan, results),
