@@ -204,7 +204,7 @@ def rehearse(commands: Sequence[Sequence[str]], folder: Path) -> None:
 
 def _make_paper_small(folder: Path, bits: NDArray[np.uint8], models: Mapping[str, Model]) -> None:
     """Make the paper's deep models and data as small as the others, in this process and those forked from it."""
-    from meltpoint.datasets.dataset import Dataset, Images
+    from meltpoint.data.dataset import Dataset, Images
     from reproduce import cells
     from reproduce import models as paper
 

@@ -24,9 +24,9 @@ import scipy.sparse
 import meltpoint as mp
 from attack.campaign import Campaign
 from attack.command import LARGEST, run
+from meltpoint.data.mnist import read as read_mnist
+from meltpoint.data.omniglot import read as read_omniglot
 from meltpoint.datasets import read as read_data
-from meltpoint.datasets.mnist import read as read_mnist
-from meltpoint.datasets.omniglot import read as read_omniglot
 from meltpoint.errors import SystemFailure
 from meltpoint.evaluation.trace import load_checkpoint
 from meltpoint.formats.arrays import read_array

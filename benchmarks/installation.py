@@ -37,7 +37,7 @@ def main() -> None:
     if len(files) != 2:
         sys.exit(f"{folder} has {len(files)} distributions; a wheel and an sdist were expected")
     names = zipfile.ZipFile(files[0]).namelist()
-    for needed in ("meltpoint/py.typed", "meltpoint/datasets/digits.npz"):
+    for needed in ("meltpoint/py.typed", "meltpoint/data/digits.npz"):
         if needed not in names:
             sys.exit(f"{files[0].name} lacks {needed}")
     for file in files if arguments.only is None else files[:1] if arguments.only == "wheel" else files[1:]:

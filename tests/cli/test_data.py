@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from meltpoint import datasets
 from meltpoint.cli.data import app
-from meltpoint.datasets import mnist
+from meltpoint.data import mnist
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from meltpoint.cli.ending import report_errors
 from meltpoint.cli.screen import echo, echo_err, echo_json, progress_bar
 
 if TYPE_CHECKING:
-    from meltpoint.datasets.catalogue import Entry
+    from meltpoint.data.catalogue import Entry
 
 app = typer.Typer(help="List, fetch and look at data sets.", no_args_is_help=True)
 
@@ -21,7 +21,7 @@ _NAME = options.argument("name", str, "NAME", "A name that `meltpoint data list`
 @options.takes(options.JSON)
 def list_(json: bool) -> None:
     """List the data sets, and whether their files are here."""
-    from meltpoint.datasets.catalogue import ENTRIES
+    from meltpoint.data.catalogue import ENTRIES
 
     with report_errors():
         described = [_described(entry) for entry in ENTRIES.values()]
@@ -40,7 +40,7 @@ def list_(json: bool) -> None:
 @options.takes(_NAME)
 def fetch(name: str) -> None:
     """Fetch the files of a data set, unless they are here; their paths go to stdout."""
-    from meltpoint.datasets.catalogue import entry_of, paths_of
+    from meltpoint.data.catalogue import entry_of, paths_of
 
     with report_errors():
         entry = entry_of(name)
@@ -65,8 +65,8 @@ def show(name: str, out: Path | None, count: int, seed: int) -> None:
     """Write a picture of training examples; its path goes to stdout."""
     import numpy as np
 
-    from meltpoint.datasets.catalogue import load
-    from meltpoint.datasets.picture import mosaic, write_png
+    from meltpoint.data.catalogue import load
+    from meltpoint.data.picture import mosaic, write_png
 
     with report_errors():
         with progress_bar() as progress:

@@ -9,8 +9,8 @@ from meltpoint.errors import InputError, Progress
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from meltpoint.datasets.binarize import Binarize
-    from meltpoint.datasets.dataset import Dataset
+    from meltpoint.data.binarize import Binarize
+    from meltpoint.data.dataset import Dataset
     from meltpoint.models.model import Model
 
     Examples: TypeAlias = NDArray[Any]
@@ -153,7 +153,7 @@ def _read(
     if _is_data_set(source):
         dataset = _load(source, binarize, seed, progress)
         return dataset.train if split == "train" else dataset.test
-    from meltpoint.datasets.read import read
+    from meltpoint.data.read import read
     from meltpoint.layers import BERNOULLI
 
     examples = read(source, alphabet=alphabet, outside=outside)  # pyright: ignore[reportArgumentType]
@@ -168,7 +168,7 @@ def _is_data_set(source: str) -> bool:
 
 
 def _load(name: str, binarize: str | None, seed: int, progress: Progress) -> "Dataset":
-    from meltpoint.datasets.catalogue import load
+    from meltpoint.data.catalogue import load
 
     return load(name, binarize=_known(binarize) or "stochastic", seed=seed, progress=progress)
 
@@ -204,7 +204,7 @@ def _binarized(
             expected="grey values from 0 to 1, or from 0 to 255",
             remedy="divide by the value of white first",
         )
-    from meltpoint.datasets.binarize import stochastic, threshold
+    from meltpoint.data.binarize import stochastic, threshold
 
     white = 255.0 if high > 1 else 1.0
     return threshold(array, white) if binarize == "threshold" else stochastic(array, white, seed, stream)

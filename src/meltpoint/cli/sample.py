@@ -53,7 +53,7 @@ def sample(
         import numpy as np
 
         import meltpoint as mp
-        from meltpoint.datasets.picture import mosaic, write_png
+        from meltpoint.data.picture import mosaic, write_png
         from meltpoint.formats.atomic import atomic_write
 
         loaded = load_model(model, option)

@@ -292,7 +292,7 @@ class TrainingTrace:
 
 def _bits(examples: "NDArray[np.generic]", seed: int, stream: int) -> "NDArray[Any]":
     """Zeros and ones: as they are, or one draw from grey values."""
-    from meltpoint.datasets.binarize import stochastic
+    from meltpoint.data.binarize import stochastic
 
     if ((examples == 0) | (examples == 1)).all():
         return examples

@@ -203,8 +203,8 @@ def _read(data: str, progress: Progress, grey: bool) -> "NDArray[np.generic]":
     """
     import numpy as np
 
-    from meltpoint.datasets.catalogue import load, names
-    from meltpoint.datasets.read import read
+    from meltpoint.data.catalogue import load, names
+    from meltpoint.data.read import read
 
     if data in names() and not Path(data).exists():
         dataset = load(data, progress=progress)

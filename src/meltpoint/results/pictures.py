@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.datasets.picture import side_by_side, to_png
+from meltpoint.data.picture import side_by_side, to_png
 from meltpoint.results.shown import digits_of
 
 _LEAST_SIDE = 5

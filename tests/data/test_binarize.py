@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import binom
 
-from meltpoint.datasets import binarize
-from meltpoint.datasets.binarize import stochastic, threshold
+from meltpoint.data import binarize
+from meltpoint.data.binarize import stochastic, threshold
 
 whites = st.sampled_from([1, 16, 255])
 seeds = st.integers(0, 2**64)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.datasets.dataset import Images
+from meltpoint.data.dataset import Images
 from meltpoint.errors import InputError
 from meltpoint.formats.arrays import read_array
 from meltpoint.formats.download import RemoteFile, checksum_of

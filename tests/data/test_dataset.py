@@ -130,7 +130,7 @@ def test_a_close_name_is_suggested(name):
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_downloaded(arguments, found, monkeypatch):
-    monkeypatch.setattr("meltpoint.datasets.catalogue.obtain", None)
+    monkeypatch.setattr("meltpoint.data.catalogue.obtain", None)
     with pytest.raises(InputError, match=found):
         datasets.load(**arguments)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from meltpoint.datasets.dataset import Images
+from meltpoint.data.dataset import Images
 from meltpoint.formats.arrays import read_array
 from meltpoint.formats.download import RemoteFile
 

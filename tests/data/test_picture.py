@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.image import imread
 
-from meltpoint.datasets.picture import INK, LINE, PAPER, mosaic, write_png
+from meltpoint.data.picture import INK, LINE, PAPER, mosaic, write_png
 from meltpoint.errors import InputError
 
 sides = st.integers(1, 6)

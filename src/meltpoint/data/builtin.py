@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from meltpoint.datasets.dataset import Images
+from meltpoint.data.dataset import Images
 
 N_DIGITS_TRAIN = 1500
 SIDE = 4

@@ -10,7 +10,7 @@ import pytest
 from scipy.io import savemat
 
 from meltpoint import datasets
-from meltpoint.datasets import catalogue, mnist, omniglot
+from meltpoint.data import catalogue, mnist, omniglot
 from meltpoint.errors import InputError
 from meltpoint.formats.download import cached_path
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.datasets.binarize import Binarize, Levels, stochastic, threshold
+from meltpoint.data.binarize import Binarize, Levels, stochastic, threshold
 from meltpoint.errors import InputError
 from meltpoint.models.checks import Bits
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from meltpoint.datasets import builtin, mnist, omniglot
-from meltpoint.datasets.binarize import Binarize
-from meltpoint.datasets.dataset import Dataset, Images, binarized, known_binarize, whole
+from meltpoint.data import builtin, mnist, omniglot
+from meltpoint.data.binarize import Binarize
+from meltpoint.data.dataset import Dataset, Images, binarized, known_binarize, whole
 from meltpoint.errors import InputError, Progress
 from meltpoint.formats.download import RemoteFile, obtain
 from meltpoint.progress import reports_progress
