@@ -224,13 +224,13 @@ def _make_evaluations_small() -> None:
     """
     from meltpoint.estimators import pilot
     from meltpoint.evaluation import evaluate, stage_sizes, trace
-    from meltpoint.stages import chains
+    from meltpoint.runs import batch
 
     def ranges(n: int, largest: int) -> list[tuple[int, int]]:
-        return [(0, n)] if n > largest else cut(n, largest)
+        return [(0, n)] if largest // 2 < n <= largest else cut(n, largest)
 
-    cut = chains.ranges
-    _replace(chains, ranges=ranges)
+    cut = batch.ranges
+    _replace(batch, ranges=ranges)
     _replace(pilot, PILOT_STEPS=100, _WINDOWS=30)
     _replace(evaluate, PILOT_STEPS=100)
     _replace(stage_sizes, _FIRST_AIS_CHAINS=64)

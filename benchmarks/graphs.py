@@ -119,7 +119,7 @@ def seconds(prepared: PreparedPath, chains: int, steps: int, threads: int) -> tu
     start = np.zeros((chains, target.n_state), target.dtype)
     streams = Streams(0, Purpose.AIS, np.arange(chains))
     begun, processor = time.perf_counter(), time.process_time()
-    anneal(prepared, [Segment(np.linspace(0, 1, steps + 1))], start, streams, threads=threads, tile=_CHAINS)
+    anneal(prepared, [Segment(np.linspace(0, 1, steps + 1))], start, streams, tile=_CHAINS)
     return time.process_time() - processor, time.perf_counter() - begun
 
 

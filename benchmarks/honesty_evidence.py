@@ -17,10 +17,10 @@ from honesty_models import FAMILIES
 from scipy.stats import binomtest
 
 import meltpoint as mp
-from meltpoint.annealing.chains import Threads
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.limits import log_z_limits
 from meltpoint.estimators.starts import Computation, ask_starts
+from meltpoint.runs.run import Run
 
 ALPHA = 0.01
 
@@ -64,7 +64,7 @@ def examine(task: tuple[str, int, int, int, str]) -> Outcome:
     betas = as_betas(steps)
     log_z = mp.ais_log_z(model, base=base, steps=steps, chains=chains, seed=seed, threads=1)
     others = [(other, betas) for other in bases.values()]
-    starts = ask_starts(model, base, betas, log_z.log_weights, others, Computation(seed, annealer=Threads(1)))
+    starts = ask_starts(model, base, betas, log_z.log_weights, others, Computation(seed, run=Run(1)))
     evidence = starts.evidence(log_z.log_weights)
     lower, upper = log_z_limits(log_z.log_weights, evidence, ALPHA)
     missed = evidence.missed(log_z.log_weights)

@@ -81,7 +81,7 @@ def _seconds(case: Case, chains: int, steps: int, threads: int, tile: int) -> fl
     streams = Streams(0, Purpose.AIS, np.arange(chains))
     watch = Watch("AIS", time.perf_counter())
     with watch.noting_kernels():
-        anneal(prepared, segments, start, streams, threads=threads, tile=tile, progress=watch, task="AIS")
+        anneal(prepared, segments, start, streams, tile=tile, progress=watch, task="AIS")
     return time.perf_counter() - watch.prepared
 
 

@@ -29,8 +29,8 @@ def rounding_errors(path, precision, betas):
         segments = [Segment(betas[low : low + PART + 1])]
         first, last = segments[0].betas[[0, -1]]
         streams = Streams(1, Purpose.AIS, np.array([low]))
-        found = anneal(prepared, segments, state, streams, threads=1)
-        exact = anneal(in_double, segments, state, streams, threads=1)
+        found = anneal(prepared, segments, state, streams)
+        exact = anneal(in_double, segments, state, streams)
         weight = exact.log_weights + between.log_f(first, state) - path.log_f(first, state)
         weight += path.log_f(last, exact.state) - between.log_f(last, exact.state)
         if (found.state == exact.state).all() and abs(found.log_weights - weight) < 0.01:

@@ -101,8 +101,8 @@ def same(found, expected, chains=slice(None)):
 def test_the_kernels_draw_what_the_reference_draws(path, precision) -> None:
     assert prepare_path(path).path is path
     assert GraphBackend().supports(path)
-    found = run(path, precision, threads=2, tile=20)
-    expected = run(path, segments=segments_of(path), backend=ReferenceBackend(), threads=1)
+    found = run(path, precision, tile=20)
+    expected = run(path, segments=segments_of(path), backend=ReferenceBackend())
     # In float32 a uniform may fall between the two probabilities: with these seeds none does.
     np.testing.assert_array_equal(found.state, expected.state)
     np.testing.assert_allclose(
@@ -113,8 +113,8 @@ def test_the_kernels_draw_what_the_reference_draws(path, precision) -> None:
 @some_paths
 def test_sweeps_that_are_not_reversed_are_rejected(path) -> None:
     forward = [replace(segment, reversed_sweeps=False) for segment in segments_of(path)]
-    found = run(path, "float64", segments=forward, threads=1)
-    expected = run(path, "float64", backend=ReferenceBackend(), threads=1)
+    found = run(path, "float64", segments=forward)
+    expected = run(path, "float64", backend=ReferenceBackend())
     several = len(path.target.state_blocks) > 1
     assert np.array_equal(found.state, expected.state) == (not several)
 
@@ -129,12 +129,12 @@ def test_large_steps_and_inputs_beyond_the_range_of_exp(scale, betas) -> None:
         path = based(field)
         segments = [Segment(np.array(betas))]
         found, expected = (
-            run(path, "float64", segments=segments, backend=backend, threads=1)
+            run(path, "float64", segments=segments, backend=backend)
             for backend in (GraphBackend(), ReferenceBackend())
         )
         np.testing.assert_array_equal(found.state, expected.state)
         np.testing.assert_allclose(found.log_weights, expected.log_weights, rtol=1e-11, atol=1e-10)
-        coarse = run(path, "mixed", segments=segments, threads=1)
+        coarse = run(path, "mixed", segments=segments)
         agreeing = (coarse.state == expected.state).all(axis=1)
         assert agreeing.mean() > 0.9
         np.testing.assert_allclose(
@@ -145,8 +145,8 @@ def test_large_steps_and_inputs_beyond_the_range_of_exp(scale, betas) -> None:
 @pytest.mark.slow
 def test_many_states_fill_wider_vectors() -> None:
     path = based(potts_field(DENSE, 21, 10))
-    found = run(path, "float32", threads=1)
-    expected = run(path, backend=ReferenceBackend(), threads=1)
+    found = run(path, "float32")
+    expected = run(path, backend=ReferenceBackend())
     np.testing.assert_array_equal(found.state, expected.state)
     np.testing.assert_allclose(found.log_weights, expected.log_weights, atol=1e-4)
 
@@ -170,7 +170,7 @@ def frequencies(path, ran, beta, precision, n, reversed_sweeps):
     start = states[np.random.default_rng(3).choice(len(states), n, p=p)]
     segment = Segment(np.full(3, beta), reversed_sweeps=reversed_sweeps)
     streams = Streams(11, Purpose.SAMPLE, np.arange(n))
-    found = anneal(GraphBackend().prepare(ran, precision), [segment], start, streams, threads=2)
+    found = anneal(GraphBackend().prepare(ran, precision), [segment], start, streams)
     places = {state.tobytes(): k for k, state in enumerate(states)}
     counts = np.bincount([places[state.tobytes()] for state in found.state], minlength=len(states))
     return counts / n, p
@@ -207,38 +207,23 @@ def test_a_sweep_keeps_its_distribution(kind, precision, reversed_sweeps) -> Non
 
 @pytest.mark.parametrize("precision", ["mixed", "float64"])
 @some_paths
-def test_threads_tiles_and_the_order_of_chains_do_not_matter(path, precision) -> None:
-    whole = run(path, precision, threads=1)
-    for threads, tile in ((1, 1), (2, 7), (5, 1000)):
-        same(run(path, precision, threads=threads, tile=tile), whole)
+def test_tiles_and_the_order_of_chains_do_not_matter(path, precision) -> None:
+    whole = run(path, precision)
+    for tile in (1, 7, 1000):
+        same(run(path, precision, tile=tile), whole)
     order = np.random.default_rng(1).permutation(N_CHAINS)
-    same(run(path, precision, chains=order, threads=2), whole, order)
-    same(run(path, precision, chains=slice(11, 30), threads=1), whole, slice(11, 30))
+    same(run(path, precision, chains=order), whole, order)
+    same(run(path, precision, chains=slice(11, 30)), whole, slice(11, 30))
 
 
 @some_paths
 def test_the_length_of_kernel_calls_does_not_matter(path, monkeypatch) -> None:
     # Log weights are added up in the same order; the weight of what is summed out is cut elsewhere.
-    whole = run(path, threads=1)
+    whole = run(path)
     monkeypatch.setattr(graph_backend, "_CALL_WORK", 1)
-    cut = run(path, threads=1)
+    cut = run(path)
     np.testing.assert_array_equal(cut.state, whole.state)
     np.testing.assert_allclose(cut.log_weights, whole.log_weights, atol=1e-9)
-
-
-@some_paths
-def test_an_interruption_keeps_the_chains_that_were_finished(path, monkeypatch) -> None:
-    whole = run(path, threads=1)
-    monkeypatch.setattr(graph_backend, "_CALL_WORK", 1)
-
-    def interrupt(task, done, total):
-        if task == "annealing" and done > 0:
-            raise KeyboardInterrupt
-
-    found = run(path, threads=1, tile=5, progress=interrupt)
-    assert found.interrupted
-    np.testing.assert_array_equal(found.state[found.finished], whole.state[found.finished])
-    np.testing.assert_array_equal(found.state[~found.finished], start_of(path)[~found.finished])
 
 
 # Weights.
@@ -248,7 +233,7 @@ def test_an_interruption_keeps_the_chains_that_were_finished(path, monkeypatch) 
 @every_path
 def test_all_sites_clamped_leaves_a_telescoping_product(path, precision) -> None:
     everything = np.ones(path.target.n_state, bool)
-    found = run(path, precision, segments=[Segment(BETAS, everything)], threads=1)
+    found = run(path, precision, segments=[Segment(BETAS, everything)])
     start = start_of(path)
     np.testing.assert_array_equal(found.state, start)
     # Whatever was rounded on the way, the exact ends remain; but for float32 in what is summed out.
@@ -259,7 +244,7 @@ def test_all_sites_clamped_leaves_a_telescoping_product(path, precision) -> None
 
 def test_moves_at_one_beta_weigh_no_more_than_rounding() -> None:
     for path in PATHS.values():
-        found = run(path, "float64", segments=[Segment(np.ones(9))], threads=1)
+        found = run(path, "float64", segments=[Segment(np.ones(9))])
         np.testing.assert_allclose(found.log_weights, 0, atol=1e-11)
 
 
@@ -288,10 +273,7 @@ def test_a_large_lattice_needs_memory_for_its_sites_only() -> None:
     start = np.zeros((n, path.target.n_state), np.uint8)
     tracemalloc.start()
     prepared = prepare_path(path)
-    found = anneal(
-        prepared, [Segment(np.linspace(0, 1, 4))], start, Streams(1, Purpose.AIS, np.arange(n)), threads=1
-    )
+    anneal(prepared, [Segment(np.linspace(0, 1, 4))], start, Streams(1, Purpose.AIS, np.arange(n)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.finished.all()
     assert peak < side**2 * (1000 + 4 * n)

@@ -37,7 +37,7 @@ def run(path, precision, kind, monkeypatch, n_chains=6):
     streams = Streams(5, Purpose.AIS, np.arange(n_chains))
     segments = [Segment(np.linspace(0, 1, 41)), Segment(np.linspace(1, 0, 31))]
     prepared = fused.FusedBackend().prepare(path, precision)
-    return anneal(prepared, segments, start, streams, threads=1), replay(prepared, segments, start, streams)
+    return anneal(prepared, segments, start, streams), replay(prepared, segments, start, streams)
 
 
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)

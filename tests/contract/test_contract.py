@@ -197,14 +197,14 @@ def test_the_fused_kernels_do_what_the_reference_does(model) -> None:
     start = np.random.default_rng(0).integers(0, 2, (n, model.mrf.n_state), np.uint8)
     streams = Streams(7, Purpose.AIS, np.arange(n))
     fused, reference = (
-        anneal(backend.prepare(path, "float64"), segments, start, streams, threads=2, tile=20)
+        anneal(backend.prepare(path, "float64"), segments, start, streams, tile=20)
         for backend in (FusedBackend(), ReferenceBackend())
     )
     np.testing.assert_array_equal(fused.state, reference.state)
     np.testing.assert_allclose(
         fused.cumulative_log_weights, reference.cumulative_log_weights, rtol=EXACT, atol=1e-11
     )
-    again = anneal(ReferenceBackend().prepare(path, "float64"), segments[:1], start, streams, threads=1)
+    again = anneal(ReferenceBackend().prepare(path, "float64"), segments[:1], start, streams)
     assert not np.array_equal(again.state, reference.state)  # a backend that stops early would be seen
 
 

@@ -166,12 +166,11 @@ def test_results_do_not_depend_on_tiles_or_threads() -> None:
     segments = [Segment(betas, clamped), Segment(betas[::-1], reversed_sweeps=True)]
     streams = Streams(0, Purpose.AIS, np.arange(40))
     one, other = (
-        anneal(prepared, segments, start, streams, threads=threads, tile=tile)
-        for threads, tile in ((1, 40), (2, 3))
+        anneal(prepared, segments, start, streams, tile=tile) for threads, tile in ((1, 40), (2, 3))
     )
     np.testing.assert_array_equal(one.state, other.state)
     np.testing.assert_array_equal(one.cumulative_log_weights, other.cumulative_log_weights)
-    held = anneal(prepared, segments[:1], start, streams, threads=1).state
+    held = anneal(prepared, segments[:1], start, streams).state
     np.testing.assert_array_equal(held[:, clamped], start[:, clamped])
 
 

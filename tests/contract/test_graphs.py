@@ -123,7 +123,7 @@ def test_the_kernels_do_what_the_reference_does(name):
     start = np.zeros((n, model.mrf.n_state), np.uint8)
     streams = Streams(7, Purpose.AIS, np.arange(n))
     fast, reference = (
-        anneal(backend.prepare(path, "float64"), segments, start, streams, threads=2, tile=15)
+        anneal(backend.prepare(path, "float64"), segments, start, streams, tile=15)
         for backend in (GraphBackend(), ReferenceBackend())
     )
     np.testing.assert_array_equal(fast.state, reference.state)

@@ -186,7 +186,7 @@ def test_the_fused_kernels_do_what_the_reference_does(hidden, sizes) -> None:
     streams = Streams(7, Purpose.AIS, np.arange(n))
 
     def run(backend, precision, tile):
-        return anneal(backend.prepare(path, precision), segments, start, streams, threads=2, tile=tile)
+        return anneal(backend.prepare(path, precision), segments, start, streams, tile=tile)
 
     fused, reference = run(FusedBackend(), "float64", 20), run(ReferenceBackend(), "float64", 50)
     np.testing.assert_array_equal(fused.state, reference.state)
@@ -209,7 +209,7 @@ def test_clamped_sites_keep_their_states() -> None:
     for precision in ("mixed", "float32", "float64"):
         prepared = prepare_path(model.path(base_of(model)), precision)
         segment = Segment(np.linspace(0, 1, 20), clamped)
-        state = anneal(prepared, [segment], start, Streams(0, Purpose.AIS, np.arange(30)), threads=1).state
+        state = anneal(prepared, [segment], start, Streams(0, Purpose.AIS, np.arange(30))).state
         np.testing.assert_array_equal(state[:, clamped], start[:, clamped])
         assert (state[:, ~clamped] != start[:, ~clamped]).mean() > 0.3
 

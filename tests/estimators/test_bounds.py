@@ -120,7 +120,7 @@ def from_above(case: Case) -> Table:
     prepared = prepare_path(case.model.path(case.base))
     start = all_states(N_VISIBLE)[case.samples(case.chains)]
     streams = Streams(case.seed, Purpose.AIS, np.arange(case.chains))
-    run = anneal(prepared, [Segment(case.betas[::-1].copy())], start, streams, threads=1)
+    run = anneal(prepared, [Segment(case.betas[::-1].copy())], start, streams)
     return np.array([prepared.path.log_z_base - float(log_mean_exp(run.log_weights))])
 
 

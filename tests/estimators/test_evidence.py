@@ -13,7 +13,6 @@ from contract import cases
 from contract.three_blocks import three_blocks
 from meltpoint.annealing.base import uniform
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.chains import Threads
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.ais import ais_log_z, anywhere
 from meltpoint.estimators.base_rates import data_rates
@@ -31,12 +30,13 @@ from meltpoint.estimators.starts import (
 from meltpoint.models.dbm import DBM
 from meltpoint.models.ising import Ising
 from meltpoint.models.rbm import RBM
+from meltpoint.runs.run import Run
 from meltpoint.statistics.certificate import certify_log_z
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import log_mean_exp
 
 SIGMAS = 4.9
-HOW = Computation(annealer=Threads(1))
+HOW = Computation(run=Run(1))
 
 
 def _corners(units):
@@ -246,7 +246,7 @@ def test_evidence_is_silent_where_nothing_is_missed_and_repeats_itself():
     log_z = ais_log_z(rbm, base=base, steps=300, chains=200, threads=1)
     once, again = (
         ask_starts(
-            rbm, base, betas, log_z.log_weights, [(uniform(), betas)], Computation(annealer=Threads(threads))
+            rbm, base, betas, log_z.log_weights, [(uniform(), betas)], Computation(run=Run(threads))
         ).evidence(log_z.log_weights)
         for threads in (1, 2)
     )

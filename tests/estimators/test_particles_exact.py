@@ -6,7 +6,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from meltpoint.estimators import particles, raise_
+from meltpoint.estimators import particles
 from meltpoint.models.dbm import DBM
 from oracle.driving import models
 from oracle.driving.checks import EXACT, LOUD
@@ -114,7 +114,7 @@ def test_a_heated_models_reverse_weight_must_leave_the_heating_out() -> None:
     real = particles.particle_log_prob
 
     def all_of_it(log_weights, log_reverse, forward, particles=None):
-        f_0 = raise_.model.path(base)
+        f_0 = model.path(base)
         return real(log_weights, f_0.log_z_base - log_weights, forward, particles)
 
     with mock.patch.object(particles, "particle_log_prob", all_of_it):

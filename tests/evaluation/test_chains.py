@@ -2,28 +2,26 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain, whole
+from meltpoint.annealing import chains as chains_module
 from meltpoint.annealing.base import uniform
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.chains import Chains, Threads
-from meltpoint.annealing.loop import prepare_path
+from meltpoint.annealing.chains import Annealing, chains_batch
+from meltpoint.annealing.loop import Annealed
 from meltpoint.errors import RunWarning
 from meltpoint.estimators.base_rates import rates_of_chains
 from meltpoint.estimators.pilot import run_pilot
 from meltpoint.evaluation import evaluate as front
 from meltpoint.kernels.streams import Streams
 from meltpoint.randomness import Purpose
-from meltpoint.runs.chunks import check_layout
-from meltpoint.stages import chains as kept_chains
-from meltpoint.stages.chains import KeptChains
-from meltpoint.stages.execute import Execution
+from meltpoint.runs.run import Run, sender_to
 
 COUPLINGS = np.triu(np.random.default_rng(1).normal(size=(24, 24)), 1)
 GRAPH = mp.Ising(COUPLINGS + COUPLINGS.T, np.zeros(24), hidden=range(20, 24))
@@ -35,15 +33,13 @@ SETTINGS = {"steps": 30, "chains": 2, "ais_chains": 20, "examples": 10}
 
 
 class Memory:
-    """A store in memory that checks what it gives."""
+    """A folder in memory."""
 
     def __init__(self):
         self.chunks = {}
 
-    def read(self, name, layout=None):
-        if name in self.chunks and layout is not None:
-            check_layout(self.chunks[name], layout, name)
-        return self.chunks.get(name)
+    def load(self, name, load):
+        return load(dict(self.chunks[name])) if name in self.chunks else None
 
     def write(self, name, arrays):
         self.chunks[name] = arrays
@@ -59,16 +55,18 @@ def stop_at(share, task):
 
 @contextmanager
 def counted_chains():
-    """Numbers of chains that are annealed within this, call by call."""
+    """Numbers of chains that are annealed within this, chunk by chunk."""
     counted = []
-    anneal = kept_chains.anneal_counted
+    compute = chains_module.Chains.compute
 
-    def counting(chains, *arguments):
-        counted.append(len(chains.state))
-        return anneal(chains, *arguments)
+    def counting(self, items, progress) -> Annealed:
+        found = compute(self, items, progress)
+        if sum(segment.steps for segment in self.segments) > 10:  # a few moves are not kept
+            counted.append(len(items))
+        return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept_chains, "anneal_counted", counting)
+        patch.setattr(chains_module.Chains, "compute", counting)
         yield counted
 
 
@@ -88,11 +86,12 @@ def uninterrupted(model):
 @cache
 def uninterrupted_pilot(with_examples):
     with counted_chains() as counted:
-        return pilot(DEEP, TRAIN if with_examples else None, Execution(1)), sum(counted)
+        return pilot(DEEP, TRAIN if with_examples else None, Run(1)), sum(counted)
 
 
-def pilot(model, train, execution, progress=None):
-    return run_pilot(model, train, uniform(), 100, 7, KeptChains(model, "pilot", execution), progress)
+def pilot(model, train, run):
+    states = None if train is None else model.encode(train)
+    return run_pilot(model, states, uniform(), 100, 7, run.inside("pilot"))
 
 
 @pytest.mark.parametrize(
@@ -104,10 +103,10 @@ def test_pilots_and_rates_are_the_same_whoever_runs_them(model, train):
     whole = mp.friction_schedule(model, train, steps=100, seed=7, threads=1)
     rates = mp.model_rates(model, seed=7, threads=1)
     for n in (None, 1, 3):
-        with ThreadPoolExecutor(n or 1) as executor:
-            execution = Execution(2, executor=executor if n else None)
-            found = pilot(model, train, execution)
-            again = rates_of_chains(model, 7, KeptChains(model, "base-model", execution), None)
+        with ThreadPoolExecutor(n or 1) as executor, sender_to(executor if n else None) as sender:
+            run = Run(2, sender=sender)
+            found = pilot(model, train, run)
+            again = rates_of_chains(model, 7, run)
         np.testing.assert_array_equal(found.friction, whole.friction)
         np.testing.assert_array_equal(found.edges, whole.edges)
         assert found.pilot == whole.pilot
@@ -120,62 +119,43 @@ def test_pilots_and_rates_are_the_same_whoever_runs_them(model, train):
 def test_a_pilot_that_is_stopped_anywhere_goes_on_from_there(share, train, executor, run_chains):
     whole, alone = uninterrupted_pilot(train is not None)
     assert alone == 4 * 64
-    store, together = Memory(), ThreadPoolExecutor(1)
-    stopped = Execution(1, store=store, executor=together if executor else None)
-    with together, pytest.raises(KeyboardInterrupt):
-        pilot(DEEP, train, stopped, stop_at(share, "pilot"))
-    kept = len(store.chunks)
-    assert kept >= {0.0: 0, 0.3: 1, 0.5: 2, 0.8: 4, 0.99: 6}[share] - (train is not None and not executor)
+    folder: Any = Memory()
+    with ThreadPoolExecutor(1) as pool, sender_to(pool if executor else None) as sender:
+        run = Run(1, stop_at(share, "pilot"), sender, folder)
+        with pytest.raises(KeyboardInterrupt):
+            pilot(DEEP, train, run)
+    kept = len(folder.chunks)
+    assert kept >= {0.0: 0, 0.3: 1, 0.5: 2, 0.8: 4, 0.99: 6}[share] - (train is not None)
     run_chains.clear()
-    found = pilot(DEEP, train, Execution(1, store=store))
+    found = pilot(DEEP, train, Run(1, folder=folder))
     np.testing.assert_array_equal(found.friction, whole.friction)
     assert found.pilot == whole.pilot
     assert sum(run_chains) == 4 * 64 - 32 * kept
-    assert len(store.chunks) == 8
+    assert len(folder.chunks) == 8
 
 
-def chains(betas=50, state=0, seed=1, bias=0.0):
-    path = MODEL.path(uniform())
-    own = replace(path, base=tuple(inputs + bias for inputs in path.base))
-    return Chains(
-        "name",
-        own,
-        "mixed",
-        [Segment(np.linspace(0, 1, betas + 1))],
-        np.full((6, 24), state, np.uint8),
-        Streams(seed, Purpose.PILOT, np.arange(6)),
-        lambda: prepare_path(own),
-    )
+def batch(betas=50, state=0, seed=1, bias=0.0):
+    annealing = Annealing(MODEL, mp.Base("own", (np.full(24, bias),)))
+    segments = [Segment(np.linspace(0, 1, betas + 1))]
+    streams = Streams(seed, Purpose.PILOT, np.arange(6))
+    return chains_batch("name", annealing, segments, np.full((6, 24), state, np.uint8), streams)
 
 
 def test_chains_that_were_others_are_not_taken_for_these():
     """Neither with another schedule nor from another base or start nor with another seed."""
-    store = Memory()
-    keeping = KeptChains(MODEL, "folder", Execution(1, store=store))
-    for asked in (chains(), chains(51), chains(seed=2), chains(bias=0.5), chains(state=1), chains()):
-        (found,), (fresh,) = keeping([asked], None, "task"), Threads(1)([asked], None, "task")
+    folder: Any = Memory()
+    run = Run(1, folder=folder).inside("folder")
+    for asked in (batch(), batch(51), batch(seed=2), batch(bias=0.5), batch(state=1), batch()):
+        found, fresh = run.results(asked, "task"), Run(1).results(asked, "task")
         np.testing.assert_array_equal(found.log_weights, fresh.log_weights)
         np.testing.assert_array_equal(found.state, fresh.state)
-    assert sorted(store.chunks) == ["folder/name-0000000", "folder/name-0000003"]
-
-
-def test_ctrl_c_keeps_ranges_whose_chains_are_all_finished(monkeypatch):
-    anneal, store = kept_chains.anneal_counted, Memory()
-
-    def interrupted(*arguments):
-        whole = anneal(*arguments)
-        return replace(whole, finished=np.arange(6) < 5, interrupted=True)
-
-    monkeypatch.setattr(kept_chains, "anneal_counted", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        KeptChains(MODEL, "folder", Execution(1, store=store))([chains()], None, "task")
-    assert list(store.chunks) == ["folder/name-0000000"]
+    assert sorted(folder.chunks) == ["folder/name-0000000", "folder/name-0000003"]
 
 
 def test_what_takes_a_few_steps_is_neither_sent_nor_kept():
-    store = Memory()
-    KeptChains(MODEL, "folder", Execution(1, store=store))([chains(10)], None, "task")
-    assert store.chunks == {}
+    folder: Any = Memory()
+    Run(1, folder=folder).results(batch(10), "task")
+    assert folder.chunks == {}
 
 
 @pytest.mark.parametrize("model", [MODEL, STACK], ids=repr)

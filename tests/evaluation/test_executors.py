@@ -19,19 +19,15 @@ from meltpoint.annealing import loop
 from meltpoint.annealing.loop import prepare_path
 from meltpoint.errors import SystemFailure
 from meltpoint.evaluation.stored import read_run
-from meltpoint.runs import sending
 from meltpoint.runs.dask import dask_cluster
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.processes import processes
-from meltpoint.runs.sending import payload_of
-from meltpoint.stages import chains, execute
-from meltpoint.stages import stage as stage_module
 from meltpoint.stages.execute import Execution, PreparedStage, load_payload, run_stage
+from meltpoint.stages.old_sending import payload_of
 from meltpoint.stages.stage import (
     Size,
     Stage,
     Task,
-    model_from_arrays,
     stage_from_arrays,
     stage_to_arrays,
     tasks_of,
@@ -187,38 +183,10 @@ class Backwards(Executor):
             waiting.set_result(pickle.loads(pickle.dumps(call(*given))))
 
 
-def test_the_order_does_not_matter_and_the_model_travels_once(monkeypatch):
-    opened = []
-
-    def counting(arrays):
-        opened.append("stage" if "betas" in arrays else "log f" if "states" in arrays else "model")
-        return model_from_arrays(arrays)
-
-    monkeypatch.setattr(stage_module, "model_from_arrays", counting)
-    monkeypatch.setattr(chains, "model_from_arrays", counting)
-    for cache in (execute._load, chains._load, chains._load_model):
-        cache.cache_clear()
+def test_the_order_does_not_matter_and_the_model_does_not_travel_with_tasks():
     executor = Backwards()
     assert plain(evaluate(executor=executor)) == whole(MODEL)
-    assert opened == ["model", "stage"]  # of pilot, other starts and samples; of AIS and RAISE
     assert max(executor.sizes) < 1000
-    stages = len(tasks_of(Size(1, 50, 5, 300)))
-    assert executor.functions.count("meltpoint.stages.execute") == stages
-    assert executor.functions.count("meltpoint.stages.chains") >= 8 + 2 + 2  # pilot, another base, samples
-
-
-@pytest.mark.parametrize("model", [MODEL, DEEP, STACK], ids=repr)
-def test_workers_get_the_model_once(model, monkeypatch):
-    given, give = [], sending.Sender._give
-
-    def noting(sender, payload, name):
-        given.extend(array for array in payload.content if array.startswith("model_"))
-        return give(sender, payload, name)
-
-    monkeypatch.setattr(sending.Sender, "_give", noting)
-    with ThreadPoolExecutor(2) as executor:
-        mp.evaluate(model, TEST, executor=executor, steps=30, chains=2, ais_chains=20, examples=10)
-    assert sorted(given) == sorted(f"model_{name}" for name in model.arrays())
 
 
 @pytest.mark.parametrize("model", [MODEL, DEEP, STACK], ids=repr)
@@ -238,8 +206,6 @@ def test_base_rates_of_the_model_and_pilots_are_given_to_an_executor(model, monk
     with ThreadPoolExecutor(2) as executor:
         assert plain(mp.evaluate(model, TEST, executor=executor, **settings)) == alone
     assert max(here, default=0) <= 10
-    mp.model_rates(model)
-    assert max(here) == 500
 
 
 @pytest.mark.slow

@@ -263,7 +263,7 @@ def test_intervals_of_grown_stages_hold_the_truth():
         log_weights, earlier, n, target = np.zeros(0), [], 100, rng.uniform(0.02, 0.15)
         for look in (1, 2, 3):
             chains = np.arange(len(log_weights), n)
-            more = run_ais(path, as_betas(steps), chains, seed, threads=1).log_weights
+            more = run_ais(path, as_betas(steps), chains, seed).log_weights
             log_weights = np.concatenate([log_weights, more])
             low, high = log_z_limits(log_weights, Evidence(), alpha_of(look, 0.1), earlier)
             looks += 1

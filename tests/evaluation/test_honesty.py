@@ -8,13 +8,13 @@ import pytest
 
 import meltpoint as mp
 from contract import cases
-from meltpoint.annealing.chains import Threads
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators import starts
 from meltpoint.estimators.starts import Computation, ask_starts
 from meltpoint.evaluation import evaluate as front
 from meltpoint.evaluation.stored import merge_runs, read_run
 from meltpoint.results.citation import python_call
+from meltpoint.runs.run import Run
 
 SIZES = {"steps": 300, "threads": 1}
 
@@ -179,9 +179,7 @@ def test_every_kind_of_model_has_other_starts(model):
     base, betas = mp.model_rates(model, threads=1), as_betas(200)
     log_z = mp.ais_log_z(model, base=base, steps=betas, chains=200, threads=1)
     others = [(mp.uniform(), betas)]
-    found = ask_starts(
-        model, base, betas, log_z.log_weights, others, Computation(annealer=Threads(1)), chains=400
-    )
+    found = ask_starts(model, base, betas, log_z.log_weights, others, Computation(run=Run(1)), chains=400)
     assert found.modes > 0
     evidence = found.evidence(log_z.log_weights)
     uniform = evidence.findings[0]

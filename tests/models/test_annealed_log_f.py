@@ -62,9 +62,7 @@ def heated(model, chains, steps=5):
     """RAISE's log weights and log reverse weights (visible state, chain)."""
     path = prepare_path(model.path(mp.uniform()))
     states = all_states(model.n_visible)
-    return run_raise(
-        model, path, as_betas(steps), states, np.arange(len(states)), np.arange(chains), 3, threads=1
-    )
+    return run_raise(model, path, as_betas(steps), states, np.arange(len(states)), np.arange(chains), 3)
 
 
 @pytest.mark.parametrize("model", DBMS, ids=repr)

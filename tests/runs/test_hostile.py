@@ -335,17 +335,3 @@ def test_reading_only_creates_nothing(folder):
     RunFolder(folder, SPECIFICATION.fingerprint).read("part-0/a")
     assert sorted(folder.rglob("*")) == before
     assert read_specification(folder) == replace(SPECIFICATION)
-
-
-@pytest.mark.filterwarnings("ignore::meltpoint.errors.RunWarning")
-@pytest.mark.parametrize("name", ["a/../../escaped", "zebra", "data"])
-def test_a_run_that_is_continued_takes_no_base_of_any_name(tmp_path, name):
-    """Which base a run has turned to is in a chunk; there are no training examples here."""
-    rbm, examples, run = RBM([[0.0], [0.0]], [0.0, 0.0], [0.0]), [[0, 1], [1, 1]], tmp_path / "below" / "run"
-    evaluate(rbm, examples, steps=5, run=run)
-    digest = read_specification(run).fingerprint
-    (run / "base-a").mkdir()
-    write_sealed(run / "part-0/turn.npz", {"base": np.array(name)}, digest, "part-0/turn")
-    with pytest.raises(InputError, match="in the run's folder"):
-        evaluate(rbm, examples, steps=5, run=run)
-    assert not list(tmp_path.rglob("*escaped*"))

@@ -1,91 +1,89 @@
-"""Chains that are to be run, and who runs them: threads of this process, or whoever else there is for it."""
+"""Chains as batches: a path from a base to a model, and chains along it that the scheduler cuts and runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import Annealed, anneal
+from meltpoint.annealing.loop import Annealed, anneal, compile_kernels, prepare_path
 from meltpoint.annealing.path import Path
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.errors import Progress
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits
+from meltpoint.randomness import Purpose
+from meltpoint.runs.batch import Batch, Items
+
+
+@dataclass(frozen=True, eq=False)
+class Annealing:
+    """Annealing between a base and a model: the path, laid out once where its chains are run."""
+
+    model: Any  # with a path(base)
+    base: Base
+    precision: Precision = "mixed"
+
+    @cached_property
+    def path(self) -> Path:
+        """The path."""
+        return self.model.path(self.base)
+
+    @cached_property
+    def prepared(self) -> PreparedPath:
+        """The path as a backend runs it."""
+        return prepare_path(self.path, self.precision)
+
+    @property
+    def log_z_base(self) -> float:
+        """Log normaliser of the base, and the constant that the path leaves out."""
+        return self.path.log_z_base + self.path.log_constant
+
+    def prepare(self, progress: Progress | None) -> None:
+        """Lay the path out, and load the kernels."""
+        compile_kernels(self.prepared, progress)
+
+    def anywhere(self, chains: int) -> Bits:
+        """States (chain, unit) for chains that begin at beta 0, where the first sweep draws from the base exactly."""
+        return np.zeros((chains, self.path.n_state), self.path.dtype)
 
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """Chains that start at `state` (chain, unit of the state) and go through the segments of a path.
+    """Chains that start at `state` (chain, unit of the state) and go through segments.
 
-    `name` tells them apart from others that the same annealer runs. `prepare` gives the path as a backend runs it with
-    this precision, where it is needed: in this process it may not be.
+    Their random numbers are named by the seed, the purpose and their keys (chain,) or (chain, number).
     """
 
-    name: str
-    path: Path
-    precision: Precision
-    segments: Sequence[Segment]
+    annealing: Annealing
+    segments: tuple[Segment, ...]
     state: Bits
-    streams: Streams
-    prepare: Callable[[], PreparedPath]
+    seed: int
+    purpose: int
+    keys: NDArray[np.integer]
 
-    @property
-    def steps(self) -> int:
-        """Steps of a chain through all segments."""
-        return sum(segment.steps for segment in self.segments)
+    def prepare(self, progress: Progress | None) -> None:
+        """Lay the path out, and load the kernels."""
+        self.annealing.prepare(progress)
 
-
-class Annealer(Protocol):
-    """Runs chains. Whoever does it, the results are the same to the last bit."""
-
-    def __call__(self, asked: Sequence[Chains], progress: Progress | None, task: str) -> list[Annealed]:
-        """What became of the chains, all of them finished; KeyboardInterrupt if Ctrl-C came before.
-
-        What is asked for together does not depend on each other. Progress counts the chain-steps of all of them.
-        """
-        ...
+    def compute(self, items: Items, progress: Progress) -> Annealed:
+        """What became of some of them."""
+        streams = Streams(self.seed, Purpose(self.purpose), self.keys[items])
+        return anneal(self.annealing.prepared, self.segments, self.state[items], streams, progress=progress)
 
 
-@dataclass(frozen=True)
-class Threads:
-    """Runs chains on so many threads of this process, all cores by default, and keeps nothing."""
-
-    threads: int | None = None
-
-    def __call__(self, asked: Sequence[Chains], progress: Progress | None, task: str) -> list[Annealed]:
-        """What became of the chains, all of them finished."""
-        found, done = [], 0.0
-        for chains in asked:
-            run = anneal_counted(chains, self.threads, progress, task, done, chain_steps(asked))
-            if run.interrupted:
-                raise KeyboardInterrupt
-            found.append(run)
-            done += len(chains.state) * chains.steps
-        return found
-
-
-def chain_steps(asked: Sequence[Chains]) -> float:
-    """Chain-steps of them all."""
-    return float(sum(len(chains.state) * chains.steps for chains in asked))
-
-
-def anneal_counted(
-    chains: Chains, threads: int | None, progress: Progress | None, task: str, done: float, total: float
-) -> Annealed:
-    """Run chains on threads of this process; progress counts from `done` chain-steps on, of a total."""
-
-    def counted(name: str, here: float, own_total: float) -> None:
-        if progress is not None:
-            # What is not the annealing itself is the preparation of kernels, with a count of its own.
-            progress(name, *((done + here, total) if name == task else (here, own_total)))
-
-    return anneal(
-        chains.prepare(),
-        chains.segments,
-        chains.state,
-        chains.streams,
-        threads=threads,
-        progress=counted,
-        task=task,
-    )
+def chains_batch(
+    name: str,
+    annealing: Annealing,
+    segments: Sequence[Segment],
+    state: Bits,
+    streams: Streams,
+) -> Batch[Annealed]:
+    """A batch of chains; `name` tells it apart from others."""
+    work = Chains(annealing, tuple(segments), state, streams.seed, int(streams.purpose), streams.keys)
+    return Batch(name, work, len(state), float(sum(segment.steps for segment in segments)))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base, BaseName
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import Annealed, anneal, prepare_path
+from meltpoint.annealing.chains import Annealing
+from meltpoint.annealing.loop import Annealed, anneal
 from meltpoint.annealing.path import Path
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.backends.backend import PreparedPath
@@ -26,6 +28,8 @@ from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.records import fields_html
+from meltpoint.runs.batch import Batch, Items
+from meltpoint.runs.run import Run
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
 
@@ -107,16 +111,49 @@ def ais_log_z(
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     model = from_object(model)
-    numbers = np.arange(check_count(chains, "chains", "1,000 chains are usual"))
     betas = as_betas(steps)
     own_base = resolve_base(base, model, seed=seed, threads=threads, progress=progress)
-    prepared = prepare_path(model.path(own_base), precision)
-    run = run_ais(prepared, betas, numbers, seed, threads=threads, progress=progress)
-    if not run.finished.any():
+    annealing = Annealing(model, own_base, precision)
+    batch = ais_batch(annealing, betas, check_count(chains, "chains", "1,000 chains are usual"), seed)
+    (found,), _ = Run(threads, progress).results_so_far([batch], "AIS")
+    if found.values is None:
         raise KeyboardInterrupt
-    return replace(
-        log_z_of(run.log_weights[run.finished]), path=path_digest(model, own_base, betas, precision)
-    )
+    return replace(log_z_of(found.values.log_weights), path=path_digest(model, own_base, betas, precision))
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardWeights:
+    """Log weights of AIS chains."""
+
+    log_weights: Annotated[Floats, "chain"]
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardChains:
+    """Chains of AIS along betas; their random numbers are named from `first_number` on."""
+
+    annealing: Annealing
+    betas: Floats
+    seed: int
+    first_number: int = 0
+
+    def prepare(self, progress: Progress | None) -> None:
+        """Lay the path out, and load the kernels."""
+        self.annealing.prepare(progress)
+
+    def compute(self, items: Items, progress: Progress) -> ForwardWeights:
+        """Log weights of some of them."""
+        numbers = self.first_number + items
+        return ForwardWeights(
+            run_ais(self.annealing.prepared, self.betas, numbers, self.seed, progress=progress).log_weights
+        )
+
+
+def ais_batch(
+    annealing: Annealing, betas: Floats, chains: int, seed: int, first_number: int = 0
+) -> Batch[ForwardWeights]:
+    """So many chains of AIS."""
+    return Batch("ais", ForwardChains(annealing, betas, seed, first_number), chains, betas.size - 1.0)
 
 
 def run_ais(
@@ -125,7 +162,6 @@ def run_ais(
     chains: NDArray[np.integer],
     seed: int,
     *,
-    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Annealed:
     """Run the chains with these numbers (chain,); exp of each log weight is unbiased for Z.
@@ -138,7 +174,6 @@ def run_ais(
         [Segment(betas)],
         anywhere(path, len(chains)),
         Streams(seed, Purpose.AIS, chains),
-        threads=threads,
         progress=progress,
         task="AIS",
     )

@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base, BaseName, uniform
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.chains import Annealer, Chains, Threads
-from meltpoint.annealing.loop import prepare_path
+from meltpoint.annealing.chains import Annealing, chains_batch
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import InputError, Progress
 from meltpoint.formats.objects import ModelLike, from_object
@@ -18,6 +17,7 @@ from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
+from meltpoint.runs.run import Run
 
 _RATE_CHAINS = 256
 _RATE_STEPS = 500
@@ -84,24 +84,22 @@ def model_rates(
     array([ 2., -2.])
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    return rates_of_chains(from_object(model), seed, Threads(threads), progress)
+    return rates_of_chains(from_object(model), seed, Run(threads, progress))
 
 
-def rates_of_chains(model: Model, seed: int, annealer: Annealer, progress: Progress | None) -> Base:
-    """As `model_rates`, from chains that an annealer runs."""
-    path = model.path(uniform())
-    chains = Chains(
-        "rates",
-        path,
-        "mixed",
-        [Segment(as_betas(_RATE_STEPS)), Segment(np.ones(_RATE_SWEEPS + 1))],
-        np.zeros((_RATE_CHAINS, path.n_state), path.dtype),
-        Streams(seed, Purpose.BASE_RATES, np.arange(_RATE_CHAINS)),
-        lambda: prepare_path(path),
-    )
-    (run,) = annealer([chains], progress, "base rates")
+def rates_of_chains(model: Model, seed: int, run: Run) -> Base:
+    """As `model_rates`, from chains of a run."""
     undirected = model.undirected
-    rates = undirected.visible_means(run.state, generator(seed, Purpose.BASE_RATES))
+    annealing = Annealing(undirected, uniform())
+    batch = chains_batch(
+        "rates",
+        annealing,
+        [Segment(as_betas(_RATE_STEPS)), Segment(np.ones(_RATE_SWEEPS + 1))],
+        annealing.anywhere(_RATE_CHAINS),
+        Streams(seed, Purpose.BASE_RATES, np.arange(_RATE_CHAINS)),
+    )
+    found = run.results(batch, "base rates")
+    rates = undirected.visible_means(found.state, generator(seed, Purpose.BASE_RATES))
     return Base("model", (undirected.support.bias_from_sample(rates, _RATE_SMOOTHING),))
 
 

@@ -7,33 +7,37 @@ a test example needs a sample that explains it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.base import Base, BaseName
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import anneal, prepare_path
+from meltpoint.annealing.chains import Annealing
+from meltpoint.annealing.loop import anneal
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.defaults import CSL_CHAINS, DEFAULTS
 from meltpoint.errors import Progress
-from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.estimators.particles import LogProb
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.kernels.streams import Streams, next_uniforms
-from meltpoint.layers.unit import Floats
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.checks import check_count
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
+from meltpoint.runs.batch import Batch, Items
+from meltpoint.runs.run import Run
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 
 EVERY = 20
 """Moves from one sample to the next; states in between are strongly correlated. (The authors of CSL take 100.)"""
 
 _BURN_IN = 10  # one move in so many is spent on annealing from the base to the model
-_ROWS = 1024  # chains whose samples are weighed at once
 
 
 @reports_progress
@@ -84,37 +88,57 @@ def csl_log_prob(
     chains = check_count(chains, "chains", "as many as AIS takes, for the same number of Gibbs moves")
     every = check_count(every, "every", f"{EVERY} are usual")
     states = model.encode(x)
-    path = model.path(resolve_base(base, model, seed=seed, threads=threads, progress=progress))
+    own_base = resolve_base(base, model, seed=seed, threads=threads, progress=progress)
     burn_in = -(-steps // _BURN_IN)
     moves = min(every, max(1, steps - burn_in))
     samples = max(1, (steps - burn_in) // moves)
-    prepared = prepare_path(path, "float32")
-    numbers = np.arange(chains)
-    generators = Streams(seed, Purpose.CSL, _keys(numbers, 0)).generators()
-    state = anywhere(path, chains)
-    sums = np.full((len(states), chains), -np.inf)
-    for k in range(samples):
-        in_model = Segment(np.ones(moves + 1))
-        run = anneal(
-            prepared,
-            [in_model] if k else [Segment(as_betas(burn_in)), in_model],
-            state,
-            Streams(seed, Purpose.CSL, _keys(numbers, k + 1)),
-            threads=threads,
-        )
-        if run.interrupted:
-            raise KeyboardInterrupt
-        state = run.state
-        for low in range(0, chains, _ROWS):
-            part = slice(low, min(low + _ROWS, chains))
-            log_odds = model.visible_log_odds(
-                state[part], lambda count, part=part: next_uniforms(generators[part], count)
-            )
-            np.logaddexp(sums[:, part], _log_prob_given(log_odds, states), out=sums[:, part])
-        if progress:
-            progress("CSL", float(k + 1), float(samples))
-    log_weights = sums - np.log(samples)
+    work = SamplingChains(Annealing(model, own_base, "float32"), states, burn_in, moves, samples, seed)
+    found = Run(threads, progress).results(Batch("csl", work, chains, float(steps)), "CSL")
+    log_weights = found.log_weights.T
     return LogProb(log_mean_exp(log_weights), log_mean_error(log_weights), log_weights)
+
+
+@dataclass(frozen=True, eq=False)
+class ChainEstimates:
+    """Each chain's own estimates of log p(v)."""
+
+    log_weights: Annotated[Floats, "chain", "example"]
+
+
+@dataclass(frozen=True, eq=False)
+class SamplingChains:
+    """Gibbs chains, and the examples' states (example, visible unit) that their samples give probabilities to.
+
+    After `burn_in` moves from base to model each takes so many samples, one every `moves` moves.
+    """
+
+    annealing: Annealing
+    states: Bits
+    burn_in: int
+    moves: int
+    samples: int
+    seed: int
+
+    def prepare(self, progress: Progress | None) -> None:
+        """Lay the path out, and load the kernels."""
+        self.annealing.prepare(progress)
+
+    def compute(self, items: Items, progress: Progress) -> ChainEstimates:
+        """The estimates of some of the chains."""
+        model, prepared = self.annealing.model, self.annealing.prepared
+        generators = Streams(self.seed, Purpose.CSL, _keys(items, 0)).generators()
+        state = self.annealing.anywhere(len(items))
+        sums = np.full((len(items), len(self.states)), -np.inf)
+        for k in range(self.samples):
+            in_model = Segment(np.ones(self.moves + 1))
+            segments = [in_model] if k else [Segment(as_betas(self.burn_in)), in_model]
+            state = anneal(
+                prepared, segments, state, Streams(self.seed, Purpose.CSL, _keys(items, k + 1))
+            ).state
+            log_odds = model.visible_log_odds(state, lambda count: next_uniforms(generators, count))
+            np.logaddexp(sums, _log_prob_given(log_odds, self.states).T, out=sums)
+            progress("CSL", float(k + 1), float(self.samples))
+        return ChainEstimates(sums - np.log(self.samples))
 
 
 def _keys(chains: NDArray[np.integer], k: int) -> NDArray[np.integer]:
@@ -122,6 +146,6 @@ def _keys(chains: NDArray[np.integer], k: int) -> NDArray[np.integer]:
     return np.stack([chains, np.full_like(chains, k)], axis=1)
 
 
-def _log_prob_given(log_odds: Floats, states: Floats) -> Floats:
+def _log_prob_given(log_odds: Floats, states: Bits) -> Floats:
     """log p(v | h) (example, chain): v·log_odds - sum of softplus(log_odds), a product for all pairs at once."""
     return ordered_product(states, log_odds.T) - sum_softplus(log_odds)

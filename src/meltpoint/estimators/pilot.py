@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,14 +17,11 @@ from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base, BaseName
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.chains import Annealer, Chains, Threads
+from meltpoint.annealing.chains import Annealing, chains_batch
 from meltpoint.annealing.friction import Windows, measure_friction
-from meltpoint.annealing.loop import Annealed, prepare_path
-from meltpoint.annealing.path import Path
+from meltpoint.annealing.loop import Annealed
 from meltpoint.annealing.schedule import as_betas, spend_equally
-from meltpoint.backends.backend import PreparedPath
 from meltpoint.errors import Progress
-from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
@@ -35,6 +31,8 @@ from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress, silent
 from meltpoint.randomness import Purpose, generator
 from meltpoint.records import plain, short_repr
+from meltpoint.runs.batch import Batch
+from meltpoint.runs.run import Run
 
 ScheduleName: TypeAlias = Literal["friction", "linear"]
 
@@ -137,21 +135,16 @@ def friction_schedule(
     model = from_object(model)
     steps = check_count(steps, "steps", f"{PILOT_STEPS} are usual")
     own_base = resolve_base(base, model, train=train, seed=seed, threads=threads, progress=progress)
-    return run_pilot(model, train, own_base, steps, seed, Threads(threads), progress)
+    states = None if train is None else model.encode(train, "train")
+    return run_pilot(model, states, own_base, steps, seed, Run(threads, progress))
 
 
 def run_pilot(
-    model: Model,
-    train: ArrayLike | None,
-    base: Base,
-    steps: int,
-    seed: int,
-    annealer: Annealer,
-    progress: Progress | None,
+    model: Model, train: Bits | None, base: Base, steps: int, seed: int, run: Run
 ) -> FrictionSchedule:
-    """As `friction_schedule`, with chains that an annealer runs."""
-    examples = None if train is None else _some(model.encode(train, "train"), seed)
-    rounds = _Rounds(model, model.path(base), steps, seed, annealer, progress or silent)
+    """As `friction_schedule`, with chains of a run; `train` are states (example, visible unit)."""
+    examples = None if train is None else _some(train, seed)
+    rounds = _Rounds(Annealing(model, base), steps, seed, run)
     first = rounds.run(0, as_betas(steps), examples)
     again = spend_equally(first.edges, first.friction, steps)
     second = rounds.run(1, again, first.examples)
@@ -166,26 +159,23 @@ def run_pilot(
     return FrictionSchedule(second.edges, second.friction, pilot)
 
 
-def pilot_steps_within(
-    seconds: float, model: Model, base: Base, annealer: Annealer, progress: Progress | None = None
-) -> int:
+def pilot_steps_within(seconds: float, model: Model, base: Base, run: Run) -> int:
     """Steps with which a pilot should end within so many seconds, as many as usual at most; a trial of a few tells."""
     if seconds > _SURELY:
         return PILOT_STEPS
-    path = model.path(base)
-    prepare = cache(lambda: prepare_path(path))
-    start, streams = anywhere(path, _CHAINS), Streams(0, Purpose.PILOT, _keys(2, 0))
+    annealing, streams = Annealing(model, base), Streams(0, Purpose.PILOT, _keys(2, 0))
+    start = annealing.anywhere(_CHAINS)
 
-    def time_of(steps: int, progress: Progress | None = None) -> float:
-        trial = Chains(_TRIAL, path, "mixed", [Segment(as_betas(steps))], start, streams, prepare)
+    def time_of(steps: int, run: Run) -> float:
         begun = time.perf_counter()
-        annealer([trial], progress, _TRIAL)
+        run.results(chains_batch(_TRIAL, annealing, [Segment(as_betas(steps))], start, streams), _TRIAL)
         return time.perf_counter() - begun
 
-    time_of(_TRIAL_STEPS[0], progress)  # compiles kernels, and starts workers
+    run = run.without_folder()
+    time_of(_TRIAL_STEPS[0], run)  # compiles kernels, and starts workers
     each = math.inf
     for steps in _TRIAL_STEPS:  # the quickest: other programs may have the processor for a moment
-        taken = time_of(steps)
+        taken = time_of(steps, run.counting(None))
         each = min(each, taken / steps)
         if taken > _TRIAL_SECONDS:
             break
@@ -214,36 +204,30 @@ class _Round:
 class _Rounds:
     """What the rounds share."""
 
-    model: Model
-    path: Path
+    annealing: Annealing
     steps: int
     seed: int
-    annealer: Annealer
-    progress: Progress
-
-    @cached_property
-    def _prepared(self) -> PreparedPath:
-        return prepare_path(self.path)
+    kept: Run
 
     @property
     def chain_steps(self) -> int:
         """Of one round: up once, and then as often through the betas as RAISE goes."""
-        return _CHAINS * self.steps * (1 + self.model.raise_passes)
+        return _CHAINS * self.steps * (1 + self.annealing.model.raise_passes)
 
     def run(self, k: int, betas: Floats, examples: Bits | None) -> _Round:
         """Up, and down from examples (chain, visible unit) or from where the way up ended, in windows of betas."""
-        path = self.path
+        annealing, path = self.annealing, self.annealing.path
         windows = Windows.of(betas, _WINDOWS)
         count = len(windows.parts)
         done = k * self.chain_steps
         segments = [Segment(part) for part in windows.parts]
-        going_up = self._chains(f"{k}-up", segments, anywhere(path, _CHAINS), _keys(k, 0))
+        going_up = self._chains(f"{k}-up", segments, annealing.anywhere(_CHAINS), _keys(k, 0))
         went_up = []
         if examples is None:
             went_up = self._anneal([going_up], done)
             examples = self._visible(went_up[0].state, k)
             done += _CHAINS * self.steps
-        start = self.model.raise_start(path, examples, betas, self.seed, _keys(k, 1))
+        start = annealing.model.raise_start(path, examples, betas, self.seed, _keys(k, 1))
         parts = [
             replace(segment, betas=part)
             for segment in start.segments
@@ -258,20 +242,23 @@ class _Rounds:
         offset = float(path.log_z_base + start.log_weights.mean())
         return _Round(windows.edges, friction, up.log_weights, down.log_weights, offset, examples)
 
-    def _chains(self, name: str, segments: Sequence[Segment], start: Bits, keys: np.ndarray) -> Chains:
-        streams = Streams(self.seed, Purpose.PILOT, keys)
-        return Chains(name, self.path, "mixed", segments, start, streams, lambda: self._prepared)
+    def _chains(
+        self, name: str, segments: Sequence[Segment], start: Bits, keys: np.ndarray
+    ) -> Batch[Annealed]:
+        return chains_batch(name, self.annealing, segments, start, Streams(self.seed, Purpose.PILOT, keys))
 
-    def _anneal(self, asked: Sequence[Chains], done: int) -> list[Annealed]:
+    def _anneal(self, batches: Sequence[Batch[Annealed]], done: int) -> list[Annealed]:
+        progress = self.kept.progress or silent
+
         def whole(task: str, here: float, total: float) -> None:
             if task == _TASK:
                 here, total = done + here, 2.0 * self.chain_steps
-            self.progress(task, here, total)
+            progress(task, here, total)
 
-        return self.annealer(asked, whole, _TASK)
+        return self.kept.counting(whole).together(batches, _TASK)
 
     def _visible(self, state: Bits, k: int) -> Bits:
-        return self.model.generate(state, generator(self.seed, Purpose.PILOT, k))
+        return self.annealing.model.generate(state, generator(self.seed, Purpose.PILOT, k))
 
 
 def _keys(k: int, direction: int) -> np.ndarray:

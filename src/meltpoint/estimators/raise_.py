@@ -7,13 +7,15 @@ examples and bounds log p(v) from below, under the annealing model.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.base import Base, BaseName
-from meltpoint.annealing.loop import anneal, prepare_path
+from meltpoint.annealing.chains import Annealing
+from meltpoint.annealing.loop import anneal
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba.precision import Precision
@@ -29,19 +31,20 @@ from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
+from meltpoint.runs.batch import CHUNK_SIZE, Batch, Items
+from meltpoint.runs.run import Run
 
 
-class RaiseWeights(NamedTuple):
-    """What melting gives: log weights and log reverse weights (example, chain), finished examples (example,).
+@dataclass(frozen=True, eq=False)
+class RaiseWeights:
+    """What melting gives.
 
     exp(log_weights) is unbiased for p_ann(v). exp(log_reverse_weights) is the AIS weight of the path that an example
-    was melted along, as if a forward chain had taken it. `interrupted` says whether Ctrl-C ended the run.
+    was melted along, as if a forward chain had taken it.
     """
 
-    log_weights: Floats
-    log_reverse_weights: Floats
-    finished: NDArray[np.bool_]
-    interrupted: bool
+    log_weights: Annotated[Floats, "example", "chain"]
+    log_reverse_weights: Annotated[Floats, "example", "chain"]
 
 
 @reports_progress
@@ -99,24 +102,55 @@ def raise_log_prob(
     states = model.encode(x)
     betas = as_betas(steps)
     own_base = resolve_base(base, model, seed=seed, threads=threads, progress=progress)
+    annealing = Annealing(model, own_base, precision)
     if isinstance(forward, LogZ):
         forward.check_path(path_digest(model, own_base, betas, precision))
     others = check_forward(forward.log_weights if isinstance(forward, LogZ) else forward, particles)
-    found = run_raise(
-        model,
-        prepare_path(model.path(own_base), precision),
-        betas,
-        states,
-        np.arange(len(states)),
-        np.arange(chains),
-        seed,
-        threads=threads,
-        progress=progress,
-    )
-    n = len(states) if found.finished.all() else int(np.argmin(found.finished))
-    if n == 0:
+    batch = raise_batch(annealing, betas, states, chains, seed)
+    (found,), _ = Run(threads, progress).results_so_far([batch], "RAISE")
+    n = len(states) if found.complete else int(np.argmin(found.finished))
+    if n == 0 or found.values is None:
         raise KeyboardInterrupt
-    return particle_log_prob(found.log_weights[:n], found.log_reverse_weights[:n], others, particles)
+    weights = found.values
+    return particle_log_prob(weights.log_weights[:n], weights.log_reverse_weights[:n], others, particles)
+
+
+@dataclass(frozen=True, eq=False)
+class MeltingChains:
+    """Chains of RAISE, `chains` for each example's state (example, visible unit), numbered from `first_number` on."""
+
+    annealing: Annealing
+    betas: Floats
+    states: Bits
+    chains: int
+    seed: int
+    first_number: int = 0
+
+    def prepare(self, progress: Progress | None) -> None:
+        """Lay the path out, and load the kernels."""
+        self.annealing.prepare(progress)
+
+    def compute(self, items: Items, progress: Progress) -> RaiseWeights:
+        """The weights of some examples."""
+        return run_raise(
+            self.annealing.model,
+            self.annealing.prepared,
+            self.betas,
+            self.states[items],
+            items,
+            self.first_number + np.arange(self.chains),
+            self.seed,
+            progress=progress,
+        )
+
+
+def raise_batch(
+    annealing: Annealing, betas: Floats, states: Bits, chains: int, seed: int, first_number: int = 0
+) -> Batch[RaiseWeights]:
+    """RAISE of examples with these states (example, visible unit)."""
+    work = MeltingChains(annealing, betas, states, chains, seed, first_number)
+    steps = float(chains * annealing.model.raise_passes * (betas.size - 1))
+    return Batch("raise", work, len(states), steps, max(1, CHUNK_SIZE // chains))
 
 
 def run_raise(
@@ -128,10 +162,9 @@ def run_raise(
     chains: NDArray[np.integer],
     seed: int,
     *,
-    threads: int | None = None,
     progress: Progress | None = None,
 ) -> RaiseWeights:
-    """Melt examples: their log weights, and which of them have all their chains finished.
+    """Melt examples: their log weights.
 
     `states` (example, visible unit), from `model.encode`, are those of the examples with the numbers `examples`
     (example,); each is melted by the chains with the numbers `chains` (chain,). A weight does not depend on what is run
@@ -145,7 +178,6 @@ def run_raise(
         start.segments,
         start.state,
         Streams(seed, Purpose.RAISE, keys),
-        threads=threads,
         progress=progress,
         task="RAISE",
     )
@@ -156,6 +188,4 @@ def run_raise(
     return RaiseWeights(
         (start.log_weights + run.log_weights).reshape(shape),
         (log_z_base - melted).reshape(shape),
-        np.logical_and.reduce(run.finished.reshape(shape), axis=1),
-        run.interrupted,
     )

@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base, BaseName, uniform
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.chains import Annealer, Chains, Threads
-from meltpoint.annealing.loop import Annealed, anneal, prepare_path
+from meltpoint.annealing.chains import Annealing, chains_batch
+from meltpoint.annealing.loop import Annealed
 from meltpoint.annealing.schedule import Steps, as_betas
-from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS, SAMPLE_MOVES, SAMPLE_STEPS
 from meltpoint.errors import Progress
-from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.estimators.exact import sample_exactly
 from meltpoint.formats.objects import ModelLike, from_object
@@ -27,6 +25,7 @@ from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
+from meltpoint.runs.run import Run
 
 _TASK = "sampling"
 _EXACT = 1  # key of the random numbers of exact samples
@@ -79,25 +78,16 @@ def sample(
         rng = generator(seed, Purpose.SAMPLE, _EXACT)
         state = model.undirected.state_of(sample_exactly(model, n, rng))
         return model.decode(model.generate(state, rng))
-    return model.decode(sample_states(model, n, as_betas(steps), moves, seed, Threads(threads), progress))
+    return model.decode(sample_states(model, n, as_betas(steps), moves, seed, Run(threads, progress)))
 
 
-def sample_states(
-    model: Model, n: int, betas: Floats, moves: int, seed: int, annealer: Annealer, progress: Progress | None
-) -> Bits:
-    """States (n, visible unit) of samples, from chains that an annealer runs."""
-    path = model.path(uniform())
-    chains = Chains(
-        "chains",
-        path,
-        "float32",
-        [Segment(betas), Segment(np.ones(moves + 1))],
-        anywhere(path, n),
-        Streams(seed, Purpose.SAMPLE, np.arange(n)),
-        lambda: prepare_path(path, "float32"),
-    )
-    (run,) = annealer([chains], progress, _TASK)
-    return model.generate(run.state, generator(seed, Purpose.SAMPLE))
+def sample_states(model: Model, n: int, betas: Floats, moves: int, seed: int, run: Run) -> Bits:
+    """States (n, visible unit) of samples, from chains of a run."""
+    annealing = Annealing(model, uniform(), "float32")
+    segments = [Segment(betas), Segment(np.ones(moves + 1))]
+    streams = Streams(seed, Purpose.SAMPLE, np.arange(n))
+    found = run.results(chains_batch("chains", annealing, segments, annealing.anywhere(n), streams), _TASK)
+    return model.generate(found.state, generator(seed, Purpose.SAMPLE))
 
 
 @reports_progress
@@ -144,11 +134,14 @@ def sample_annealing_model(
     n = check_count(n, "n", "ask for at least one sample")
     betas, last = as_betas(steps), np.ones(2)
     own_base = resolve_base(base, model, seed=seed, threads=threads, progress=progress)
-    prepared = prepare_path(model.path(own_base), precision)
-    chains = _Sampler(model, prepared, Purpose.ANNEALING_SAMPLE, seed, threads)
-    start = anywhere(prepared.path, n)
+    annealing = Annealing(model, own_base, precision)
+    run = Run(threads, progress)
+    chains = _Sampler(
+        annealing, Purpose.ANNEALING_SAMPLE, seed, run if particles == 1 else run.counting(None)
+    )
+    start = annealing.anywhere(n)
     if particles == 1:
-        return chains.visible(chains.anneal([betas, last], start, np.arange(n), progress).state)
+        return chains.visible(chains.anneal([betas, last], start, np.arange(n)).state)
     chosen = start
     block = max(1, _BLOCK_CHAINS // particles)
     for low in range(0, n, block):
@@ -162,35 +155,23 @@ def sample_annealing_model(
 
 @dataclass(frozen=True, eq=False)
 class _Sampler:
-    """Chains of one model, path, purpose and seed."""
+    """Chains of one path, purpose and seed."""
 
-    model: Model
-    prepared: PreparedPath
+    annealing: Annealing
     purpose: Purpose
     seed: int
-    threads: int | None
+    run: Run
 
-    def anneal(
-        self, schedule: list[Floats], start: Bits, keys: NDArray[np.integer], progress: Progress | None = None
-    ) -> Annealed:
+    def anneal(self, schedule: list[Floats], start: Bits, keys: NDArray[np.integer]) -> Annealed:
         """Forward sweeps through the betas of the schedule, one segment for each array."""
-        run = anneal(
-            self.prepared,
-            [Segment(betas) for betas in schedule],
-            start,
-            Streams(self.seed, self.purpose, keys),
-            threads=self.threads,
-            progress=progress,
-            task=_TASK,
-        )
-        if run.interrupted:
-            raise KeyboardInterrupt
-        return run
+        segments = [Segment(betas) for betas in schedule]
+        streams = Streams(self.seed, self.purpose, keys)
+        return self.run.results(chains_batch("chains", self.annealing, segments, start, streams), _TASK)
 
     def resample(self, betas: Floats, numbers: NDArray[np.integer], particles: int) -> Bits:
         """For each sample number the state (sample, unit) of one of its particles, in proportion to their weights."""
         keys = np.stack(np.meshgrid(numbers, np.arange(particles), indexing="ij"), axis=-1).reshape(-1, 2)
-        run = self.anneal([betas], anywhere(self.prepared.path, len(keys)), keys)
+        run = self.anneal([betas], self.annealing.anywhere(len(keys)), keys)
         states = run.state.reshape(len(numbers), particles, -1)
         log_weights = run.log_weights.reshape(len(numbers), particles)
         # The largest of log weight + Gumbel noise is a draw in proportion to the weights.
@@ -201,4 +182,5 @@ class _Sampler:
 
     def visible(self, state: Bits) -> NDArray[Any]:
         """Visible values (chain, visible unit) of states of the Markov random field."""
-        return self.model.decode(self.model.generate(state, generator(self.seed, self.purpose)))
+        model = self.annealing.model
+        return model.decode(model.generate(state, generator(self.seed, self.purpose)))

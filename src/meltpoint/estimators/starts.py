@@ -3,20 +3,16 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.chains import Annealer, Chains, Threads
-from meltpoint.annealing.loop import Annealed, prepare_path
-from meltpoint.annealing.path import Path
-from meltpoint.backends.backend import PreparedPath
+from meltpoint.annealing.chains import Annealing, chains_batch
+from meltpoint.annealing.loop import Annealed
 from meltpoint.backends.numba.precision import Precision
-from meltpoint.errors import Progress
-from meltpoint.estimators.ais import anywhere
 from meltpoint.estimators.evidence import MODES, Start, Starts, is_weighed, reach_of
 from meltpoint.estimators.modes import find_modes, mode_bases, nearest_mode
 from meltpoint.estimators.optima import find_optima
@@ -24,6 +20,8 @@ from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
+from meltpoint.runs.batch import Batch
+from meltpoint.runs.run import Run
 from meltpoint.statistics.log_space import log_mean_exp
 
 TASK = "other starts"
@@ -48,40 +46,30 @@ _OUT_OF_REACH = 0.5  # reach below which a mode that is not weighed is a doubt
 
 @dataclass(frozen=True, eq=False)
 class Computation:
-    """How chains of other starts are run; of these settings only the seed and the precision change a number."""
+    """How chains of other starts are run; of these only the seed and the precision change a number."""
 
     seed: int = 0
     precision: Precision = "mixed"
-    annealer: Annealer = field(default_factory=Threads)
-    progress: Progress | None = None
+    run: Run = field(default_factory=Run)
 
-    def along(self, model: Model, base: Base) -> "Along":
-        """The path from a base to a model."""
-        path = model.path(base)
-        return Along(path, cache(lambda: prepare_path(path, self.precision)))
+    def along(self, model: Model, base: Base) -> Annealing:
+        """Annealing from a base to a model."""
+        return Annealing(model, base, self.precision)
 
     def chains(
-        self, along: "Along", segments: Sequence[Segment], state: Bits, kind: int, number: int
-    ) -> Chains:
+        self, along: Annealing, segments: Sequence[Segment], state: Bits, kind: int, number: int
+    ) -> Batch[Annealed]:
         """Chains through the segments; `kind` and `number` name them and their random numbers."""
         keys = np.empty((len(state), 3), np.int64)
         keys[:] = kind, number, 0
         keys[:, 2] = np.arange(len(state))
-        streams = Streams(self.seed, Purpose.EVIDENCE, keys)
-        name = f"{kind}-{number}"
-        return Chains(name, along.path, self.precision, segments, state, streams, along.prepare)
+        return chains_batch(
+            f"{kind}-{number}", along, segments, state, Streams(self.seed, Purpose.EVIDENCE, keys)
+        )
 
-    def anneal(self, asked: Sequence[Chains]) -> list[Annealed]:
+    def anneal(self, batches: Sequence[Batch[Annealed]]) -> list[Annealed]:
         """What became of chains, all of them finished."""
-        return self.annealer(asked, self.progress, TASK)
-
-
-@dataclass(frozen=True, eq=False)
-class Along:
-    """A path, and how it is prepared where its chains are run."""
-
-    path: Path
-    prepare: Callable[[], PreparedPath]
+        return self.run.in_turn(batches, TASK)
 
 
 def run_starts(
@@ -96,24 +84,24 @@ def run_starts(
     The moves leave the states properly weighted. Bases come with their betas and a number, which tells starts apart: no
     two may share random numbers.
     """
-    asked = []
-    for base, betas, number in bases:
-        path = model.path(base)
-        # Not kept: laid out for every base at once, a large model would not fit into memory.
-        along = Along(path, partial(prepare_path, path, how.precision))
+    batches = []
+    starts = [how.along(model, base) for base, _, _ in bases]
+    for along, (_, betas, number) in zip(starts, bases, strict=True):
         segments = [Segment(betas), Segment(np.ones(moves + 1))]
-        asked.append(how.chains(along, segments, anywhere(path, chains), _FORWARD, number))
+        batches.append(how.chains(along, segments, along.anywhere(chains), _FORWARD, number))
     return [
-        (run.log_weights + own.path.log_z_base + own.path.log_constant, run.state)
-        for own, run in zip(asked, how.anneal(asked), strict=True)
+        (found.log_weights + along.log_z_base, found.state)
+        for along, found in zip(starts, how.anneal(batches), strict=True)
     ]
 
 
-def reverse_log_weights(along: Along, betas: Floats, states: Bits, number: int, how: Computation) -> Floats:
+def reverse_log_weights(
+    along: Annealing, betas: Floats, states: Bits, number: int, how: Computation
+) -> Floats:
     """log w_rev (state,) of states (state, unit) melted back along a path, one chain each."""
     melt = Segment(betas[::-1].copy(), reversed_sweeps=True)
     (run,) = how.anneal([how.chains(along, [melt], states, _MELT, number)])
-    return along.path.log_z_base + along.path.log_constant - run.log_weights
+    return along.log_z_base - run.log_weights
 
 
 def choose_by_weight(log_weights: Floats, count: int, rng: np.random.Generator) -> NDArray[np.integer]:
@@ -163,7 +151,7 @@ def ask_starts(
         batches.append(states[choose_by_weight(log_weights, melted, rng)])
         steps += chains * (len(own_betas) - 1 + _MOVES)
     found_modes = asked.modes(model, _MOST_MODES, rng)
-    looked_at = anywhere(asked.along.path, 0)
+    looked_at = asked.along.anywhere(0)
     if found_modes is not None:
         looked_at = found_modes.looks
         steps += found_modes.chain_steps
@@ -230,7 +218,7 @@ class _Asked:
     """The chosen path, and how states are melted along it."""
 
     how: Computation
-    along: Along
+    along: Annealing
     betas: Floats
 
     def reverse(self, batches: Sequence[Bits], number: int) -> list[Floats]:

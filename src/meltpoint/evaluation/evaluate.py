@@ -61,13 +61,13 @@ from meltpoint.results.report import Report
 from meltpoint.results.stages import StageSummary
 from meltpoint.runs.contents import NAMES, SAMPLES, base_name, pilot_folder
 from meltpoint.runs.fingerprint import fingerprint
-from meltpoint.runs.sending import Sender
+from meltpoint.runs.run import Run, sender_to
 from meltpoint.runs.specification import Specification
 from meltpoint.runs.store import NullStore, RunFolder, Store, open_run
-from meltpoint.stages.chains import KeptChains
 from meltpoint.stages.evidence import other_bases
 from meltpoint.stages.execute import Execution
 from meltpoint.stages.log_f import log_f_of
+from meltpoint.stages.old_sending import Sender
 
 _log = logging.getLogger("meltpoint")
 
@@ -234,29 +234,31 @@ def evaluate_with_inputs(
     with (
         _open_store(options.get("run"), model, bits, fingerprints, settings, part) as store,
         nullcontext() if executor is None else Sender(executor) as sender,
+        sender_to(executor) as new_sender,
     ):
-        execution = Execution(threads, progress, executor, store, sender=sender)
+        run = Run(threads, progress, new_sender, store if isinstance(store, RunFolder) else None)
+        execution = Execution(threads, progress, executor, store, sender=sender, run=run)
 
         def make_other(name: str) -> Base:
-            chains = KeptChains(model, base_name(name), execution)
-            return make_base(name, model, known, settings.seed, chains, progress)
+            return make_base(name, model, known, settings.seed, run.inside(base_name(name)))
 
         def make(name: str) -> Base:
             return own_base or make_other(name)
 
         def pilot_steps(origin: Base, budget: float) -> int:
             share = max(_PILOT_SECONDS, _PILOT_SHARE * (budget - clock.elapsed))
-            trial = KeptChains(model, "trial", replace(execution, store=NullStore()))
-            return pilot_steps_within(share / len(candidates), model, origin, trial, progress)
+            return pilot_steps_within(share / len(candidates), model, origin, run)
 
         def pilot(origin: Base) -> FrictionSchedule:
             steps, budget = PILOT_STEPS, settings.budget
             if budget is not None:
                 steps = keep_pilot_steps(origin.name, lambda: pilot_steps(origin, budget), store)
-            chains = KeptChains(model, pilot_folder(origin.name), execution)
-            begun = time.perf_counter()
-            found = run_pilot(model, known, origin, steps, settings.seed, chains, progress)
-            if not chains.recalled:
+            begun, before = time.perf_counter(), run.spent.steps
+            states = None if known is None else model.encode(known, "train")
+            found = run_pilot(
+                model, states, origin, steps, settings.seed, run.inside(pilot_folder(origin.name))
+            )
+            if run.spent.steps - before == found.pilot.chain_steps:
                 rates.append(found.pilot.chain_steps / (time.perf_counter() - begun))
             return found
 
@@ -321,9 +323,8 @@ def _with_description(
             samples = samples_of(
                 context.model,
                 context.settings.seed,
-                KeptChains(context.model, SAMPLES, execution),
+                execution.run.inside(SAMPLES),
                 execution.store,
-                execution.progress,
             )
             shown = replace(shown, samples=samples)
     seconds = time.perf_counter() - begun

@@ -4,18 +4,17 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
-import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base
-from meltpoint.annealing.chains import Threads
-from meltpoint.annealing.loop import prepare_path
+from meltpoint.annealing.chains import Annealing
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.defaults import LogZSettings
 from meltpoint.errors import Progress
-from meltpoint.estimators.ais import run_ais
+from meltpoint.estimators.ais import ais_batch
 from meltpoint.estimators.elimination import Eliminated
 from meltpoint.estimators.evidence import Starts
 from meltpoint.estimators.exact import cheap_elimination, exact_log_z
@@ -32,6 +31,7 @@ from meltpoint.results.compose import versions
 from meltpoint.results.duration import Clock
 from meltpoint.results.log_z import LogZBracket, LogZStage, bracket_half_width, compose_log_z, stage_of
 from meltpoint.results.log_z_verdict import judge_log_z_target
+from meltpoint.runs.run import Run
 
 WatchLogZ: TypeAlias = Callable[[LogZStage], None]
 """Called with each stage that is finished."""
@@ -58,6 +58,11 @@ class LogZRun:
     progress: Progress | None
     clock: Clock
 
+    @cached_property
+    def run(self) -> Run:
+        """What computes chains."""
+        return Run(self.threads, self.progress)
+
     def prepare(self, own: Base | None, exact: bool | None) -> None:
         """Exact log Z where it is cheap or wanted, all bases, and the base that annealing starts from."""
         self.eliminated: Eliminated | None = None
@@ -71,10 +76,7 @@ class LogZRun:
         self.clock.lap("exact")
         names = [*(["data"] if self.train is not None else []), "model", "uniform"]
         s = self.settings
-        self.bases = {
-            name: make_base(name, self.model, self.train, s.seed, Threads(self.threads), self.progress)
-            for name in names
-        }
+        self.bases = {name: make_base(name, self.model, self.train, s.seed, self.run) for name in names}
         if own is not None:
             self.bases[own.name] = own
         self.schedules: dict[str, FrictionSchedule] = {}
@@ -182,7 +184,7 @@ class LogZRun:
 
     def _melt(self, forward: Floats, betas: Floats, size: LogZSize, seed: int) -> tuple[Sides, str]:
         """Both sides, and what the upper one rests on."""
-        how = Computation(seed, self.settings.precision, Threads(self.threads), self.progress)  # pyright: ignore[reportArgumentType]
+        how = Computation(seed, self.settings.precision, self.run)  # pyright: ignore[reportArgumentType]
         base = self.bases[self.base]
         linear = as_betas(size.steps)
         # Chains of the chosen base have end states of their own, apart from the forward chains.
@@ -221,11 +223,11 @@ class LogZRun:
 
     def _forward(self, name: str, betas: Floats, chains: int, seed: int) -> tuple[Floats, bool]:
         """Log weights of finished chains, and whether Ctrl-C came; at least two are finished."""
-        path = prepare_path(self.model.path(self.bases[name]), self.settings.precision)  # pyright: ignore[reportArgumentType]
-        run = run_ais(path, betas, np.arange(chains), seed, threads=self.threads, progress=self.progress)
-        if run.interrupted and run.finished.sum() < 2:
+        annealing = Annealing(self.model, self.bases[name], self.settings.precision)  # pyright: ignore[reportArgumentType]
+        (found,), interrupted = self.run.results_so_far([ais_batch(annealing, betas, chains, seed)], "AIS")
+        if found.values is None or len(found.values.log_weights) < 2:
             raise KeyboardInterrupt
-        return run.log_weights[run.finished], run.interrupted
+        return found.values.log_weights, interrupted
 
 
 def best_bracket(brackets: Sequence[LogZBracket]) -> LogZBracket:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base, uniform
-from meltpoint.annealing.chains import Annealer
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.defaults import SAMPLE_MOVES
 from meltpoint.errors import InputError, Progress
@@ -35,6 +34,7 @@ from meltpoint.runs.contents import (
     schedule_name,
 )
 from meltpoint.runs.fingerprint import Arrays
+from meltpoint.runs.run import Run
 from meltpoint.runs.store import Store, get_or_compute
 
 EXACT_LAYOUT: ChunkLayout = {"log_z": ((), "f")}
@@ -102,14 +102,13 @@ def make_base(
     model: Model,
     train: NDArray[Any] | None,
     seed: int,
-    annealer: Annealer,
-    progress: Progress | None,
+    run: Run,
 ) -> Base:
-    """The base distribution of this name; the annealer runs the chains that the model's own rates come from."""
+    """The base distribution of this name; the model's own rates come from chains of the run."""
     if name == "uniform":
         return uniform()
     if name == "model":
-        return rates_of_chains(model, seed, annealer, progress)
+        return rates_of_chains(model, seed, run)
     if name != "data" or train is None:  # `base_name` refuses it; a run's folder may still ask for it
         raise InputError(
             found=f"a base named {name!r} in the run's folder",
@@ -202,9 +201,7 @@ def shown_of(report: Report, model: Model, states: Bits) -> ShownStates | None:
     return choose_shown(model.units[0].name, report.per_example.positions, states, differences)
 
 
-def samples_of(
-    model: Model, seed: int, annealer: Annealer, store: Store, progress: Progress | None
-) -> NDArray[Any]:
+def samples_of(model: Model, seed: int, run: Run, store: Store) -> NDArray[Any]:
     """States (sample, visible unit) of samples of the model to look at; none of very large ones.
 
     They are those of `sample(model, n, steps=500, seed=seed)`.
@@ -215,7 +212,7 @@ def samples_of(
 
     def compute() -> Arrays:
         betas = as_betas(_SAMPLE_STEPS)
-        return {"samples": sample_states(model, count, betas, SAMPLE_MOVES, seed, annealer, progress)}
+        return {"samples": sample_states(model, count, betas, SAMPLE_MOVES, seed, run)}
 
     layout: ChunkLayout = {"samples": ((count, model.n_visible), unit.dtype.kind)}
     return get_or_compute(store, SAMPLES, compute, layout)["samples"]

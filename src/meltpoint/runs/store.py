@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
@@ -20,7 +20,7 @@ from meltpoint.errors import InputError, RunWarning, SystemFailure
 from meltpoint.formats.atomic import atomic_write, make_folder, write_error
 from meltpoint.formats.bounded import open_regular
 from meltpoint.formats.temporary import is_temporary, remove_abandoned
-from meltpoint.runs.chunks import ChunkLayout, read_sealed, write_sealed
+from meltpoint.runs.chunks import ChunkLayout, check_layout, read_sealed, write_sealed
 from meltpoint.runs.contents import LOCK, REPORT
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.lock import locked
@@ -31,6 +31,9 @@ from meltpoint.runs.specification import (
     write_specification,
 )
 
+T = TypeVar("T")
+
+_NOT_AS_EXPECTED = ValueError, TypeError, LookupError, ArithmeticError, AttributeError
 _LARGEST_REPORT = 1 << 28  # bytes; one with 100,000 examples has 10 MB
 
 
@@ -89,8 +92,21 @@ class RunFolder:
 
     def read(self, name: str, layout: ChunkLayout | None = None) -> dict[str, NDArray[Any]] | None:
         """The chunk of this name, None if it has to be computed."""
+
+        def checked(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+            if layout is not None:
+                check_layout(arrays, layout, name)
+            return arrays
+
+        return self.load(name, checked)
+
+    def load(self, name: str, load: Callable[[dict[str, NDArray[Any]]], T]) -> T | None:
+        """What `load` makes of the arrays of this name, None if they have to be computed.
+
+        A ValueError, LookupError or the like of `load` says that they are not what they should be.
+        """
         if name in self._waiting:
-            return dict(self._waiting[name])
+            return load(dict(self._waiting[name]))
         path = self._path(name)
         try:
             path.lstat()
@@ -98,7 +114,14 @@ class RunFolder:
             return None
         try:
             check_inside(path, self.folder)
-            return read_sealed(path, self._fingerprint, name, layout=layout)
+            arrays = read_sealed(path, self._fingerprint, name)
+            try:
+                return load(arrays)
+            except _NOT_AS_EXPECTED as problem:
+                found = problem.found if isinstance(problem, InputError) else str(problem)
+                raise InputError(
+                    found=f"{path} with {found}", expected="a record of this run", remedy="remove it"
+                ) from problem
         except InputError as problem:
             self.refused.add(name)
             text = "counts as missing, and is computed again when the run goes on"

@@ -13,7 +13,6 @@ from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.contents import evidence_name
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.store import Store
-from meltpoint.stages.chains import KeptChains
 from meltpoint.stages.execute import Execution
 from meltpoint.stages.stage import Stage, StageWeights
 
@@ -58,8 +57,8 @@ def gather_evidence(
     assert log_z is not None, "the stage is complete"
     forward = log_z.log_weights[: stage.begun_with[1]]
     linear = as_betas(stage.size.steps)
-    chains = KeptChains(stage.model, evidence_name(stage.part, stage.index), execution)
-    how = Computation(stage.seed, stage.precision, chains, execution.progress)
+    run = execution.run.inside(evidence_name(stage.part, stage.index))
+    how = Computation(stage.seed, stage.precision, run)
     others = [(base, linear) for base in bases()]
     found = ask_starts(stage.model, stage.base, stage.betas, forward, others, how)
     arrays = _to_arrays(found, time.perf_counter() - begun)

@@ -30,9 +30,10 @@ from meltpoint.runs.contents import growth_name, stage_name
 from meltpoint.runs.executor import explain_dead_workers
 from meltpoint.runs.fingerprint import Arrays, fingerprint
 from meltpoint.runs.processes import stop_if_asked
-from meltpoint.runs.sending import Payload, Sender, read_payload
+from meltpoint.runs.run import Run
 from meltpoint.runs.store import NullStore, Store
 from meltpoint.stages.decisions import growth_to_arrays
+from meltpoint.stages.old_sending import Payload, Sender, read_payload
 from meltpoint.stages.stage import (
     Stage,
     StageWeights,
@@ -63,6 +64,7 @@ class Execution:
     store: Store = field(default_factory=NullStore)
     task: str = ANNEALING
     sender: Sender | None = None
+    run: Run = field(default_factory=Run)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,16 +148,13 @@ class PreparedStage:
         """The path from base to model, as a backend runs it."""
         return prepare_path(self.stage.model.path(self.stage.base), self.stage.precision)
 
-    def compute(
-        self, task: Task, threads: int = 1, progress: Progress | None = None
-    ) -> dict[str, NDArray[Any]]:
+    def compute(self, task: Task, progress: Progress | None = None) -> dict[str, NDArray[Any]]:
         """The arrays of a task, as `StageWeights` takes them; KeyboardInterrupt if its chains were stopped."""
         begun = time.perf_counter()
-        stage = self.stage
-        how: dict[str, Any] = {"threads": threads, "progress": progress}
+        stage, how = self.stage, {"progress": progress}
         if task.estimator == "ais":
             annealed = run_ais(self.path, stage.betas, task.ais_numbers(stage), stage.seed, **how)
-            arrays, interrupted = {"log_weights": annealed.log_weights}, annealed.interrupted
+            arrays = {"log_weights": annealed.log_weights}
         else:
             first = stage.part * stage.chains
             melted = run_raise(
@@ -169,9 +168,6 @@ class PreparedStage:
                 **how,
             )
             arrays = {"log_weights": melted.log_weights, "log_reverse_weights": melted.log_reverse_weights}
-            interrupted = melted.interrupted
-        if interrupted:
-            raise KeyboardInterrupt
         return {**arrays, "seconds": np.array(time.perf_counter() - begun)}
 
 
@@ -182,9 +178,8 @@ def _workers(stage: Stage, execution: Execution, n_tasks: int) -> "AbstractConte
         return remote_workers(execution, (model, own), "stage", _compute_in_worker)
     prepared = PreparedStage(stage)
     if n_tasks:
-        compile_kernels(prepared.path, execution.progress, execution.threads)
-    each = max(1, execution.threads // max(1, n_tasks))  # fewer tasks than threads: several threads for each
-    return thread_workers(lambda task, progress: prepared.compute(task, each, progress), execution.threads)
+        compile_kernels(prepared.path, execution.progress)
+    return thread_workers(prepared.compute, execution.threads)
 
 
 def load_payload(*payloads: Payload) -> PreparedStage:

@@ -18,7 +18,6 @@ from meltpoint.progress import silent
 from meltpoint.runs.chunks import ChunkLayout
 from meltpoint.runs.contents import LOG_F, log_f_part_name
 from meltpoint.runs.fingerprint import Arrays
-from meltpoint.runs.sending import Payload, read_payload
 from meltpoint.stages.execute import (
     Execution,
     Workers,
@@ -27,6 +26,7 @@ from meltpoint.stages.execute import (
     remote_workers,
     thread_workers,
 )
+from meltpoint.stages.old_sending import Payload, read_payload
 from meltpoint.stages.stage import model_from_arrays, model_to_arrays
 
 _PART = 1024  # examples: a minute of a core at most, and whole blocks of those that are computed at once

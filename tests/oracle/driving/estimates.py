@@ -6,6 +6,7 @@ from unittest import mock
 
 import numpy as np
 
+from meltpoint.annealing import chains
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.field import BlockPath
@@ -15,6 +16,7 @@ from meltpoint.backends.reference import anneal_reference
 from meltpoint.estimators import ais, raise_, sampling
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model, dbn
+from meltpoint.runs import batch
 from oracle.driving.double import in_double
 from oracle.driving.steps import Moments, exact_anneal, final_distribution, moments
 from oracle.driving.truth import generated, recognition_outcomes, recognition_probability, recognition_sizes
@@ -40,9 +42,10 @@ def _weights(model: Model, base: Base, betas: Floats, anneal: Any) -> Floats:
     with (
         mock.patch.object(raise_, "anneal", anneal),
         mock.patch.object(dbn, "draw_given", recognition_outcomes(model)),
+        mock.patch.object(batch, "ranges", lambda n, _largest: [(0, n)]),
         in_double(),
     ):
-        run = raise_.raise_log_prob(model, x, base=base, steps=betas, chains=n_outcomes)
+        run = raise_.raise_log_prob(model, x, base=base, steps=betas, chains=n_outcomes, threads=1)
     return np.exp(run.log_weights)
 
 
@@ -57,7 +60,7 @@ class _Notes:
         self, prepared: PreparedPath, segments: Sequence[Segment], state: Bits, streams: object, **_: object
     ) -> Annealed:
         self.path, self.segments, self.state = prepared.path, segments, state
-        return Annealed(state, np.zeros((len(state), len(segments))), np.ones(len(state), np.bool_))
+        return Annealed(state, np.zeros((len(state), len(segments))))
 
 
 def sampled_distribution(
@@ -69,7 +72,7 @@ def sampled_distribution(
 ) -> Floats:
     """Distribution (visible state,) of `sample_annealing_model`: its segments enumerated."""
     asked = _Notes()
-    with mock.patch.object(sampling, "anneal", asked):
+    with mock.patch.object(chains, "anneal", asked):
         sampling.sample_annealing_model(model, 1, base=base, steps=betas)
     state = distribution(asked.path, change_segments(asked.segments))
     visible = np.arange(asked.path.target.n_state) < model.undirected.n_visible

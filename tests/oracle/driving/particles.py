@@ -41,7 +41,7 @@ class EveryTrajectory:
             state, log_weights = anneal_reference(prepared.path, segment, state, outcomes)
             cumulative[:, k] = (cumulative[:, k - 1] if k else 0) + log_weights
         self.probability = np.exp(outcomes.log_prob)
-        return Annealed(state, cumulative, np.ones(len(state), np.bool_))
+        return Annealed(state, cumulative)
 
 
 def draws(path: BlockPath, segments: Sequence[Segment]) -> int:
@@ -54,7 +54,8 @@ def forward_weights(model: Model, base: Base, betas: Floats) -> tuple[Floats, Fl
     run = EveryTrajectory()
     units = sum(model.undirected.layer_sizes)
     with mock.patch.object(ais, "anneal", run):
-        found = ais.ais_log_z(model, base=base, steps=betas, chains=2 ** (units * (betas.size - 1)))
+        prepared = prepare_path(model.path(base))
+        found = ais.run_ais(prepared, betas, np.arange(2 ** (units * (betas.size - 1))), seed=0)
     weights, which = np.unique(found.log_weights.round(13), return_inverse=True)
     return np.bincount(which, run.probability), weights
 

@@ -43,7 +43,7 @@ def replay(
             log_weights += change
             beta = span.betas[-1]
     log_weights += prepared.path.log_f(beta, state) - path.log_f(beta, state)
-    return Annealed(state, log_weights[:, np.newaxis], np.ones(len(state), np.bool_))
+    return Annealed(state, log_weights[:, np.newaxis])
 
 
 def clear_cut(

@@ -94,7 +94,7 @@ def exact_anneal(
     ) -> Annealed:
         expected = moments(prepared.path, change_segments(segments), loop).mean[code(state)]
         cumulative = np.repeat(np.log(expected)[:, np.newaxis], len(segments), axis=1)
-        return Annealed(state, cumulative, np.ones(len(state), np.bool_))
+        return Annealed(state, cumulative)
 
     return anneal
 

@@ -38,7 +38,7 @@ def exact_front(prepare: Callable[[Any], FusedPath]) -> Any:
         probability, weights, _states = _enumerate(prepare(prepared.path), segments, state)
         expected = (probability * weights).sum(axis=1)
         cumulative = np.repeat(np.log(expected)[:, np.newaxis], len(segments), axis=1)
-        return Annealed(state, cumulative, np.ones(len(state), np.bool_))
+        return Annealed(state, cumulative)
 
     return anneal
 
@@ -59,8 +59,7 @@ def _enumerate(prepared: FusedPath, segments: Sequence[Segment], starts: Bits) -
     streams = _Numbered(0, Purpose.AIS, np.arange(n_chains))
     with mock.patch.object(fused, "_call", _dictate(prepared, trajectories, log_prob)):
         chains = np.repeat(starts, len(trajectories), axis=0)
-        run = front.anneal(prepared, segments, chains, streams, threads=1, tile=n_chains)
-    assert run.finished.all()
+        run = front.anneal(prepared, segments, chains, streams, tile=n_chains)
     shape = (len(starts), len(trajectories))
     return (
         np.exp(log_prob).reshape(shape),

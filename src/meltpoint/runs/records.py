@@ -1,0 +1,229 @@
+"""Records as arrays: frozen dataclasses of plain values, arrays, tuples and other records, to disk and to workers.
+
+The arrays of a record are named by its fields, those of a record inside it by "field.field", the elements of a tuple
+by "field.0", "field.1", …. None has no arrays. What is read is checked against the type hints of the fields: the
+names, the types, and the axes that a hint mentions. In
+
+    log_weights: Annotated[Floats, "example", "chain"]
+
+axes of one name have one length within a record. A record may check more in its `__post_init__`.
+"""
+
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.errors import InputError, shortened
+from meltpoint.runs.fingerprint import Arrays
+
+R = TypeVar("R")
+
+_VALUE = "value"
+"""Name of the array of what is no record."""
+
+_KINDS = {
+    np.floating: "f",
+    np.integer: "iu",
+    np.unsignedinteger: "u",
+    np.signedinteger: "i",
+    np.bool_: "b",
+    np.str_: "U",
+}
+_PLAIN = {bool: "b", int: "iuU", float: "fiu", str: "U"}  # an int of more than 64 bits is written as text
+_MOST_ELEMENTS = 100_000
+
+
+def to_arrays(value: Any, others: list[Any] | None = None) -> dict[str, NDArray[Any]]:  # noqa: ANN401
+    """The arrays of a record, or of a plain value.
+
+    What is no record, array or plain value, such as a model, is an error, unless there is a list for it: then its
+    position in the list stands for it.
+
+    >>> from meltpoint.models.blocks import Segment
+    >>> {name: array.tolist() for name, array in to_arrays(Segment(np.array([0.0, 1.0]))).items()}
+    {'betas': [0.0, 1.0], 'reversed_sweeps': False}
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    if is_dataclass(value) and not _is_other(value):
+        _put_fields(arrays, "", value, others)
+    else:
+        _put(arrays, _VALUE, value, others)
+    return arrays
+
+
+def from_arrays(
+    kind: type[R], arrays: Arrays, others: Sequence[Any] = (), lengths: Mapping[str, int] | None = None
+) -> R:
+    """The record of a type that `to_arrays` described, or an InputError if the arrays are not those of this type.
+
+    `lengths` are those of axes that are known.
+
+    >>> from meltpoint.models.blocks import Segment
+    >>> from_arrays(Segment, {"betas": np.array([0.0, 1.0]), "reversed_sweeps": np.array(True)}).reversed_sweeps
+    True
+    """
+    reader = _Reader(arrays, others, dict(lengths or {}))
+    try:
+        value = reader.fields(kind, "") if is_dataclass(kind) else reader.take(kind, _VALUE)
+    except (ValueError, TypeError, LookupError, ArithmeticError) as problem:
+        if isinstance(problem, InputError):
+            raise
+        raise _wrong(f"{type(problem).__name__} ({problem})", f"the values of {_name(kind)}") from problem
+    if reader.unread:
+        raise _wrong(f"an array {shortened(min(reader.unread), 60)}", f"the arrays of {_name(kind)}")
+    return value
+
+
+def join_records(records: Sequence[R]) -> R:
+    """One record of several whose fields are all arrays, with the rows of each after those of the one before."""
+    first = records[0]
+    columns = ([getattr(record, field.name) for record in records] for field in fields(first))  # pyright: ignore[reportArgumentType]
+    return type(first)(*map(np.concatenate, columns))
+
+
+def _put_fields(arrays: dict[str, NDArray[Any]], name: str, record: Any, others: list[Any] | None) -> None:  # noqa: ANN401
+    for field in fields(record):
+        if field.init:
+            _put(arrays, f"{name}{field.name}", getattr(record, field.name), others)
+
+
+def _put(arrays: dict[str, NDArray[Any]], name: str, value: Any, others: list[Any] | None) -> None:  # noqa: ANN401
+    if value is None:
+        return
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+    elif isinstance(value, bool | int | float | str | np.generic):
+        array = np.array(value)
+        arrays[name] = np.array(str(value)) if array.dtype.hasobject else array
+    elif isinstance(value, tuple):
+        arrays[name] = np.array(len(value))
+        for k, element in enumerate(value):
+            _put(arrays, f"{name}.{k}", element, others)
+    elif isinstance(value, Mapping):
+        arrays[name] = np.array(len(value))
+        for k, pair in enumerate(value.items()):
+            _put(arrays, f"{name}.{k}", pair, others)
+    elif is_dataclass(value) and not _is_other(value):
+        arrays[name] = np.array(True)
+        _put_fields(arrays, f"{name}.", value, others)
+    elif others is not None:
+        arrays[name] = np.array(len(others))
+        others.append(value)
+    else:
+        raise TypeError(f"{name} is a {type(value).__name__}, which has no arrays")
+
+
+def _is_other(value: Any) -> bool:  # noqa: ANN401
+    """Whether an object is not described by its fields: models have arrays of their own, bases may be distributions."""
+    return hasattr(value, "n_visible") or hasattr(value, "draw")
+
+
+class _Reader:
+    """Takes values from arrays by their types; `unread` are the names of those that were not taken."""
+
+    def __init__(self, arrays: Arrays, others: Sequence[Any], lengths: dict[str, int]) -> None:
+        self._arrays, self._others, self._lengths = arrays, others, lengths
+        self.unread = set(arrays)
+
+    def fields(self, kind: Any, name: str) -> Any:  # noqa: ANN401
+        """A record from the arrays of its fields."""
+        hints = _hints(kind)
+        values = {
+            field.name: self.take(hints[field.name], f"{name}{field.name}")
+            for field in fields(kind)
+            if field.init
+        }
+        return kind(**values)
+
+    def take(self, kind: Any, name: str) -> Any:  # noqa: ANN401
+        """The value of this name."""
+        axes: tuple[Any, ...] = ()
+        if get_origin(kind) is Annotated:
+            kind, axes = get_args(kind)[0], get_args(kind)[1:]
+        origin = get_origin(kind)
+        if origin in (Union, types.UnionType):
+            if name not in self._arrays:
+                if type(None) in get_args(kind):
+                    return None
+                raise _wrong(f"no {name}", "all arrays of the record")
+            (kind,) = (each for each in get_args(kind) if each is not type(None))
+            return self.take(Annotated[kind, *axes] if axes else kind, name)
+        array = self._array(name)
+        if origin is np.ndarray:
+            self._check(name, array, get_args(get_args(kind)[1])[0], axes)
+            return array
+        if origin is Literal:
+            value = str(self._plain(name, array, "U"))
+            if value not in get_args(kind):
+                raise _wrong(f"{name} {shortened(value, 60)!r}", f"one of {', '.join(get_args(kind))}")
+            return value
+        if kind in _PLAIN:
+            return kind(self._plain(name, array, _PLAIN[kind]).item())
+        if origin is tuple:
+            inner = get_args(kind)
+            count = self._count(name, array)
+            if inner[1:] == (...,):
+                inner = inner[:1] * count
+            if count != len(inner):
+                raise _wrong(f"{count} elements of {name}", f"{len(inner)}")
+            return tuple(self.take(each, f"{name}.{k}") for k, each in enumerate(inner))
+        if origin in (dict, Mapping):
+            pair = tuple[get_args(kind)]
+            return dict(self.take(pair, f"{name}.{k}") for k in range(self._count(name, array)))
+        if is_dataclass(kind) and array.dtype.kind == "b":
+            self._plain(name, array, "b")
+            return self.fields(kind, f"{name}.")
+        return self._others[int(self._plain(name, array, "iu"))]
+
+    def _array(self, name: str) -> NDArray[Any]:
+        if name not in self._arrays:
+            raise _wrong(f"no {name}", "all arrays of the record")
+        self.unread.discard(name)
+        return self._arrays[name]
+
+    def _count(self, name: str, array: NDArray[Any]) -> int:
+        count = int(self._plain(name, array, "iu"))
+        if not 0 <= count <= min(_MOST_ELEMENTS, len(self._arrays)):
+            raise _wrong(f"{count:,} elements of {name}", "as many as there are arrays")
+        return count
+
+    def _plain(self, name: str, array: NDArray[Any], kinds: str) -> NDArray[Any]:
+        if array.shape or array.dtype.kind not in kinds:
+            raise _wrong(
+                f"{name} of type {array.dtype} and shape {array.shape}", f"one value of type {kinds}"
+            )
+        return array
+
+    def _check(self, name: str, array: NDArray[Any], scalar: Any, axes: tuple[Any, ...]) -> None:  # noqa: ANN401
+        kinds = next(
+            (k for kind, k in _KINDS.items() if isinstance(scalar, type) and issubclass(scalar, kind)),
+            "biufU",
+        )
+        if array.dtype.kind not in kinds:
+            raise _wrong(f"{name} of type {array.dtype}", f"type {' or '.join(kinds)}")
+        if not axes:
+            return
+        if array.ndim != len(axes):
+            raise _wrong(f"{name} of shape {array.shape}", f"{len(axes)} axes")
+        for axis, length in zip(axes, array.shape, strict=True):
+            expected = self._lengths.setdefault(axis, length) if isinstance(axis, str) else axis
+            if length != expected:
+                raise _wrong(f"{name} of shape {array.shape}", f"{expected} along the axis {axis!r}")
+
+
+@lru_cache(maxsize=64)
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _name(kind: Any) -> str:  # noqa: ANN401
+    return getattr(kind, "__name__", str(kind))
+
+
+def _wrong(found: str, expected: str) -> InputError:
+    return InputError(found=found, expected=expected, remedy="remove the file, and it is computed again")

@@ -1,0 +1,231 @@
+"""A run: what computes batches and decisions, and keeps them if it has a folder.
+
+Without a folder nothing is kept and nothing is turned into arrays. With one, a value or a chunk that is there is read,
+checked and not computed again.
+"""
+
+import copy
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
+from typing import Any, Generic, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.errors import InputError, Progress
+from meltpoint.kernels.threads import check_threads
+from meltpoint.runs.batch import Batch, Chunk
+from meltpoint.runs.fingerprint import Arrays, fingerprint
+from meltpoint.runs.records import from_arrays, join_records, to_arrays
+from meltpoint.runs.scheduler import Computed, compute_chunks
+from meltpoint.runs.sending import Sender
+from meltpoint.runs.store import RunFolder
+
+T = TypeVar("T")
+Record = TypeVar("Record")
+
+_WORTH_KEEPING = 20  # steps of an item: with fewer it is computed sooner than it is sent or written
+
+
+@dataclass(frozen=True, eq=False)
+class Results(Generic[Record]):
+    """Results of those items (item,) of a batch that are finished, None without any, and the seconds they took."""
+
+    values: Record | None
+    finished: NDArray[np.bool_]
+    seconds: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether all items are finished."""
+        return bool(self.finished.all())
+
+
+@dataclass
+class Spent:
+    """Steps that this process has computed, or had computed by workers, and the seconds until they were there."""
+
+    steps: float = 0.0
+    seconds: float = 0.0
+
+
+class Run:
+    """Computes on `threads` threads of this process, or by the workers of a sender; keeps results if it has a folder.
+
+    >>> Run().once("answer", int, lambda: 42)
+    42
+    """
+
+    def __init__(
+        self,
+        threads: int | None = None,
+        progress: Progress | None = None,
+        sender: Sender | None = None,
+        folder: RunFolder | None = None,
+    ) -> None:
+        self.threads = check_threads(threads)
+        self.progress = progress
+        self.folder = folder
+        self.spent = Spent()
+        self._sender = sender
+        self._inside = ""
+
+    def inside(self, folder: str) -> "Run":
+        """The same run with its names in a folder of the run's folder."""
+        return self._with(_inside=f"{self._inside}{folder}/")
+
+    def without_folder(self) -> "Run":
+        """The same workers, which keep nothing."""
+        return self._with(folder=None)
+
+    def counting(self, progress: Progress | None) -> "Run":
+        """The same run with another progress callback."""
+        return self._with(progress=progress)
+
+    def once(self, name: str, kind: type[T], compute: Callable[[], T]) -> T:
+        """A decision or a number: computed unless the run has a value of this name and type."""
+        found = self._read(name, lambda arrays: [from_arrays(kind, arrays)])
+        if found is not None:
+            return found[0]
+        value = compute()
+        self.keep(name, value)
+        return value
+
+    def recall(self, name: str, kind: type[T]) -> T | None:
+        """What the run has of this name, None if there is nothing."""
+        return self._read(name, lambda arrays: from_arrays(kind, arrays))
+
+    def keep(self, name: str, value: Any) -> None:  # noqa: ANN401
+        """Keep a value in place of what was kept before."""
+        if self.folder is not None:
+            self.folder.write(f"{self._inside}{name}", to_arrays(value))
+
+    def results(self, batch: Batch[Record], task: str) -> Record:
+        """Results of all items, in order. KeyboardInterrupt if Ctrl-C came before, with the finished chunks kept."""
+        return self.together([batch], task)[0]
+
+    def together(self, batches: Sequence[Batch[Record]], task: str) -> list[Record]:
+        """The same of several batches that do not depend on each other."""
+        found, interrupted = self.results_so_far(batches, task)
+        if interrupted:
+            raise KeyboardInterrupt
+        return [cast("Record", each.values) for each in found]
+
+    def in_turn(self, batches: Sequence[Batch[Record]], task: str) -> list[Record]:
+        """The same, one batch after the other where this process computes them.
+
+        Laid out all at once, the paths of many bases to a large model would not fit into memory.
+        """
+        if self._sender is not None:
+            return self.together(batches, task)
+        total = sum(batch.items * batch.steps for batch in batches)
+        found: list[Record] = []
+        done = 0.0
+        for batch in batches:
+
+            def count(name: str, here: float, own: float, done: float = done) -> None:
+                if self.progress is not None:
+                    self.progress(name, *((done + here, total) if name == task else (here, own)))
+
+            found += self.counting(count).together([batch], task)
+            done += batch.items * batch.steps
+        return found
+
+    def results_so_far(self, batches: Sequence[Batch[Any]], task: str) -> tuple[list[Results[Any]], bool]:
+        """Results of each batch as far as they are finished, and whether Ctrl-C came before all were.
+
+        Chunks are begun in the order of the batches. Progress counts the steps of all.
+        """
+        chunks = [chunk for batch in batches for chunk in batch.chunks]
+        found: dict[Chunk, Computed] = {}
+        folder, sender = self.folder, self._sender
+        if all(batch.steps < _WORTH_KEEPING for batch in batches):
+            folder = sender = None
+        of: dict[Batch[Any], str] = {}
+        if folder is not None:
+            of = {batch: fingerprint(to_arrays(batch.work, [])) for batch in batches}
+            for chunk in chunks:
+                kept = self._read(chunk.name, lambda arrays, c=chunk: _from_chunk(c, of[c.batch], arrays))
+                if kept:
+                    found[chunk] = kept
+        missing = [chunk for chunk in chunks if chunk not in found]
+        total = sum(chunk.steps for chunk in chunks)
+        before = total - sum(chunk.steps for chunk in missing)
+
+        def keep(chunk: Chunk, result: Computed) -> None:
+            found[chunk] = result
+            if folder is not None:
+                folder.write(f"{self._inside}{chunk.name}", _chunk_arrays(result, of[chunk.batch]))
+
+        def report(done: float) -> None:
+            if self.progress:
+                self.progress(task, before + done, total)
+
+        begun, interrupted = time.perf_counter(), False
+        how = {"threads": self.threads, "sender": sender, "progress": self.progress, "report": report}
+        try:
+            compute_chunks(missing, keep, **how)
+        except KeyboardInterrupt:
+            interrupted = True
+        self.spent.seconds += time.perf_counter() - begun
+        self.spent.steps += sum(chunk.steps for chunk in missing if chunk in found)
+        return [
+            _results(batch, [c for c in chunks if c.batch is batch], found) for batch in batches
+        ], interrupted
+
+    def _read(self, name: str, load: Callable[[dict[str, NDArray[Any]]], T]) -> T | None:
+        return None if self.folder is None else self.folder.load(f"{self._inside}{name}", load)
+
+    def _with(self, **changes: Any) -> "Run":  # noqa: ANN401
+        other = copy.copy(self)
+        vars(other).update(changes)
+        return other
+
+
+def _results(batch: Batch[Any], chunks: Sequence[Chunk], found: dict[Chunk, Computed]) -> Results[Any]:
+    own = [chunk for chunk in chunks if chunk in found]
+    finished = np.zeros(batch.items, np.bool_)
+    for chunk in own:
+        finished[chunk.first : chunk.end] = True
+    records = [found[chunk].record for chunk in own]
+    return Results(
+        join_records(records) if records else None, finished, sum(found[chunk].seconds for chunk in own)
+    )
+
+
+_OF, _SECONDS = "of", "seconds"
+"""Names of the arrays that a chunk has besides its results: a fingerprint of the work they are of, and their time."""
+
+
+def _chunk_arrays(result: Computed, of: str) -> Arrays:
+    return {**to_arrays(result.record), _OF: np.array(of), _SECONDS: np.array(result.seconds)}
+
+
+def _from_chunk(chunk: Chunk, of: str, arrays: dict[str, NDArray[Any]]) -> Computed | None:
+    """The results in a chunk; None if they are those of other work."""
+    if str(arrays.pop(_OF)) != of:
+        return None
+    seconds = from_arrays(float, {"value": arrays.pop(_SECONDS)})
+    return Computed(record_of_items(chunk.batch.result, arrays, chunk.count), seconds)
+
+
+def record_of_items(kind: type[T], arrays: Arrays, count: int) -> T:
+    """A record whose arrays have so many rows."""
+    record = from_arrays(kind, arrays)
+    for field in fields(cast("Any", record)):
+        rows = len(getattr(record, field.name))
+        if rows != count:
+            raise InputError(
+                found=f"{rows:,} rows of {field.name}",
+                expected=f"{count:,}",
+                remedy="remove the file, and it is computed again",
+            )
+    return record
+
+
+def sender_to(executor: Executor | None) -> "Sender | nullcontext[None]":
+    """What sends work to an executor's workers, as a context; None for threads of this process."""
+    return nullcontext() if executor is None else Sender(executor)
