@@ -8,8 +8,9 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 from scipy.special import expit
 
-from meltpoint.training.phases import draw_counts, random_stream
-from meltpoint.training.visible import draw_bits, sigmoid_
+from meltpoint.kernels.draws import draw_bits, draw_counts
+from meltpoint.kernels.sigmoid import sigmoid_
+from meltpoint.training.phases import random_stream
 
 FALSE_ALARM = 1e-6
 

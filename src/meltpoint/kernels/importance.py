@@ -8,6 +8,7 @@ strip of columns: all draws of an example use a strip while it is in the cache.
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -21,7 +22,8 @@ from meltpoint.kernels.rows import add_float_pairs
 from meltpoint.kernels.streams import LANES
 from meltpoint.kernels.strips import BLOCK, PAIR, STRIP_BYTES, Strips, strips_of
 from meltpoint.kernels.xoshiro import UNIFORM, Generators
-from meltpoint.layers.unit import Floats
+
+Floats: TypeAlias = NDArray[np.float64]
 
 WIDTH = PAIR * STRIP_BYTES // 4
 """Columns of a strip of float32."""

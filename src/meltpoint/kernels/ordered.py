@@ -1,6 +1,6 @@
 """Sums of rows in float64 whose terms are added in order: the same bits however many chains are run together."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +9,14 @@ from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.parallel_compiling import KernelCall
 from meltpoint.kernels.products import multiply_strip
 from meltpoint.kernels.strips import PAIR, Strips, strips_of
-from meltpoint.layers.unit import Bits, Floats
+
+Floats: TypeAlias = NDArray[np.float64]
 
 _COLUMNS = 128
 """Columns that are added at once: those of all rows stay in the second-level cache while chains are processed."""
 
 
-def sum_rows(bits: Bits, weights: Floats) -> Floats:
+def sum_rows(bits: NDArray[Any], weights: Floats) -> Floats:
     """bits @ weights, for zeros and ones (row, unit): slower than the product.
 
     A dense product rounds differently for another number of rows, and results must not depend on how many chains are

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from meltpoint.kernels.bit_products import Coupling, State, pair_sums
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.xoshiro import LANES, fill_uniforms
+from meltpoint.kernels.draws import draw_bits, draw_counts
+from meltpoint.kernels.sigmoid import sigmoid_
+from meltpoint.kernels.xoshiro import LANES
 from meltpoint.randomness import Purpose, sequence
 from meltpoint.statistics.special import xlogy
-from meltpoint.training.visible import BERNOULLI_VISIBLE, Array, Extras, VisibleUnits, draw_bits, sigmoid_
+from meltpoint.training.visible import BERNOULLI_VISIBLE, Array, Extras, VisibleUnits
 
 States: TypeAlias = list[State]
 """One array (example, unit) for each layer, visible first."""
@@ -221,17 +223,3 @@ def random_stream(seed: int, *key: int) -> NDArray[np.uint32]:
     """Generators (1, 4, lane) of the annealing kernels for one key (stage, epoch, …) of a training run."""
     words = sequence(seed, Purpose.TRAINING, *key).generate_state(4 * LANES, np.uint32)
     return words.astype(np.uint32).reshape(1, 4, LANES)
-
-
-@compiled
-def draw_counts(probabilities: np.ndarray, state: np.ndarray, out: np.ndarray) -> None:
-    """Fill out (example, unit) with the number of ones, 0 to 2, in two draws of each unit; state advances."""
-    width = probabilities.shape[1]
-    uniforms = np.empty((2 * width + LANES - 1) // LANES * LANES, dtype=np.float32)
-    one, zero = out.dtype.type(1), out.dtype.type(0)
-    for row in range(probabilities.shape[0]):
-        fill_uniforms(state, 0, uniforms, uniforms.size)
-        p, units = probabilities[row], out[row]
-        for j in range(width):
-            first = one if uniforms[j] <= p[j] else zero
-            units[j] = first + (one if uniforms[width + j] <= p[j] else zero)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.kernels.bit_products import State
-from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.numerics import LIMIT, exp
+from meltpoint.kernels.draws import draw_bits, draw_states
+from meltpoint.kernels.sigmoid import sigmoid_, softmax_
 from meltpoint.kernels.xoshiro import LANES, fill_uniforms
 from meltpoint.layers import BERNOULLI, GAUSSIAN, SPIN, Potts, Unit, unit_named
 from meltpoint.models.rbm import RBM
@@ -284,73 +284,3 @@ def visible_units(kind: str | Unit, data: NDArray[Any], name: str) -> VisibleUni
             )
         return PottsVisible(q)
     return SpinVisible() if unit_named(kind) == SPIN else BERNOULLI_VISIBLE
-
-
-@compiled
-def sigmoid_(field: np.ndarray, bias: np.ndarray) -> None:
-    """Replace inputs (example, unit) by the probabilities sigmoid(field + bias) of being on."""
-    t = np.empty(field.shape[1], field.dtype)  # a loop that reads and writes one array is not vectorised
-    for row in range(field.shape[0]):
-        t[:] = field[row]
-        _sigmoid(t, bias, field[row])
-
-
-@compiled
-def _sigmoid(field: np.ndarray, bias: np.ndarray, out: np.ndarray) -> None:
-    one, limit = out.dtype.type(1), out.dtype.type(LIMIT)
-    for j in range(field.size):
-        t = field[j] + bias[j]
-        t = t if t < limit else limit
-        t = t if t > -limit else -limit
-        out[j] = one / (one + exp(-t))
-
-
-@compiled
-def softmax_(field: np.ndarray, bias: np.ndarray, q: int) -> None:
-    """Replace inputs (example, site and state) by the probabilities of the q states of each site."""
-    t = np.empty(q, field.dtype)
-    limit = field.dtype.type(LIMIT)
-    for row in range(field.shape[0]):
-        inputs = field[row]
-        for first in range(0, inputs.size, q):
-            largest = inputs[first] + bias[first]
-            for s in range(q):
-                t[s] = inputs[first + s] + bias[first + s]
-                largest = max(largest, t[s])
-            total = field.dtype.type(0)
-            for s in range(q):
-                lag = t[s] - largest
-                t[s] = exp(lag if lag > -limit else -limit)
-                total += t[s]
-            for s in range(q):
-                inputs[first + s] = t[s] / total
-
-
-@compiled
-def draw_bits(probabilities: np.ndarray, state: np.ndarray, out: np.ndarray) -> None:
-    """Fill out (example, unit) with zeros and ones; state advances."""
-    width = probabilities.shape[1]
-    uniforms = np.empty((width + LANES - 1) // LANES * LANES, dtype=np.float32)
-    one, zero = out.dtype.type(1), out.dtype.type(0)
-    for row in range(probabilities.shape[0]):
-        fill_uniforms(state, 0, uniforms, uniforms.size)
-        p, units = probabilities[row], out[row]
-        for j in range(width):
-            units[j] = one if uniforms[j] <= p[j] else zero
-
-
-@compiled
-def draw_states(probabilities: np.ndarray, state: np.ndarray, out: np.ndarray, q: int) -> None:
-    """Set one of the q numbers of each site to one in out (example, site and state), which is zero; state advances."""
-    n_sites = probabilities.shape[1] // q
-    uniforms = np.empty((n_sites + LANES - 1) // LANES * LANES, dtype=np.float32)
-    for row in range(probabilities.shape[0]):
-        fill_uniforms(state, 0, uniforms, uniforms.size)
-        p, units = probabilities[row], out[row]
-        for site in range(n_sites):
-            first, rest = site * q, uniforms[site]
-            s = 0
-            while s < q - 1 and rest > p[first + s]:
-                rest -= p[first + s]
-                s += 1
-            units[first + s] = 1
