@@ -28,6 +28,7 @@ _AIS, _RAISE, _HEAT, _LOG_F, _CSL = 1.7e-11, 2.9e-11, 1.7e-11, 4e-11, 4e-11
 _CONFIGURATIONS = 1.5e-8
 _LOG_F_SAMPLES = 500
 _AT_LEAST = 0.5
+_SHORT = 5.0  # seconds, below which a cell's chains are not kept while it is under way
 
 _BLOCK = 1024  # configurations whose probabilities are computed at once
 _SHARE = 0.9
@@ -84,7 +85,7 @@ def run(
         begun = time.perf_counter()
         kept = results.read(Cell(cell.model, "log-f", seed=cell.seed, test_examples=cell.test_examples))
         part = _portion(progress, cell.method, sum(costs[:k]), costs[k], sum(costs))
-        folder = results.run_folder(cell, loaded)
+        folder = results.run_folder(cell, loaded) if costs[k] > _SHORT else None
         task = Task(cell, loaded, threads, part, folder, kept["result"] if kept else None)
         record = {
             "fingerprint": cell_fingerprint(cell, loaded.model_digest, loaded.data_digest),
@@ -101,7 +102,8 @@ def run(
             },
         }
         results.write(cell, record)
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
         if finished:
             finished(cell, record)
 

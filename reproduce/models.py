@@ -72,7 +72,11 @@ class LoadedModel:
     data_digest: str
 
     def base(self, name: str | None) -> mp.Base:
-        return mp.data_rates(self.data.train, self.model) if name == "data" else mp.uniform()
+        return self._data_rates if name == "data" else mp.uniform()
+
+    @cached_property
+    def _data_rates(self) -> mp.Base:
+        return mp.data_rates(self.data.train, self.model)
 
     @property
     def work(self) -> int:

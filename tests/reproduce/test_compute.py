@@ -130,11 +130,11 @@ def test_what_is_there_is_not_computed_again(inputs, results):
     run(cells, inputs, results)
     assert results.path(cells[0]).stat().st_mtime_ns == before
     assert missing([cells], inputs, results) == []
-    assert not list((results.folder / "under-way").iterdir())
 
 
 @pytest.mark.slow
-def test_an_interrupted_cell_continues_with_the_same_numbers(inputs, tmp_path):
+def test_an_interrupted_cell_continues_with_the_same_numbers(inputs, tmp_path, monkeypatch):
+    monkeypatch.setattr(compute, "_SHORT", 0.0)
     cell = Cell(SMALL[0].name, "raise-n", "data", steps=300, examples=40, chains=1, forward=400)
     whole, half = Results(tmp_path / "whole"), Results(tmp_path / "half")
     run([cell], inputs, whole)

@@ -56,6 +56,15 @@ def test_a_linked_folder_of_cells_is_refused(results):
     assert outside(results) == {"precious": b"precious"}
 
 
+def test_a_linked_folder_of_cells_under_way_is_refused(results):
+    class Loaded:
+        model_digest = data_digest = ""
+
+    (results.folder / "under-way").symlink_to("../outside")
+    with pytest.raises(mp.InputError, match="a link out of"):
+        results.run_folder(CELL, Loaded)
+
+
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
 def test_what_is_not_a_regular_file_is_not_waited_for(results, make):
     results.path(CELL).unlink()
