@@ -255,7 +255,7 @@ def test_both_estimates_are_unbiased() -> None:
 def test_sides_without_melted_states_have_no_upper_end() -> None:
     sides = Sides(np.zeros(10))
     assert sides.between(0.01)[1] == math.inf
-    assert sides.upper().value == math.inf
+    assert sides.upper.value == math.inf
     assert sides.certified_upper(0.01) is None
 
 
@@ -263,11 +263,11 @@ def test_a_state_out_of_reach_raises_the_upper_side() -> None:
     forward = np.zeros(100)
     near = Sides(forward, Starts((Start("uniform", np.zeros(50), np.zeros(20)),)))
     half = Sides(forward, Starts((Start("uniform", np.zeros(50), np.repeat([0.0, 30.0], 10)),)))
-    assert near.upper().value == pytest.approx(0.0, abs=0.02)
-    assert half.upper().value == pytest.approx(math.log(2), abs=0.02)
+    assert near.upper.value == pytest.approx(0.0, abs=0.02)
+    assert half.upper.value == pytest.approx(math.log(2), abs=0.02)
     assert half.between(0.01)[1] > math.log(1.5)
     exact = Sides(forward, Starts(), np.repeat([0.0, 30.0], 10))
-    assert exact.upper().value == pytest.approx(math.log(2), abs=0.02)
+    assert exact.upper.value == pytest.approx(math.log(2), abs=0.02)
     assert exact.between(0.01)[1] > math.log(2)
 
 

@@ -13,6 +13,7 @@ drawn in proportion to their weights: samples as far as no start missed a mode.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -61,6 +62,7 @@ class Sides:
         """Bases from which chains were started, and modes that gave weights."""
         return max(1, len({start.name for start in self._bases})) + self.starts.weighed
 
+    @cached_property
     def upper(self) -> Estimate:
         """log W - log(mean reach), which errs high as far as the states are samples of the model."""
         log_w = float(log_mean_exp(self.forward))
@@ -86,6 +88,7 @@ class Sides:
             df=max(1.0, min(melted, float(effective_sample_size(self.forward))) - 1),
         )
 
+    @cached_property
     def evidence(self) -> Evidence:
         """What other starts and exact samples say of the forward chains."""
         found = self.starts.evidence(self.forward)
@@ -100,9 +103,8 @@ class Sides:
         reach, the upper limits that their own weights give count too: Z is known no better than from them. With exact
         samples the upper end is that of W / (mean reach), or the certified bound if that is lower.
         """
-        evidence = self.evidence()
+        evidence, upper = self.evidence, self.upper
         low, high = log_z_limits(self.forward, evidence, alpha)
-        upper = self.upper()
         if not (self.has_upper and math.isfinite(upper.value)):
             return low, math.inf
         high = max(high, upper.value)
@@ -118,7 +120,7 @@ class Sides:
 
     def certified_lower(self, alpha: float) -> Certificate:
         """log Z > bound, whatever was missed."""
-        return certified_log_z(self.forward, self.evidence(), alpha)
+        return certified_log_z(self.forward, self.evidence, alpha)
 
     def certified_upper(self, alpha: float) -> float | None:
         """A bound that log Z exceeds with probability alpha at most, whatever was missed; exact samples only.

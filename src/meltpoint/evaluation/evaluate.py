@@ -18,7 +18,6 @@ from meltpoint.annealing.schedule import Steps
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS, Settings
 from meltpoint.errors import Progress
-from meltpoint.estimators.particles import Melted
 from meltpoint.estimators.pilot import (
     PILOT_STEPS,
     FrictionSchedule,
@@ -55,7 +54,7 @@ from meltpoint.models import Model
 from meltpoint.models.checks import Bits, Floats
 from meltpoint.models.log_f import LogF
 from meltpoint.progress import reports_progress
-from meltpoint.results.compose import controlled_log_f, versions
+from meltpoint.results.compose import versions
 from meltpoint.results.duration import Clock
 from meltpoint.results.report import Report
 from meltpoint.results.stages import StageSummary
@@ -298,10 +297,8 @@ def evaluate_with_inputs(
         if isinstance(store, RunFolder) and not report.interrupted:
             store.finish(report.to_dict())
         _log.info("%r in %.1f s: %s", report, report.seconds["total"], report.verdict)
-        per = report.per_example
-        heated = Melted(per.log_weights, per.log_reverse_weights)
-        controlled = controlled_log_f(log_f, heated, per.positions)
-        return Evaluation(report, controlled, origin_at(report.settings.base))
+        assert report.log_f is not None, "a composed report has it"
+        return Evaluation(report, report.log_f, origin_at(report.settings.base))
 
 
 def _with_description(

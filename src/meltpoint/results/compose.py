@@ -117,6 +117,7 @@ def compose(
         versions=versions(),
         interrupted=interrupted,
         densities=densities,
+        log_f=log_f,
     )
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from meltpoint.errors import InputError, shortened
 from meltpoint.extras import require
 from meltpoint.formats.atomic import atomic_write
-from meltpoint.results.charts import Axis, Band, Bars, Chart, Line, Mark, Points, can_be_drawn
+from meltpoint.results.charts import Axis, Band, Bars, Chart, Line, Mark, Points, Role, can_be_drawn
 from meltpoint.results.document import Picture
 from meltpoint.results.pictures import image_side, tiled
 
@@ -23,10 +22,11 @@ if TYPE_CHECKING:
 
 FIGURE_FORMATS = (".png", ".pdf", ".svg")
 
-CONSERVATIVE: dict[str, Any] = {"color": "#0b6fa4", "marker": "o", "linestyle": "-"}
-OPTIMISTIC: dict[str, Any] = {"color": "#d1550f", "marker": "^", "linestyle": "--"}
-EXACT: dict[str, Any] = {"color": "#222222", "linestyle": ":"}
-_ROLES = {"conservative": CONSERVATIVE, "optimistic": OPTIMISTIC, "exact": EXACT | {"marker": "D"}}
+_ROLES: dict[Role, dict[str, Any]] = {
+    "conservative": {"color": "#0b6fa4", "marker": "o", "linestyle": "-"},
+    "optimistic": {"color": "#d1550f", "marker": "^", "linestyle": "--"},
+    "exact": {"color": "#222222", "marker": "D", "linestyle": ":"},
+}
 _HATCHES = {"conservative": "////", "optimistic": "", "exact": ""}
 _LINES = {"dashed": {"linestyle": ":", "lw": 1.2}, "thin": {"lw": 1.2}, "thick": {"lw": 5, "alpha": 0.35}}
 _HEADROOM = 1.35  # of the tallest bar, for the legend
@@ -53,43 +53,31 @@ def draw(panels: Sequence[Chart | Picture]) -> Figure:
     width = max(5.0, _PANEL_WIDTH * len(panels))
     pixels = max(getattr(panel, "height", _USUAL_HEIGHT) for panel in panels)
     height = round(_TITLE + pixels / _PIXELS, 2)  # whole pixels in notebooks
-    with styled_figure(width, height) as figure:
+    mpl = require("matplotlib", "figures")
+    from meltpoint.results.notebook_figure import NotebookFigure
+
+    with mpl.rc_context(_STYLE):  # pyplot and its settings stay untouched
+        figure = NotebookFigure(figsize=(width, height))
         for panel, axes in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
             if isinstance(panel, Chart):
                 _draw_chart(panel, axes)
             else:
                 _draw_picture(panel, axes)
+        # Ticks are made when they are first drawn, in the style that holds then.
+        figure.draw_without_rendering()
     return figure
 
 
-def check_figure_path(path: Path) -> None:
-    """Refuse a figure's path whose format is not supported, before the work is done."""
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure atomically."""
     if path.suffix.lower() not in FIGURE_FORMATS:
         raise InputError(
             found=f"{path} for a figure",
             expected="a name that ends in .png, .pdf or .svg",
             remedy="rename it",
         )
-
-
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure atomically."""
-    check_figure_path(path)
     with atomic_write(path) as file:
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=200)
-
-
-@contextmanager
-def styled_figure(width: float, height: float, style: dict[Any, Any] | None = None) -> Iterator[Figure]:
-    """A figure in this library's style and some settings more; pyplot and its settings stay untouched."""
-    mpl = require("matplotlib", "figures")
-    from meltpoint.results.notebook_figure import NotebookFigure
-
-    with mpl.rc_context(_STYLE | (style or {})):
-        figure = NotebookFigure(figsize=(width, height))
-        yield figure
-        # Ticks are made when they are first drawn, in the style that holds then.
-        figure.draw_without_rendering()
 
 
 def _draw_chart(chart: Chart, axes: Axes) -> None:

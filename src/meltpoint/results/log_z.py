@@ -212,8 +212,7 @@ def compose_log_z(
     """The bracket that follows from both sides' weights; a stage of several has its part of alpha."""
     alpha = 1 - settings.confidence
     own_alpha = alpha if stage is None else alpha_of(stage, alpha)
-    lower, upper = log_z_of(sides.forward), sides.upper()
-    evidence = sides.evidence()
+    lower, upper = log_z_of(sides.forward), sides.upper
     between = sides.between(own_alpha)
     gap = Estimate(
         upper.value - lower.value, upper.stderr, "difference", "the errors of both sides", df=upper.df
@@ -231,10 +230,10 @@ def compose_log_z(
         exact=exact,
         lower_certificate=Certificate(certificate.bound, settings.confidence, certificate.quantity),
         certified_upper=sides.certified_upper(own_alpha),
-        evidence=evidence,
+        evidence=sides.evidence,
         starts=sides.n_starts,
         pareto_k=pareto_k(sides.forward),
-        verdict=judge_log_z(gap, lower, evidence, between, exact, settings.tolerance, settings.base),
+        verdict=judge_log_z(gap, lower, sides.evidence, between, exact, settings.tolerance, settings.base),
         log_reverse_weights=sides.melted,
         stages=(),
         seconds=seconds,

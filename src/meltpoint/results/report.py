@@ -18,6 +18,7 @@ from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.pilot import FrictionSchedule, Pilot
 from meltpoint.models.checks import Floats
+from meltpoint.models.log_f import LogF
 from meltpoint.records import from_plain, plain, plain_fields, short_repr
 from meltpoint.results.document import Document, Readable
 from meltpoint.results.shown import ShownStates
@@ -69,6 +70,7 @@ class Report(Readable):
     base found that was made too, None if there was none. `conventions` says whether the data fit another reading of the
     parameters better, None if it was not asked. `friction` is what the pilot measured, `shown` are examples and samples
     to look at. `fingerprints` and `names` say what was evaluated: of the model, the test set and the training set.
+    `log_f` is that of all test examples; JSON does not have it.
     """
 
     model: str
@@ -101,6 +103,7 @@ class Report(Readable):
     other_base: OtherBase | None = None
     interrupted: bool = False
     densities: bool = False
+    log_f: LogF | None = None
     conventions: ConventionCheck | None = None
     friction: FrictionSchedule | None = None
     shown: ShownStates | None = None
@@ -162,7 +165,7 @@ class Report(Readable):
         estimates = {name: getattr(self, name) for name in _ESTIMATES}
         weights = (self.ais_log_weights, per.log_weights, per.log_reverse_weights)
         return {
-            **plain_fields(self, without=("per_example", "ais_log_weights", "friction", "evidence")),
+            **plain_fields(self, without=("per_example", "ais_log_weights", "friction", "evidence", "log_f")),
             "unit": self.unit,
             "evidence": self.evidence and self.evidence.to_dict(self.settings.confidence),
             "examples": plain_fields(per, without=("log_weights", "log_reverse_weights")),
