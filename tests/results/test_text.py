@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from meltpoint.estimators.evidence import Evidence
 from meltpoint.results.report import Report
 from meltpoint.results.stages import OtherBase, StageSummary
-from meltpoint.results.verdict import WeightDiagnostics, judge
+from meltpoint.results.verdict import Case, WeightDiagnostics, judge
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
 from results.made import EVIDENCE, SETTINGS, made
@@ -232,7 +233,7 @@ def test_every_report_fits_a_terminal(bracket, layers, ess, seconds, asked):
         optimistic=optimistic,
         gap=gap,
         exact=exact,
-        verdict=judge(gap, WeightDiagnostics(ess, asked["ais_chains"]), 1.0),
+        verdict=judge(Case(gap, WeightDiagnostics(ess, asked["ais_chains"]), 1.0)),
         ess=ess,
         certificate=Certificate(gap.value, 0.99, "mean log p_N, N = 1,234, of these 4 examples"),
         certified_estimate=gap.value,
@@ -258,6 +259,11 @@ def test_every_setting_is_shown():
         "evidence",
     }
     report = made(**values, interrupted=True)  # one that is not says what was done
-    report = replace(report, verdict=judge(report.gap, WeightDiagnostics(31.4, 50), values["tolerance"]))
+    report = replace(
+        report,
+        verdict=judge(
+            Case(report.gap, WeightDiagnostics(31.4, 50), values["tolerance"], evidence=Evidence())
+        ),
+    )
     text = str(report).replace(",", "")
     assert [value for value in values.values() if str(value) not in text] == []

@@ -6,13 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.estimators.evidence import Evidence, Finding
-from meltpoint.results.verdict import Doubts, WeightDiagnostics, judge, judge_doubts, judge_target
+from meltpoint.results.verdict import Case, WeightDiagnostics, judge, judge_target
 from meltpoint.statistics.estimate import Estimate
 
 
-def verdict(gap, error, *, ess=100.0, chains=400, k=math.nan, apart=math.nan, tolerance=1.0, base="data"):
+def verdict(gap, error, *, ess=100.0, chains=400, k=math.nan, apart=math.nan, **case):
+    case = {"tolerance": 1.0, "evidence": Evidence()} | case
     return judge(
-        Estimate(gap, error, "difference", ""), WeightDiagnostics(ess, chains, k, apart), tolerance, base
+        Case(Estimate(gap, error, "difference", ""), WeightDiagnostics(ess, chains, k, apart), **case)
     )
 
 
@@ -167,11 +168,10 @@ def finding(name="uniform", log_z=0.0, lacking=0.0, stderr=0.01):
     return Finding(name, log_z, 0.05, 1.0, lacking, stderr, 0.0, () if name == "modes" else (0.0,) * 32)
 
 
-def doubted(*findings, between=(-87.0, -86.0), tolerance=1.0, agreed=None, unweighed=0, **doubts):
+def doubted(*findings, gap=0.1, unweighed=0, **doubts):
     evidence = Evidence(findings, modes=16, unweighed=unweighed) if findings else None
-    return judge_doubts(
-        agreed or verdict(0.1, 0.01), Doubts(evidence, WEIGHTS, between, **doubts), tolerance, "data"
-    )
+    given = {"between": (-87.0, -86.0), "log_weights": WEIGHTS} | doubts
+    return verdict(gap, 0.01, evidence=evidence, **given)
 
 
 @pytest.mark.parametrize(
@@ -226,5 +226,71 @@ def test_doubts_say_where_and_how_much():
 
 
 def test_what_is_worse_is_not_doubted_but_said():
-    worse = verdict(9.0, 0.1)
-    assert doubted(finding(lacking=1.0), agreed=worse, exact=-80.0) is worse
+    assert doubted(finding(lacking=1.0), gap=9.0, exact=-80.0).reason == "gap"
+
+
+def judged_log_z(gap=0.1, error=0.01, **case):
+    return verdict(gap, error, log_z=True, log_weights=case.pop("log_weights", WEIGHTS), **case)
+
+
+@pytest.mark.parametrize(
+    ("case", "reason", "begin", "end"),
+    [
+        ({}, "agree", "Agree: the two sides are 0.10 nats apart", "(tolerance 1)."),
+        ({"gap": math.inf, "error": math.nan}, "unchecked", "One side only: ", "no upper side."),
+        (
+            {"gap": math.inf, "error": math.nan, "evidence": Evidence((finding(),))},
+            "gap",
+            "Gap too large: no melted state is in reach",
+            "Raise steps.",
+        ),
+        (
+            {"gap": 9.0},
+            "gap",
+            "Gap too large: the two sides are 9.00 nats apart, and log Z may lie",
+            "a budget.",
+        ),
+        ({"gap": 1.01, "error": 0.1}, "gap", "Gap too large: ", "Raise steps, or give a gap and a budget."),
+        (
+            {"error": 0.6},
+            "noisy",
+            "Too noisy: log Z is only known to ± 0.60 nats.",
+            "Raise chains, or steps.",
+        ),
+        ({"error": math.nan}, "noisy", "Too noisy: ", ""),
+        ({"ess": 1.3}, "degenerate", "Degenerate weights: of 400 AIS chains as few as 1.3", "or chains."),
+        ({"log_weights": np.full(4, np.inf)}, "degenerate", "Degenerate weights: some log weights", "size?"),
+        ({"exact": 3.0, "between": (0.0, 1.0)}, "exact", "Exact value outside: it is 3.0000", "is right."),
+        (
+            {"gap": 9.0, "evidence": Evidence((finding("exact samples", lacking=1.0),))},
+            "modes",
+            "Modes missed: states found from exact samples are out of reach",
+            "The interval allows for it. To close it, raise steps, or use another base.",
+        ),
+        (
+            {"gap": 9.0, "evidence": Evidence((finding(log_z=0.5),))},
+            "bases",
+            "Bases disagree: log Z is 0.50 ± 0.05 from base uniform",
+            "raise steps, or use base uniform.",
+        ),
+    ],
+)
+def test_log_z_is_judged_by_the_same_rules_with_missed_modes_first(case, reason, begin, end):
+    with np.errstate(invalid="ignore"):
+        judged = judged_log_z(**case)
+    assert judged.reason == reason
+    assert judged.sentence.startswith(begin)
+    assert judged.sentence.endswith(end)
+    assert judged.trusted == (reason == "agree")
+
+
+def test_an_interval_of_log_z_that_is_wider_than_was_asked_for():
+    wide = judged_log_z(gap=9.0)
+    missed = judge_target(wide, 4.6, 0.1, log_z=True)
+    assert (missed.reason, missed.sentence) == (
+        "target",
+        "Target missed: log Z is only known to ± 4.60 nats, and ± 0.1 were asked for. Give more time (budget).",
+    )
+    assert "not known from above" in judge_target(wide, math.inf, 0.1, log_z=True).sentence
+    heavy = judged_log_z(k=2.0)
+    assert judge_target(heavy, 4.6, 0.1, log_z=True) is heavy

@@ -30,7 +30,7 @@ from meltpoint.randomness import Purpose, generator
 from meltpoint.results.compose import versions
 from meltpoint.results.duration import Clock
 from meltpoint.results.log_z import LogZBracket, LogZStage, bracket_half_width, compose_log_z, stage_of
-from meltpoint.results.log_z_verdict import judge_log_z_target
+from meltpoint.results.verdict import judge_target
 from meltpoint.runs.run import Run
 
 WatchLogZ: TypeAlias = Callable[[LogZStage], None]
@@ -145,7 +145,7 @@ class LogZRun:
         verdict = (
             best.verdict
             if s.gap is None
-            else judge_log_z_target(best.verdict, bracket_half_width(best), s.gap)
+            else judge_target(best.verdict, bracket_half_width(best), s.gap, log_z=True)
         )
         return replace(
             best,

@@ -17,7 +17,7 @@ from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_pro
 from meltpoint.estimators.pilot import Pilot
 from meltpoint.models.log_f import LogF
 from meltpoint.results.report import PerExample, Report
-from meltpoint.results.verdict import Doubts, StartLoss, WeightDiagnostics, judge, judge_doubts
+from meltpoint.results.verdict import Case, StartLoss, WeightDiagnostics, judge
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
 from meltpoint.statistics.estimate import Estimate, combined_error
 from meltpoint.statistics.log_space import log_mean_exp
@@ -70,16 +70,19 @@ def compose(
     most = math.inf if densities else 0.0
     between = between_of(log_f, log_z, conservative, evidence, alpha, looks, most)
     exact = None if exact_log_z is None else exact_of(exact_log_z, log_f)
-    doubts = Doubts(
+    case = Case(
+        gap,
+        diagnostics,
+        settings.tolerance,
+        settings.base,
         evidence=evidence,
-        ais_log_weights=forward,
+        log_weights=forward,
         between=between,
         exact=exact.value if exact and log_f.is_exact else None,
+        start_loss=StartLoss(start_loss_of(melted, log_f, positions), starts_from) if starts_from else None,
         log_f_rise=log_f.rise,
         log_f_unknown=log_f.unknown,
     )
-    start_loss = StartLoss(start_loss_of(melted, log_f, positions), starts_from) if starts_from else None
-    verdict = judge(gap, diagnostics, settings.tolerance, settings.base, start_loss)
     log_z_certificate = certified_log_z(forward, evidence or Evidence(), alpha, looks)
     # N must not depend on the weights, so chains and examples that were added later do not take part.
     examples, chains = earlier[0] if earlier else (len(positions), len(forward))
@@ -110,7 +113,7 @@ def compose(
         certified_estimate=certified_from,
         log_z_certificate=replace(log_z_certificate, confidence=settings.confidence),
         evidence=evidence,
-        verdict=judge_doubts(verdict, doubts, settings.tolerance, settings.base),
+        verdict=judge(case),
         per_example=PerExample(positions, prob.values, prob.stderrs, log_f.values[positions], *melted),
         ais_log_weights=forward,
         seconds=seconds,

@@ -15,13 +15,13 @@ from meltpoint.records import Record, plain, plain_fields
 from meltpoint.results.charts import Chart, sides_chart, spread_chart, steps_axis
 from meltpoint.results.document import Document, Estimates, Fact, Readable, Section
 from meltpoint.results.duration import duration
-from meltpoint.results.log_z_verdict import judge_log_z
 from meltpoint.results.stages import alpha_of, within_text
-from meltpoint.results.verdict import Verdict
+from meltpoint.results.verdict import Case, Verdict, WeightDiagnostics, judge
 from meltpoint.results.words import bound, count, modes_text, number, percent, run_facts, with_error
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.pareto import pareto_k
+from meltpoint.statistics.split_half import split_half_distance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -217,6 +217,20 @@ def compose_log_z(
     gap = Estimate(
         upper.value - lower.value, upper.stderr, "difference", "the errors of both sides", df=upper.df
     )
+    diagnostics = WeightDiagnostics(
+        lower.ess, len(sides.forward), pareto_k(sides.forward), split_half_distance(sides.forward)
+    )
+    case = Case(
+        gap,
+        diagnostics,
+        settings.tolerance,
+        settings.base,
+        log_z=True,
+        evidence=sides.evidence,
+        log_weights=sides.forward,
+        between=between,
+        exact=exact,
+    )
     certificate = sides.certified_lower(own_alpha)
     return LogZBracket(
         model=model,
@@ -232,8 +246,8 @@ def compose_log_z(
         certified_upper=sides.certified_upper(own_alpha),
         evidence=sides.evidence,
         starts=sides.n_starts,
-        pareto_k=pareto_k(sides.forward),
-        verdict=judge_log_z(gap, lower, sides.evidence, between, exact, settings.tolerance, settings.base),
+        pareto_k=diagnostics.pareto_k,
+        verdict=judge(case),
         log_reverse_weights=sides.melted,
         stages=(),
         seconds=seconds,

@@ -1,13 +1,24 @@
-"""One sentence on whether the bracket can be trusted, with a reason that machines can read."""
+"""Whether a result can be trusted: rules in the order in which they count, each with its sentence and its remedy.
+
+What is certain comes first, whatever the noise: a gap or an inversion far beyond the tolerance. Then what makes the
+rest unknowable: weights carried by few chains, tails without a mean, chains that contradict each other, noise above the
+tolerance. Then the finer cases, and at last what agreement does not show: both sides may be wrong together. Of log Z
+missed modes come first: they explain a distance that more steps would not close.
+"""
 
 import math
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
 
 from meltpoint.estimators.evidence import MODES, Evidence, Finding
+from meltpoint.estimators.log_z_sides import EXACT_SAMPLES
 from meltpoint.layers.unit import Floats
 from meltpoint.records import Record
 from meltpoint.results.stages import ENOUGH_ESS
+from meltpoint.results.words import with_error
 from meltpoint.statistics.estimate import Estimate, decimals
 from meltpoint.statistics.log_space import log_mean_exp
 
@@ -78,223 +89,298 @@ class StartLoss:
     source: str
 
 
-def judge(
-    gap: Estimate,
-    diagnostics: WeightDiagnostics,
-    tolerance: float,
-    base: str = "data",
-    start_loss: StartLoss | None = None,
-) -> Verdict:
-    """Judge a bracket from its gap, the diagnostics its weights give, and the tolerated gap.
-
-    `start_loss` is there where RAISE's starts are drawn; it decides what would make the gap smaller.
-
-    What is certain comes first, whatever the noise: a gap or an inversion far beyond the tolerance. Then what
-    makes the rest unknowable: weights carried by few chains, tails without a mean, chains that contradict each
-    other, noise above the tolerance. Then the finer cases.
-
-    >>> judge(Estimate(0.05, 0.02, "difference", ""), WeightDiagnostics(ess=80.0, ais_chains=400), tolerance=1.0).reason
-    'agree'
-    """
-    if not math.isfinite(gap.value):
-        return _distrust(
-            "degenerate",
-            f"Degenerate weights: the gap is {gap.value}, because some log weights are not finite. "
-            "Are the model's parameters of a sensible size?",
-        )
-    known = math.isfinite(gap.stderr)
-    error = gap.stderr if known else 0.0
-    if gap.value > tolerance + _SIGMAS * error:
-        return _wide(gap, tolerance, base, start_loss)
-    if gap.value < -tolerance - _SIGMAS * error:
-        return _inverted(gap)
-    if not known:
-        return _distrust(
-            "noisy",
-            "Noise unknown: a single chain or a single example has no standard error, so agreement would "
-            "mean nothing. Use at least two of each.",
-        )
-    problem = distrust_weights(diagnostics, error, tolerance)
-    if problem is not None:
-        return problem
-    if _SIGMAS * error > tolerance:
-        return _distrust(
-            "noisy",
-            f"Too noisy: the gap is only known to ± {decimals(error, 2)} nats. Raise examples, chains or "
-            "ais_chains.",
-        )
-    if gap.value > tolerance:
-        return _wide(gap, tolerance, base, start_loss)
-    if gap.value < -max(_SURE_SIGMAS * error, _SMALLEST_INVERSION * tolerance):
-        return _inverted(gap)
-    apart = "less than 0.01" if abs(gap.value) < 0.01 else f"{abs(gap.value):.2f}"
-    return Verdict(
-        "agree",
-        True,
-        f"Agree: the two estimates are {apart} nats apart (tolerance {tolerance:g}).",
-    )
-
-
-def distrust_weights(
-    diagnostics: WeightDiagnostics, error: float, tolerance: float, chains: str = "ais_chains"
-) -> Verdict | None:
-    """A verdict against weights whose error bar cannot be right, None if it can; `chains` is the setting's name."""
-    # Not "ess < …": an effective sample size that is NaN must not pass.
-    if not diagnostics.ess >= ENOUGH_ESS * (1 - _ROUNDING):
-        return _distrust(
-            "degenerate",
-            f"Degenerate weights: of {diagnostics.ais_chains:,} AIS chains as few as {diagnostics.ess:.1f} carry the "
-            f"estimate, so its error is not known. Raise steps, or {chains}.",
-        )
-    heavy = diagnostics.pareto_k > _HEAVY_K and _HEAVY_FACTOR * _SIGMAS * error > tolerance
-    if heavy or diagnostics.pareto_k >= _NO_MEAN_K:
-        return _distrust(
-            "heavy",
-            f"Heavy tails: the AIS weights have a Pareto k of {diagnostics.pareto_k:.2f} ({_HEAVY_K} or less is "
-            "fine), so the largest of them has not been seen yet and the errors are too small. Raise steps, or "
-            f"{chains}.",
-        )
-    if diagnostics.apart > _APART_SIGMAS:
-        return _distrust(
-            "halves",
-            f"Halves disagree: the two halves of the chains are {diagnostics.apart:.1f} standard errors apart, so the "
-            "errors are too small. Raise steps and chains.",
-        )
-    return None
-
-
 @dataclass(frozen=True, eq=False)
-class Doubts:
-    """What may be wrong with a bracket whose two sides agree.
+class Case:
+    """What is judged: the distance of two sides, of a likelihood or of `log_z`, and all that may speak against them.
 
-    `evidence` is what other starts found about the path with `ais_log_weights` (chain,), None if they were not asked;
-    `exact` is the exact value, if it is known, to be compared with the interval `between`. The mean of log f may
-    still rise by `log_f_rise` nats, and for a share `log_f_unknown` of the examples too few samples carry it.
+    `evidence` is what other starts found about the path with `log_weights` (chain,), None if there were none; `exact`
+    is the exact value, if it is known, to be compared with the interval `between`. `start_loss` is there where RAISE's
+    starts are drawn. The mean of log f may still rise by `log_f_rise` nats, and for a share `log_f_unknown` of the
+    examples too few samples carry it.
     """
 
-    evidence: Evidence | None
-    ais_log_weights: Floats
-    between: tuple[float, float]
+    gap: Estimate
+    diagnostics: WeightDiagnostics
+    tolerance: float
+    base: str = "data"
+    log_z: bool = False
+    evidence: Evidence | None = None
+    log_weights: Floats = field(default_factory=lambda: np.zeros(2))
+    between: tuple[float, float] = (-math.inf, math.inf)
     exact: float | None = None
+    start_loss: StartLoss | None = None
     log_f_rise: float = 0.0
     log_f_unknown: float = 0.0
 
+    @property
+    def error(self) -> float:
+        """Standard error of the gap, 0 where it is unknown."""
+        return self.gap.stderr if math.isfinite(self.gap.stderr) else 0.0
 
-def judge_doubts(verdict: Verdict, doubts: Doubts, tolerance: float, base: str) -> Verdict:
-    """The verdict after everything that agreement of the two sides does not show: they may be wrong together."""
-    if verdict.reason != "agree":
-        return verdict
-    low, high = doubts.between
-    if doubts.exact is not None:
-        rounding = _ROUNDING * max(1.0, abs(doubts.exact))
-        if not low - rounding <= doubts.exact <= high + rounding:
-            return _distrust(
-                "exact",
-                f"Exact value outside: it is {decimals(doubts.exact, 4)}, and the interval says {decimals(low, 4)} to "
-                f"{decimals(high, 4)}. The chains missed something: raise steps, or use another base. The exact value "
-                "is right.",
-            )
-    evidence = doubts.evidence
-    if evidence is not None:
-        missed = evidence.missed(doubts.ais_log_weights)
-        larger = evidence.larger(doubts.ais_log_weights)
-        if missed is not None:
-            return _modes_missed(missed, larger, base)
-        if larger is not None:
-            return _bases_disagree(larger, float(log_mean_exp(doubts.ais_log_weights)), base)
-        if evidence.unweighed:
-            return modes_not_weighed(evidence.unweighed)
-    if 2 * doubts.log_f_rise > _UNKNOWN_RISE * tolerance or doubts.log_f_unknown > _UNKNOWN_EXAMPLES:
-        if doubts.log_f_unknown > _UNKNOWN_EXAMPLES:
-            share = f"{100 * doubts.log_f_unknown:.0f}%"
-            why = f"for {share} of the examples its samples are all the same, or fewer than five carry it"
-        elif math.isfinite(doubts.log_f_rise):
-            why = f"with more samples its mean may rise by {decimals(2 * doubts.log_f_rise, 2)} nats"
-        else:
-            why = "for some examples the samples are too few, or all the same, to show an error"
-        return _distrust(
-            "log_f",
-            f"log f not known: it is estimated, and {why}, so that AIS's end may be too low. More "
-            "steps and chains make it better known for a DBM, whose hidden units RAISE anneals; not for a DBN.",
-        )
-    if evidence is None:
-        apart = verdict.sentence.removeprefix("Agree: ").removesuffix(".")
-        return _distrust(
-            "unchecked",
-            f"Agree, not checked for missed modes: {apart}, but both sides miss what no chain has found, and other "
-            "starts were not asked (evidence).",
-        )
-    return verdict
+    @property
+    def missed(self) -> Finding | None:
+        """What shows that modes were missed."""
+        return self.evidence.missed(self.log_weights) if self.evidence else None
+
+    @property
+    def larger(self) -> Finding | None:
+        """The base whose log Z is larger."""
+        return self.evidence.larger(self.log_weights) if self.evidence else None
+
+    @property
+    def unweighed(self) -> int:
+        """Modes out of reach that were not weighed."""
+        return self.evidence.unweighed if self.evidence else 0
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What the sentences of the rules mention."""
+        distance = decimals(abs(self.gap.value), 2)
+        words = {
+            "distance": distance,
+            "noise": decimals(self.gap.stderr, 2),
+            "apart": f"{'less than 0.01' if abs(self.gap.value) < 0.01 else distance} nats apart",
+            "base": self.base,
+            "low": decimals(self.between[0], 4),
+            "high": decimals(self.between[1], 4),
+            "exact": "" if self.exact is None else decimals(self.exact, 4),
+            "modes": f"{self.unweighed:,} mode{' was' if self.unweighed == 1 else 's were'}",
+        }
+        if self.log_z:
+            return words | {"sides": "sides", "truth": "log Z", "what": "log Z", "chains": "chains"}
+        return words | {"sides": "estimates", "truth": "the truth", "what": "the gap", "chains": "ais_chains"}
 
 
-def _modes_missed(missed: Finding, larger: Finding | None, base: str) -> Verdict:
-    where = "modes of the model" if missed.name == MODES else f"base {missed.name}"
-    remedy = f"use base {larger.name}" if larger else "raise steps, or use another base"
-    return _distrust(
-        "modes",
-        f"Modes missed: states found from {where} are out of reach of the chains from base {base}, which lack "
-        f"{decimals(missed.nats, 2)} ± {decimals(max(missed.nats_error, 0.01), 2)} nats of log Z. Both sides are too "
-        f"high by about as much; the interval allows for it. To close it, {remedy}.",
-    )
+class Rule(NamedTuple):
+    """A reason not to trust a result: when it applies, what is wrong, and what to do, which words of the case fill."""
+
+    reason: Reason
+    applies: Callable[[Case], bool]
+    sentence: str | Callable[[Case], str]
+    remedy: str | Callable[[Case], str] = ""
+
+    def verdict(self, case: Case) -> Verdict:
+        """The verdict of this rule."""
+        parts = [
+            part.format(case=case, **case.words) if isinstance(part, str) else part(case)
+            for part in (self.sentence, self.remedy)
+        ]
+        return Verdict(self.reason, False, " ".join(filter(None, parts)))
 
 
-def modes_not_weighed(modes: int) -> Verdict:
-    """A verdict against a path that does not reach some modes, of which no chain says what they hold."""
-    were = f"{modes:,} mode{' was' if modes == 1 else 's were'}"
-    return _distrust(
-        "unweighed",
-        f"Modes not weighed: {were} out of reach and not weighed, so that nothing is known of the share of Z that they "
-        "hold. Raise steps, or use another base.",
-    )
+def judge(case: Case) -> Verdict:
+    """The verdict of the first rule that applies, or agreement.
+
+    >>> few = WeightDiagnostics(ess=2.0, ais_chains=400)
+    >>> judge(Case(Estimate(0.05, 0.02, "difference", ""), few, tolerance=1.0)).reason
+    'degenerate'
+    """
+    for rule in _LOG_Z if case.log_z else _LIKELIHOOD:
+        if rule.applies(case):
+            return rule.verdict(case)
+    agree = "Agree: the two {sides} are {apart} (tolerance {case.tolerance:g})."
+    return Verdict("agree", True, agree.format(case=case, **case.words))
 
 
-def _bases_disagree(larger: Finding, log_z: float, base: str) -> Verdict:
-    return _distrust(
-        "bases",
-        f"Bases disagree: log Z is {decimals(larger.log_z, 2)} ± {decimals(larger.log_z_stderr, 2)} from base "
-        f"{larger.name} and {decimals(log_z, 2)} from base {base}. Each is a lower bound, so the larger one is nearer "
-        f"to the truth: use base {larger.name}.",
-    )
-
-
-def judge_target(verdict: Verdict, half_width: float, target: float) -> Verdict:
+def judge_target(verdict: Verdict, half_width: float, target: float, log_z: bool = False) -> Verdict:
     """The verdict of a run that was asked for a gap: agreement is not enough if its interval is wider."""
-    if verdict.reason not in ("agree", "unchecked") or half_width <= target:
+    # What is wrong is said, not that it is not enough; of log Z the width says all that noise and distance do.
+    told = ("agree", "noisy", "gap") if log_z else ("agree", "unchecked")
+    if half_width <= target or verdict.reason not in told:
         return verdict
-    return _distrust(
-        "target",
-        f"Target missed: the value is only known to ± {decimals(half_width, 2)} nats, and ± {target:g} were asked "
-        "for. Give more time (budget): a run with a folder goes on from here.",
-    )
+    known = f"only known to ± {decimals(half_width, 2)} nats"
+    if log_z and not math.isfinite(half_width):
+        known = "not known from above"
+    what, later = ("log Z", "") if log_z else ("the value", ": a run with a folder goes on from here")
+    sentence = f"Target missed: {what} is {known}, and ± {target:g} were asked for."
+    return Verdict("target", False, f"{sentence} Give more time (budget){later}.")
 
 
-def _distrust(reason: Reason, sentence: str) -> Verdict:
-    return Verdict(reason, False, sentence)
-
-
-def _wide(gap: Estimate, tolerance: float, base: str, start_loss: StartLoss | None) -> Verdict:
-    found = (
-        f"Gap too large: the two estimates are {decimals(gap.value, 2)} nats apart, and the truth may lie "
-        "anywhere between them."
-    )
-    other = "" if base == "data" else ", or anneal from data base rates (train)"
-    lost = start_loss.nats if start_loss else 0.0
-    melting = gap.value - lost
+def _close_gap(case: Case) -> str:
+    if case.log_z:
+        return "Raise steps, or give a gap and a budget."
+    other = "" if case.base == "data" else ", or anneal from data base rates (train)"
+    lost = case.start_loss.nats if case.start_loss else 0.0
+    melting = case.gap.value - lost
     # Not "lost <= …": a loss that is NaN must not change the usual remedy.
-    if start_loss is None or not lost > min(tolerance, melting):
-        return _distrust("gap", f"{found} Raise steps{other}.")
-    besides = f", and steps for the other {decimals(melting, 2)}{other}" if melting > tolerance else ""
-    return _distrust(
-        "gap",
-        f"{found} RAISE loses {decimals(lost, 2)} of them at its starts, of which it draws one for each chain from "
-        f"{start_loss.source}: more steps do not mend that. Raise chains{besides}.",
+    if case.start_loss is None or not lost > min(case.tolerance, melting):
+        return f"Raise steps{other}."
+    besides = f", and steps for the other {decimals(melting, 2)}{other}" if melting > case.tolerance else ""
+    return (
+        f"RAISE loses {decimals(lost, 2)} of them at its starts, of which it draws one for each chain from "
+        f"{case.start_loss.source}: more steps do not mend that. Raise chains{besides}."
     )
 
 
-def _inverted(gap: Estimate) -> Verdict:
-    return _distrust(
+def _infinite(case: Case) -> str:
+    because = "" if case.log_z else f"the gap is {case.gap.value}, because "
+    return f"Degenerate weights: {because}some log weights are not finite."
+
+
+def _is_outside(case: Case) -> bool:
+    if case.exact is None:
+        return False
+    rounding = _ROUNDING * max(1.0, abs(case.exact))
+    return not case.between[0] - rounding <= case.exact <= case.between[1] + rounding
+
+
+def _is_heavy(case: Case) -> bool:
+    k = case.diagnostics.pareto_k
+    return k >= _NO_MEAN_K or (k > _HEAVY_K and _HEAVY_FACTOR * _SIGMAS * case.error > case.tolerance)
+
+
+def _modes_missed(case: Case) -> str:
+    missed = case.missed
+    assert missed is not None, "the rule applies"
+    named = {MODES: "modes of the model", EXACT_SAMPLES: "exact samples"}
+    both = "The" if case.log_z else "Both sides are too high by about as much; the"
+    return (
+        f"Modes missed: states found from {named.get(missed.name, f'base {missed.name}')} are out of reach of the "
+        f"chains from base {case.base}, which lack {with_error(missed.nats, missed.nats_error)} nats of log Z. {both} "
+        "interval allows for it."
+    )
+
+
+def _reach_modes(case: Case) -> str:
+    better = case.larger if case.larger and case.larger.name != case.base else None
+    return f"To close it, {f'use base {better.name}' if better else 'raise steps, or use another base'}."
+
+
+def _bases_disagree(case: Case) -> str:
+    larger = case.larger
+    assert larger is not None, "the rule applies"
+    own = decimals(float(log_mean_exp(case.log_weights)), 2)
+    steps = "raise steps, or " if case.log_z else ""
+    return (
+        f"Bases disagree: log Z is {with_error(larger.log_z, larger.log_z_stderr)} from base {larger.name} and {own} "
+        f"from base {case.base}. Each is a lower bound, so the larger one is nearer to the truth: {steps}use base "
+        f"{larger.name}."
+    )
+
+
+def _log_f_unknown(case: Case) -> str:
+    if case.log_f_unknown > _UNKNOWN_EXAMPLES:
+        share = f"{100 * case.log_f_unknown:.0f}%"
+        why = f"for {share} of the examples its samples are all the same, or fewer than five carry it"
+    elif math.isfinite(case.log_f_rise):
+        why = f"with more samples its mean may rise by {decimals(2 * case.log_f_rise, 2)} nats"
+    else:
+        why = "for some examples the samples are too few, or all the same, to show an error"
+    return f"log f not known: it is estimated, and {why}, so that AIS's end may be too low."
+
+
+_INFINITE = Rule(
+    "degenerate",
+    lambda case: not math.isfinite(log_mean_exp(case.log_weights) if case.log_z else case.gap.value),
+    _infinite,
+    "Are the model's parameters of a sensible size?",
+)
+_WIDE = (
+    "Gap too large: the two {sides} are {distance} nats apart, and {truth} may lie anywhere between them.",
+    _close_gap,
+)
+_INVERTED = (
+    "Inverted: RAISE lies {distance} nats above AIS. RAISE bounds the annealing model's likelihood, and with these "
+    "steps that seems to be a better model than the one evaluated (or AIS is off by noise).",
+    "Raise steps: the annealing model turns into the model.",
+)
+_SURELY_WIDE = Rule("gap", lambda case: case.gap.value > case.tolerance + _SIGMAS * case.error, *_WIDE)
+_WEIGHTS = (
+    Rule(
+        "degenerate",
+        # Not "ess < …": an effective sample size that is NaN must not pass.
+        lambda case: not case.diagnostics.ess >= ENOUGH_ESS * (1 - _ROUNDING),
+        "Degenerate weights: of {case.diagnostics.ais_chains:,} AIS chains as few as {case.diagnostics.ess:.1f} carry "
+        "the estimate, so its error is not known.",
+        "Raise steps, or {chains}.",
+    ),
+    Rule(
+        "heavy",
+        _is_heavy,
+        "Heavy tails: the AIS weights have a Pareto k of {case.diagnostics.pareto_k:.2f} "
+        f"({_HEAVY_K} or less is fine), so the largest of them has not been seen yet and the errors are too small.",
+        "Raise steps, or {chains}.",
+    ),
+    Rule(
+        "halves",
+        lambda case: case.diagnostics.apart > _APART_SIGMAS,
+        "Halves disagree: the two halves of the chains are {case.diagnostics.apart:.1f} standard errors apart, so the "
+        "errors are too small.",
+        "Raise steps and chains.",
+    ),
+    Rule(
+        "noisy",
+        lambda case: not _SIGMAS * case.gap.stderr <= case.tolerance,
+        "Too noisy: {what} is only known to ± {noise} nats.",
+        lambda case: "Raise chains, or steps." if case.log_z else "Raise examples, chains or ais_chains.",
+    ),
+    Rule("gap", lambda case: case.gap.value > case.tolerance, *_WIDE),
+)
+_EXACT_OUTSIDE = Rule(
+    "exact",
+    _is_outside,
+    "Exact value outside: it is {exact}, and the interval says {low} to {high}.",
+    "The chains missed something: raise steps, or use another base. The exact value is right.",
+)
+_MISSED = (
+    Rule("modes", lambda case: case.missed is not None, _modes_missed, _reach_modes),
+    Rule("bases", lambda case: case.larger is not None, _bases_disagree),
+    Rule(
+        "unweighed",
+        lambda case: case.unweighed > 0,
+        "Modes not weighed: {modes} out of reach and not weighed, so that nothing is known of the share of Z that they "
+        "hold.",
+        "Raise steps, or use another base.",
+    ),
+)
+_LIKELIHOOD = (
+    _INFINITE,
+    _SURELY_WIDE,
+    Rule("inverted", lambda case: case.gap.value < -case.tolerance - _SIGMAS * case.error, *_INVERTED),
+    Rule(
+        "noisy",
+        lambda case: not math.isfinite(case.gap.stderr),
+        "Noise unknown: a single chain or a single example has no standard error, so agreement would mean nothing.",
+        "Use at least two of each.",
+    ),
+    *_WEIGHTS,
+    Rule(
         "inverted",
-        f"Inverted: RAISE lies {decimals(-gap.value, 2)} nats above AIS. RAISE bounds the annealing model's "
-        "likelihood, and with these steps that seems to be a better model than the one evaluated (or AIS is "
-        "off by noise). Raise steps: the annealing model turns into the model.",
-    )
+        lambda case: case.gap.value < -max(_SURE_SIGMAS * case.error, _SMALLEST_INVERSION * case.tolerance),
+        *_INVERTED,
+    ),
+    _EXACT_OUTSIDE,
+    *_MISSED,
+    Rule(
+        "log_f",
+        lambda case: (
+            2 * case.log_f_rise > _UNKNOWN_RISE * case.tolerance or case.log_f_unknown > _UNKNOWN_EXAMPLES
+        ),
+        _log_f_unknown,
+        "More steps and chains make it better known for a DBM, whose hidden units RAISE anneals; not for a DBN.",
+    ),
+    Rule(
+        "unchecked",
+        lambda case: case.evidence is None,
+        "Agree, not checked for missed modes: the two {sides} are {apart} (tolerance {case.tolerance:g}), but both "
+        "sides miss what no chain has found, and other starts were not asked (evidence).",
+    ),
+)
+_LOG_Z = (
+    _INFINITE,
+    _EXACT_OUTSIDE,
+    Rule(
+        "unchecked",
+        lambda case: not (math.isfinite(case.gap.value) or (case.evidence and case.evidence.asked)),
+        "One side only: no states were melted back, so there is no upper side.",
+    ),
+    Rule(
+        "gap",
+        lambda case: not math.isfinite(case.gap.value),
+        "Gap too large: no melted state is in reach of the chains, so there is no upper side.",
+        "Raise steps.",
+    ),
+    *_MISSED,
+    _SURELY_WIDE,
+    *_WEIGHTS,
+)
