@@ -41,8 +41,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 
 def plain_fields(record: Any, without: tuple[str, ...] = ()) -> dict[str, Any]:  # noqa: ANN401
     """The fields of a record by name as JSON has them."""
-    names = [field.name for field in fields(record) if field.name not in without]
-    return {name: plain(getattr(record, name)) for name in names}
+    shown = [field for field in fields(record) if field.name not in without]
+    return {field.metadata.get("key", field.name): plain(getattr(record, field.name)) for field in shown}
 
 
 def finite_or_none(value: float) -> float | None:
@@ -53,8 +53,9 @@ def finite_or_none(value: float) -> float | None:
 def from_plain(kind: type[R], content: Mapping[str, Any]) -> R:
     """The record of a type that its JSON describes, by the types of its fields.
 
-    A field that is missing has its default. A number that is None is NaN, or what its field's metadata say it is
-    ("unknown"). Wrong content is a KeyError, TypeError, ValueError or AttributeError.
+    A field that is missing has its default. Metadata of a field say its name in JSON where that is another ("key"), and
+    what None stands for where that is not NaN ("unknown"). Wrong content is a KeyError, TypeError, ValueError or
+    AttributeError.
 
     >>> from meltpoint.statistics.estimate import Estimate
     >>> from_plain(Estimate, {"value": 1.0, "stderr": None, "direction": "exact", "covers": "", "df": None})
@@ -62,9 +63,10 @@ def from_plain(kind: type[R], content: Mapping[str, Any]) -> R:
     """
     hints, values = get_type_hints(kind), {}
     for field in fields(kind):  # pyright: ignore[reportArgumentType]
-        if field.name in content or (field.default is MISSING and field.default_factory is MISSING):
+        key = field.metadata.get("key", field.name)
+        if key in content or (field.default is MISSING and field.default_factory is MISSING):
             unknown = field.metadata.get("unknown", math.nan)
-            values[field.name] = _taken(hints[field.name], content[field.name], unknown)
+            values[field.name] = _taken(hints[field.name], content[key], unknown)
     return kind(**values)
 
 

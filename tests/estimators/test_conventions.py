@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from meltpoint.estimators.conventions import conditional_log_probs, conventions_from_dict
+from meltpoint.estimators.conventions import ConventionCheck, conditional_log_probs
+from meltpoint.records import from_plain
 from meltpoint.results.text import render_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,7 +130,7 @@ def test_the_report_says_it(digits):
     assert "transpose the weights" in text
     said = json.loads(json.dumps(report.to_dict(), allow_nan=False))["conventions"]
     assert said["suspected"] == "transposed"
-    assert conventions_from_dict(said) == report.conventions
+    assert from_plain(ConventionCheck, said) == report.conventions
     right = mp.evaluate(model, train[:200], train, **small)
     assert right.conventions.suspected is None
     assert "read as it was meant" not in str(right)

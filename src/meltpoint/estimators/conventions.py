@@ -7,10 +7,8 @@ it. The check only reports a better reading; it changes nothing.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +19,7 @@ from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.models.readings import Reading
-from meltpoint.statistics.estimate import finite_or_none
+from meltpoint.records import Record
 
 _SIGNIFICANT = 4.0  # standard errors, of differences between readings on the same examples and units
 _AS_GOOD = 3.0  # standard errors within which the more usual mistake is named
@@ -33,18 +31,22 @@ _WORK = 4_000_000  # terms to add up for one reading: some hundredths of a secon
 
 
 @dataclass(frozen=True)
-class ConventionCheck:
+class ConventionCheck(Record):
     """Log pseudo-likelihoods, in nats per example, of a model as it is and under other readings of its parameters.
 
     `suspected` is the reading that fits much better, None if there is none; `gains` are the differences of all other
     readings from `own`, by name.
     """
 
-    own: float
+    own: float = field(metadata={"key": "log_pseudo_likelihood"})
     gains: dict[str, float]
     suspected: str | None = None
     meaning: str = ""
     remedy: str = ""
+
+    def __post_init__(self) -> None:
+        if self.suspected is not None and self.suspected not in self.gains:
+            raise ValueError(f"{self.suspected!r} is none of the readings")
 
     def __str__(self) -> str:
         if self.suspected is None:
@@ -53,29 +55,6 @@ class ConventionCheck:
             f"the data fit better if {self.meaning} (pseudo-likelihood {self.own + self.gains[self.suspected]:.2f} "
             f"in place of {self.own:.2f} nats per example): if so, {self.remedy}"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings: JSON."""
-        return {
-            "suspected": self.suspected,
-            "meaning": self.meaning,
-            "remedy": self.remedy,
-            "log_pseudo_likelihood": finite_or_none(self.own),
-            "gains": {name: finite_or_none(gain) for name, gain in self.gains.items()},
-        }
-
-
-def conventions_from_dict(found: Mapping[str, Any]) -> ConventionCheck:
-    """What `ConventionCheck.to_dict` was made of."""
-    gains = {str(name): math.nan if gain is None else float(gain) for name, gain in found["gains"].items()}
-    own, suspected = found["log_pseudo_likelihood"], found["suspected"]
-    return ConventionCheck(
-        math.nan if own is None else float(own),
-        gains,
-        suspected if suspected in gains else None,
-        str(found["meaning"]),
-        str(found["remedy"]),
-    )
 
 
 def check_conventions(model: ModelLike, data: ArrayLike, *, seed: int = 0) -> ConventionCheck | None:

@@ -15,12 +15,13 @@ from meltpoint.annealing.schedule import as_betas
 from meltpoint.defaults import SAMPLE_MOVES
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.base_rates import data_rates, rates_of_chains
-from meltpoint.estimators.conventions import ConventionCheck, check_conventions, conventions_from_dict
+from meltpoint.estimators.conventions import ConventionCheck, check_conventions
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.pilot import PILOT_STEPS, FrictionSchedule, Pilot
 from meltpoint.estimators.sampling import sample_states
 from meltpoint.models import Model
 from meltpoint.models.checks import Bits
+from meltpoint.records import from_plain
 from meltpoint.results.report import Report
 from meltpoint.results.shown import ShownStates, choose_shown, sample_count
 from meltpoint.runs.chunks import ChunkLayout
@@ -91,7 +92,7 @@ def conventions_from_arrays(arrays: Arrays) -> ConventionCheck | None:
     """The check that was kept; None if there was none, or if it cannot be read."""
     try:
         said = json.loads(bytes(arrays["json"]))
-        return None if said is None else conventions_from_dict(said)
+        return None if said is None else from_plain(ConventionCheck, said)
     # RecursionError: a thousand brackets
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None

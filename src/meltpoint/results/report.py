@@ -233,7 +233,7 @@ def _fields_of(content: Mapping[str, Any]) -> dict[str, Any]:
     df = content.get("degrees_of_freedom", {})
     estimates = {name: content[name] and {**content[name], "df": df.get(name)} for name in _ESTIMATES}
     estimates["log_z"] |= {"log_weights": ais, "ess": content["ess"]}
-    friction, conventions = content.get("friction"), content.get("conventions")
+    friction = content.get("friction")
     return {
         # Versions before this field told densities by their unit, and took samples without spread for exact.
         "densities": "density" in content.get("unit", ""),
@@ -243,7 +243,6 @@ def _fields_of(content: Mapping[str, Any]) -> dict[str, Any]:
         "per_example": {**examples, "log_weights": raised, "log_reverse_weights": reverse},
         "ais_log_weights": ais,
         "friction": friction and pilot and {**friction, "pilot": pilot},
-        "conventions": conventions and {**conventions, "own": conventions["log_pseudo_likelihood"]},
         "evidence": evidence and {**evidence, "findings": [*map(_finding, evidence["findings"])]},
     }
 
