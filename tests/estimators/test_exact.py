@@ -15,11 +15,11 @@ from meltpoint.errors import InputError
 from meltpoint.estimators import exact
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.kernels.threads import check_threads
-from meltpoint.layers.bernoulli import softplus
 from meltpoint.layers.gaussian import Gaussian
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
+from meltpoint.statistics.elementary import softplus
 from oracle import zoo
 from oracle.tables import Layers, all_states
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from meltpoint.kernels.sigmoid import sum_softplus
-from meltpoint.layers.bernoulli import softplus
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
+from meltpoint.statistics.elementary import softplus
 from oracle.driving import models
 from oracle.driving.truth import f_visible
 from oracle.tables import Layers, all_states, code

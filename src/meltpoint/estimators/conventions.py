@@ -20,6 +20,8 @@ from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.models.readings import Reading
 from meltpoint.records import Record
+from meltpoint.statistics.elementary import log, softplus
+from meltpoint.statistics.log_space import log_sum_exp
 
 _SIGNIFICANT = 4.0  # standard errors, of differences between readings on the same examples and units
 _AS_GOOD = 3.0  # standard errors within which the more usual mistake is named
@@ -128,7 +130,7 @@ def conditional_log_probs(
         changed = np.repeat(states, len(steps), axis=0)
         changed[:, unit] = ((states[:, [unit]] + steps) % n_states).ravel()
         ratios = model.log_f(model.decode(changed)).reshape(len(states), -1) - log_f
-        result[:, k] = -np.logaddexp(0.0, np.logaddexp.reduce(ratios, axis=1))
+        result[:, k] = -softplus(log_sum_exp(ratios, axis=1))
     return result
 
 
@@ -166,7 +168,7 @@ def _two_sided(two: Bipartite, states: Bits, units: NDArray[np.integer]) -> Floa
     for k, unit in enumerate(units):
         change = 1.0 - 2.0 * states[:, unit]
         flipped = sum_softplus(inputs + change[:, np.newaxis] * two.blocks[0].weights[unit])
-        result[:, k] = -np.logaddexp(0.0, change * two.even_bias[unit] + flipped - log_f)
+        result[:, k] = -softplus(change * two.even_bias[unit] + flipped - log_f)
     return result
 
 
@@ -211,7 +213,7 @@ def _suspect(readings: Sequence[Reading], gains: Sequence[Floats], independent: 
 def _independent(states: Bits, n_states: int) -> float:
     """Mean log probability of the states under independent units with their own rates."""
     rates = np.stack([(states == state).mean(axis=0) for state in range(n_states)])
-    return float(np.sum(rates * np.log(np.maximum(rates, 1e-300))))
+    return float(np.sum(rates * log(np.maximum(rates, 1e-300))))
 
 
 def _errors_above(differences: Floats) -> float:

@@ -32,6 +32,7 @@ from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.runs.batch import Batch, Items
 from meltpoint.runs.run import Run
+from meltpoint.statistics.elementary import log, log_add_exp
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 
 EVERY = 20
@@ -136,9 +137,9 @@ class SamplingChains:
                 prepared, segments, state, Streams(self.seed, Purpose.CSL, _keys(items, k + 1))
             ).state
             log_odds = model.visible_log_odds(state, lambda count: next_uniforms(generators, count))
-            np.logaddexp(sums, _log_prob_given(log_odds, self.states).T, out=sums)
+            sums = log_add_exp(sums, _log_prob_given(log_odds, self.states).T)
             progress("CSL", float(k + 1), float(self.samples))
-        return ChainEstimates(sums - np.log(self.samples))
+        return ChainEstimates(sums - log(self.samples))
 
 
 def _keys(chains: NDArray[np.integer], k: int) -> NDArray[np.integer]:

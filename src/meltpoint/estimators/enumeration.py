@@ -23,6 +23,7 @@ import numpy as np
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.models.checks import Floats
+from meltpoint.statistics.elementary import exp
 
 _LOW_UNITS = 6  # 64 states to a row: long enough for vectors, short enough for the second-level cache
 _MIDDLE_UNITS = 5
@@ -67,8 +68,8 @@ def cut_into_blocks(weights: Floats, enumerated_bias: Floats, bias: Floats) -> E
         centre=bias + weights[:inner].sum(axis=0) / 2,
         outer_weights=weights[inner:],
         outer_bias=enumerated_bias[inner:],
-        middle=np.exp(ordered_product(middle_states - 0.5, weights[middle])),
-        low=np.exp(ordered_product(weights[low].T, (low_states - 0.5).T)),
+        middle=exp(ordered_product(middle_states - 0.5, weights[middle])),
+        low=exp(ordered_product(weights[low].T, (low_states - 0.5).T)),
         log_bias=np.add.outer(
             ordered_product(middle_states, enumerated_bias[middle]),
             ordered_product(low_states, enumerated_bias[low]),

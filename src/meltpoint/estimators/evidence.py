@@ -32,6 +32,7 @@ import numpy as np
 from meltpoint.layers.unit import Floats
 from meltpoint.records import short_repr
 from meltpoint.statistics.certificate import certify_log_z
+from meltpoint.statistics.elementary import exp, log_add_exp
 from meltpoint.statistics.estimate import finite_or_none
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 
@@ -267,12 +268,12 @@ def log_reach(forward: Floats, reverse: Floats) -> Floats:
     n = len(forward)
     relative = reverse - log_mean_exp(forward)
     others = np.full_like(relative, math.log(n - 1)) if n > 1 else np.full_like(relative, -np.inf)
-    return math.log(n) - np.logaddexp(relative, others)
+    return math.log(n) - log_add_exp(relative, others)
 
 
 def reach_of(forward: Floats, reverse: Floats) -> Floats:
     """The reach (state,) of the same, 1 at most."""
-    return np.minimum(np.exp(log_reach(forward, reverse)), 1.0)
+    return np.minimum(exp(log_reach(forward, reverse)), 1.0)
 
 
 def _finding(name: str, starts: Sequence[Start], forward: Floats) -> Finding:

@@ -22,6 +22,7 @@ from meltpoint.estimators.limits import LEAST_CHAINS, certified_log_z, log_z_lim
 from meltpoint.layers.unit import Floats
 from meltpoint.records import short_repr
 from meltpoint.statistics.certificate import Certificate, certify_log_z
+from meltpoint.statistics.elementary import exp
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
 from meltpoint.statistics.special import stdtrit
@@ -73,8 +74,8 @@ class Sides:
         else:
             parts = [(_log_sum(start.log_weights), start.log_reverse_weights) for start in self._bases]
         shares = np.array([mass for mass, _ in parts])
-        shares = np.exp(shares - _log_sum(shares))
-        reaches = [np.exp(log_reach(self.forward, reverse)) for _, reverse in parts]
+        shares = exp(shares - _log_sum(shares))
+        reaches = [exp(log_reach(self.forward, reverse)) for _, reverse in parts]
         reach = float(sum(share * r.mean() for share, r in zip(shares, reaches, strict=True)))
         noise = math.sqrt(sum((share * _error(r)) ** 2 for share, r in zip(shares, reaches, strict=True)))
         if not reach > 0:

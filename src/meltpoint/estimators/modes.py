@@ -21,7 +21,7 @@ from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
-from meltpoint.statistics.special import logit
+from meltpoint.statistics.elementary import log, log1p, logit
 
 _SWEEPS = 30
 _WORK = 3_000_000_000  # unit pairs times sweeps, for all starting points: half a second
@@ -56,7 +56,8 @@ def find_modes(model: Model, *, count: int, seed: int = 0) -> Modes | None:
     odd = two.odd_given_even(even)
     bounds = _bounds(two, even, odd)
     kept: list[int] = []
-    for k in np.argsort(-bounds):
+    # Stable: which of equals comes first depends on the processor otherwise.
+    for k in np.argsort(-bounds, kind="stable"):
         distances = np.abs(even[kept] - even[k]).mean(axis=1)
         if len(kept) == count:
             break
@@ -85,7 +86,7 @@ def mode_bases(model: Model, modes: Modes) -> list[Base]:
 def nearest_mode(modes: Modes, states: Bits) -> NDArray[np.integer]:
     """The mode (state,) under which each state (state, even unit) is most probable: modes share the space."""
     rates = np.clip(modes.even, _LEAST_RATE, 1 - _LEAST_RATE)
-    log_prob = ordered_product(states, logit(rates).T) + np.log1p(-rates).sum(axis=1)
+    log_prob = ordered_product(states, logit(rates).T) + log1p(-rates).sum(axis=1)
     return np.argmax(log_prob, axis=1)
 
 
@@ -118,4 +119,4 @@ def _bounds(two: Bipartite, even: Floats, odd: Floats) -> Floats:
 
 def _entropy(rates: Floats) -> Floats:
     p, q = np.clip(rates, 1e-300, 1.0), np.clip(1 - rates, 1e-300, 1.0)
-    return -(rates * np.log(p) + (1 - rates) * np.log(q)).sum(axis=1)
+    return -(rates * log(p) + (1 - rates) * log(q)).sum(axis=1)

@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meltpoint.errors import InputError
-from meltpoint.layers.bernoulli import softplus
 from meltpoint.layers.unit import Floats
 from meltpoint.models.checks import check_count
 from meltpoint.records import fields_html
 from meltpoint.statistics.certificate import Certificate, cost_of
+from meltpoint.statistics.elementary import expit, log, softmax, softplus
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp, log_sum_exp
-from meltpoint.statistics.special import expit, softmax
 
 _ENOUGH_GROUPS = 5
 """Fewest groups of forward chains whose differences give the error of their mean."""
@@ -137,7 +136,7 @@ def _terms(log_weights: Floats, log_reverse_weights: Floats, groups: Floats) -> 
     log_sums: Any = log_sum_exp(groups, axis=1)
     # The odds may be infinite on either side.
     odds = log_sums - log_reverse_weights[:, :, np.newaxis]
-    return log_weights[:, :, np.newaxis] + np.log(groups.shape[1] + 1) - softplus(odds), odds
+    return log_weights[:, :, np.newaxis] + log(groups.shape[1] + 1) - softplus(odds), odds
 
 
 def _values(log_weights: Floats, log_reverse_weights: Floats, forward: Floats) -> Floats:

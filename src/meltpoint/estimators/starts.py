@@ -22,6 +22,7 @@ from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
 from meltpoint.runs.batch import Batch
 from meltpoint.runs.run import Run
+from meltpoint.statistics.elementary import exp, log
 from meltpoint.statistics.log_space import log_mean_exp
 
 TASK = "other starts"
@@ -110,7 +111,7 @@ def choose_by_weight(log_weights: Floats, count: int, rng: np.random.Generator) 
     >>> choose_by_weight(np.log([0.5, 0.25, 0.25]), 4, np.random.default_rng(0))
     array([0, 0, 1, 2])
     """
-    spent = np.cumsum(np.exp(log_weights - np.max(log_weights)))
+    spent = np.cumsum(exp(log_weights - np.max(log_weights)))
     return np.minimum(
         np.searchsorted(spent / spent[-1], (np.arange(count) + rng.random()) / count), len(spent) - 1
     )
@@ -194,7 +195,7 @@ def _ask_modes(
     seen = seen.reshape(_LOOKS, -1)
     reach = reach_of(forward, seen).min(axis=0)
     log_z = float(log_mean_exp(forward))
-    promising = modes.bounds + np.log(np.maximum(1 - reach, 1e-300))
+    promising = modes.bounds + log(np.maximum(1 - reach, 1e-300))
     weighed = (reach < _REACHED) | (promising > log_z + math.log(_MATTERS))
     ranked = [int(k) for k in np.lexsort((-promising, reach >= _OUT_OF_REACH)) if weighed[k]]
     far = ranked[:_PLACES]

@@ -23,8 +23,8 @@ from meltpoint.models.checks import Floats
 from meltpoint.models.log_f import LogF
 from meltpoint.results.compose import between_of, conservative_of
 from meltpoint.stages.stage import Size
+from meltpoint.statistics.elementary import expit, softplus
 from meltpoint.statistics.log_space import log_mean_exp
-from meltpoint.statistics.special import expit
 
 AIM = 0.93
 """Share of the target that a predicted half width may have: predictions are not exact."""
@@ -104,7 +104,7 @@ class Measured:
         e = _shrink(self.deficits, fallen if self.heated else 1.0)
         others = ais_chains if self.particles is None else min(ais_chains, self.particles - 1)
         odds = (math.log(others) if others else -math.inf) - g
-        terms = math.log(others + 1) - np.logaddexp(0.0, odds) - g - e  # log of estimates over p, by chain
+        terms = math.log(others + 1) - softplus(odds) - g - e  # log of estimates over p, by chain
         whole = terms.shape[1] // chains * chains
         grouped = terms[:, :whole].reshape(len(terms), -1, chains)
         gaps = -log_mean_exp(grouped)
@@ -345,7 +345,7 @@ def grown_size(
 def _resampled(values: Floats, n: int) -> Floats:
     """n of these values, each in its proportion, in an order that has nothing to do with them."""
     chosen = np.sort(values)[((np.arange(n) + 0.5) * len(values) / n).astype(int)]
-    return chosen[np.argsort(np.arange(n) * _GOLDEN % 1.0)]
+    return chosen[np.argsort(np.arange(n) * _GOLDEN % 1.0, kind="stable")]
 
 
 def _least_examples(chains: int, test_examples: int) -> int:

@@ -12,6 +12,7 @@ from meltpoint.formats.bqm import UNITS
 from meltpoint.formats.options import Options, inverse_temperature
 from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
+from meltpoint.statistics.elementary import log
 
 
 def from_dimod(model: Any, options: Options) -> Model:  # noqa: ANN401
@@ -60,7 +61,7 @@ def from_pgmpy(model: Any, _: Options) -> Model:  # noqa: ANN401
         values = as_array(factor.values, "a factor").astype(np.float64)
         scope = tuple(site[variable] for variable in factor.scope())
         with np.errstate(divide="ignore", invalid="ignore"):  # the constructor says what is wrong with zeros
-            tables.append((scope, np.log(values.reshape(tuple(map(int, factor.cardinality))))))
+            tables.append((scope, log(values.reshape(tuple(map(int, factor.cardinality))))))
     return models.FactorGraph([cardinality[variable] for variable in variables], tables)
 
 

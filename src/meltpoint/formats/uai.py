@@ -19,6 +19,7 @@ from meltpoint.formats.source import Source
 from meltpoint.formats.tokens import numbers
 from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
+from meltpoint.statistics.elementary import log
 
 _KINDS = (b"MARKOV", b"BAYES", b"SPARSEMARKOV")
 _COMMENT = re.compile(rb"^[ \t]*(c([ \t].*)?|#.*)$", re.MULTILINE)
@@ -110,7 +111,7 @@ def _logs(table: Floats, scope: tuple[int, ...], source: Source) -> Floats:
             remedy="exponentiate logarithms first",
         )
     with np.errstate(divide="ignore"):
-        return np.log(table)
+        return log(table)
 
 
 def _kind(text: bytes) -> bytes:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.layers.unit import Bits, Floats, TwoState
-from meltpoint.statistics.special import expit
+from meltpoint.statistics.elementary import expit, log, softplus
 
 
 class Bernoulli(TwoState):
@@ -39,12 +39,7 @@ class Bernoulli(TwoState):
 
     def bias_from_counts(self, counts: Floats, smoothing: float) -> Floats:
         """Log odds of the smoothed counts."""
-        return np.log(counts[1] + smoothing) - np.log(counts[0] + smoothing)
-
-
-def softplus(x: NDArray[np.floating]) -> Floats:
-    """log(1 + exp(x)) without overflow."""
-    return np.logaddexp(0.0, x)
+        return log(counts[1] + smoothing) - log(counts[0] + smoothing)
 
 
 def check_bits(array: NDArray[Any], name: str) -> Bits:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.layers.bernoulli import check_real
 from meltpoint.layers.unit import Bits, Floats, Unit
+from meltpoint.statistics.elementary import log
 from meltpoint.statistics.special import ndtri
 
 _LARGEST_UNIFORM = 1 - 2.0**-32
@@ -64,7 +65,7 @@ class Gaussian(Unit):
     def log_partition(self, inputs: NDArray[np.floating]) -> Floats:
         """½ t² / τ + ½ log(2π / τ), the log of the integral."""
         t, precision = inputs[..., 0], inputs[..., 1]
-        return t**2 / precision / 2 + np.log(2 * np.pi / precision) / 2
+        return t**2 / precision / 2 + log(2 * np.pi / precision) / 2
 
     def mean(self, inputs: NDArray[np.floating]) -> Floats:
         """t / τ."""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.layers.bernoulli import check_real
 from meltpoint.layers.unit import Bits, Floats, Unit
+from meltpoint.statistics.elementary import exp, log, softmax
 from meltpoint.statistics.log_space import log_sum_exp
-from meltpoint.statistics.special import softmax
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,7 +91,7 @@ class Potts(Unit):
 
     def draw(self, inputs: NDArray[np.floating], uniforms: NDArray[np.floating]) -> Bits:
         """The first state up to which the probabilities add up to the uniform."""
-        weights = np.exp(inputs - inputs.max(axis=-1, keepdims=True))
+        weights = exp(inputs - inputs.max(axis=-1, keepdims=True))
         reached = np.cumsum(weights, axis=-1)
         # Compared with a part of the same sum, so that rounding never leads beyond the last state that has a weight.
         return (reached < uniforms[..., np.newaxis] * reached[..., -1:]).sum(axis=-1).astype(self.dtype)
@@ -105,7 +105,7 @@ class Potts(Unit):
     def bias_from_counts(self, counts: Floats, smoothing: float) -> Floats:
         """Log probabilities (unit, state) of counts (state, unit), each of them with `smoothing` added."""
         smoothed = np.asarray(counts, np.float64).T + smoothing
-        return np.log(smoothed) - np.log(smoothed.sum(axis=1, keepdims=True))
+        return log(smoothed) - log(smoothed.sum(axis=1, keepdims=True))
 
     def bias_from_sample(self, sample: NDArray[Any], smoothing: float) -> Floats:
         """Biases from smoothed counts of states (example, unit) or from probabilities (example, unit, state)."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.layers.bernoulli import check_real
 from meltpoint.layers.unit import Bits, Floats, TwoState
-from meltpoint.statistics.special import expit
+from meltpoint.statistics.elementary import expit, log, log_add_exp, tanh
 
 
 class Spin(TwoState):
@@ -39,11 +39,11 @@ class Spin(TwoState):
 
     def log_partition(self, inputs: NDArray[np.floating]) -> Floats:
         """log(2 cosh(input))."""
-        return np.logaddexp(inputs, -inputs)
+        return log_add_exp(inputs, -inputs)
 
     def mean(self, inputs: NDArray[np.floating]) -> Floats:
         """tanh(input)."""
-        return np.tanh(inputs)
+        return tanh(inputs)
 
     def draw(self, inputs: NDArray[np.floating], uniforms: NDArray[np.floating]) -> Bits:
         """+1 where the uniform is at most its probability."""
@@ -51,4 +51,4 @@ class Spin(TwoState):
 
     def bias_from_counts(self, counts: Floats, smoothing: float) -> Floats:
         """Half the log odds of the smoothed counts."""
-        return (np.log(counts[1] + smoothing) - np.log(counts[0] + smoothing)) / 2
+        return (log(counts[1] + smoothing) - log(counts[0] + smoothing)) / 2

@@ -23,8 +23,8 @@ from meltpoint.annealing.field import BlockPath, MarkovRandomField
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
 from meltpoint.layers import BERNOULLI, Unit, two_state
-from meltpoint.layers.bernoulli import softplus
 from meltpoint.layers.unit import Bits, Floats
+from meltpoint.statistics.elementary import softplus
 
 
 @dataclass(frozen=True, eq=False)

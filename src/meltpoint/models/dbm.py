@@ -22,7 +22,8 @@ from meltpoint.models.log_f import ENUMERATED, SAMPLES, LogF, corners, estimate_
 from meltpoint.models.mean_field import settled_rates
 from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
 from meltpoint.randomness import Purpose
-from meltpoint.statistics.special import logit, logsumexp
+from meltpoint.statistics.elementary import log, log1p, logit
+from meltpoint.statistics.log_space import log_sum_exp
 
 _MEAN_FIELD_SWEEPS = 200
 _MEAN_FIELD_TOLERANCE = 1e-6
@@ -174,12 +175,12 @@ class DBM(Model):
             states = corners(two.n_even - n)
             log_weights = ordered_product(states, two.even_bias[n:])
             within = ordered_product(states, weights) + two.odd_bias
-            log_f = [logsumexp(log_weights + sum_softplus(within + given)) for given in from_visible]
+            log_f = [log_sum_exp(log_weights + sum_softplus(within + given)) for given in from_visible]
         else:
             states = corners(two.n_odd)
             within = ordered_product(states, weights.T) + two.even_bias[n:]
             log_weights = ordered_product(states, two.odd_bias) + sum_softplus(within)
-            log_f = logsumexp(
+            log_f = log_sum_exp(
                 ordered_product(from_visible, states.T.astype(np.float64)) + log_weights, axis=1
             )
         return np.asarray(log_f) + ordered_product(visible, two.even_bias[:n]) + two.log_constant
@@ -241,7 +242,7 @@ class DBM(Model):
             streams.generators(),
             threads,
         )
-        constant = ordered_product(visible, two.even_bias[:n]) - np.log1p(-rates).sum(axis=1)
+        constant = ordered_product(visible, two.even_bias[:n]) - log1p(-rates).sum(axis=1)
         constant += two.log_constant
         return sums[:, :, 0] + softplus + constant[:, np.newaxis], self.mean_field_bound(visible, even, odd)
 
@@ -283,4 +284,4 @@ class DBM(Model):
 def _entropy(rates: Floats) -> Floats:
     p = np.clip(rates, 1e-300, 1.0)
     q = np.clip(1 - rates, 1e-300, 1.0)
-    return -(rates * np.log(p) + (1 - rates) * np.log(q)).sum(axis=1)
+    return -(rates * log(p) + (1 - rates) * log(q)).sum(axis=1)

@@ -37,7 +37,7 @@ from meltpoint.models.posterior import Layers, annealed_log_weights
 from meltpoint.models.rbm import RBM
 from meltpoint.models.recognition import Mixture, posterior_inputs
 from meltpoint.randomness import Purpose, generator
-from meltpoint.statistics.special import logsumexp
+from meltpoint.statistics.log_space import log_sum_exp
 
 _CONTROL_EXAMPLES = 64  # whose hidden layers are annealed
 
@@ -269,7 +269,7 @@ class DBN(Model):
         (layer,), states = self._bit_layers, corners(self.mrf.n_even)
         inputs = ordered_product(states, layer.weights.T) + layer.visible_bias
         log_joint = ordered_product(visible, inputs.T) - sum_softplus(inputs) + self.mrf.log_f(states)
-        return np.asarray(logsumexp(log_joint, axis=1))
+        return np.asarray(log_sum_exp(log_joint, axis=1))
 
     def _anneal(self, visible: Bits, rng: np.random.Generator) -> Floats:
         """Log weights (example, chain) of annealed hidden layers, each unbiased for f(v)."""

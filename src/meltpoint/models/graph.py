@@ -24,6 +24,7 @@ from meltpoint.models.factors import number_visible_first
 from meltpoint.models.log_f import SAMPLES, LogF, block_that_fits, estimate_log_f
 from meltpoint.models.model import Model, Uniforms
 from meltpoint.randomness import Purpose, generator
+from meltpoint.statistics.elementary import log
 
 GraphField: TypeAlias = BinaryField | FactorField
 
@@ -105,9 +106,7 @@ class GraphModel(Model):
     def log_z_ceiling(self) -> float:
         """An upper bound: all states have the largest value of every factor."""
         cardinalities, factors, constant = self.as_factors()
-        return float(
-            np.log(cardinalities).sum() + sum(float(np.max(table)) for _, table in factors) + constant
-        )
+        return float(log(cardinalities).sum() + sum(float(np.max(table)) for _, table in factors) + constant)
 
     def log_f(self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0) -> Floats:
         """Log unnormalised probability (example,) of visible states, hidden sites summed out.

@@ -25,6 +25,7 @@ from meltpoint.kernels.ordered import ordered_product, strips_for_products
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
+from meltpoint.statistics.elementary import log
 
 CHAINS, STEPS = 8, 200
 """Chains of an example, and the steps of each."""
@@ -99,7 +100,7 @@ class FlipManyUnits:
         back = path.flip_inputs(after, s, penalty)
         ratio = (1 - s) * (after.log_base - now.log_base) + s * (after.log_f - now.log_f)
         ratio += _log_flips(flipped, back) - _log_flips(flipped, there)
-        accepted = np.log(draws.uniforms(1)[:, 0]) <= ratio
+        accepted = log(draws.uniforms(1)[:, 0]) <= ratio
         return path.take(now, after, accepted)
 
 

@@ -21,7 +21,8 @@ from meltpoint.kernels.ordered import ordered_product, strips_for_products
 from meltpoint.kernels.sigmoid import sigmoid
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
-from meltpoint.statistics.special import logit
+from meltpoint.statistics.elementary import log1p, logit
+from meltpoint.statistics.log_space import log_sum_exp
 
 _EVERY = 4  # the samples 0, 4, 8, … are recognition's
 _SWEEPS = 20
@@ -83,10 +84,10 @@ class Mixture:
 
     def log_prob(self, sums: Floats) -> Floats:
         """Log probability (example, sample) in the mixture, from the sums (example, sample, proposal) of `inputs`."""
-        off = np.log1p(-self.rates).sum(axis=2).T
+        off = log1p(-self.rates).sum(axis=2).T
         share = float(np.mean(self.proposals == 0))
         shares = np.array([_log(share), _log(1 - share)])
-        return np.logaddexp.reduce(sums + off[:, np.newaxis] + shares, axis=2)
+        return log_sum_exp(sums + off[:, np.newaxis] + shares, axis=2)
 
 
 def _log(share: float) -> float:

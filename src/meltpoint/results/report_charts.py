@@ -172,7 +172,7 @@ def differences_chart(report: Report) -> Chart | None:
 
 def ordered_chart(report: Report) -> Chart:
     """Differences per example in order of size."""
-    order = np.argsort(report.per_example_differences)
+    order = np.argsort(report.per_example_differences, kind="stable")
     found, errors = report.per_example_differences[order], report.per_example.stderr[order]
     found, errors = first_drawn(found, np.where(can_be_drawn(errors), errors, 0.0))
     return Chart(

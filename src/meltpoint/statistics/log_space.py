@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.statistics.elementary import exp, log, log1p
 
 
 def log_sum_exp(log_weights: NDArray[np.floating], axis: int = -1) -> Any:  # noqa: ANN401
     """Logarithm of the sum of the weights along an axis.
 
-    The operations, and so the bits, are those of `scipy.special.logsumexp` for real numbers, without its checks and
+    The order of operations is that of `scipy.special.logsumexp` for real numbers, without its checks and
     conversions: they take as long as the sum of a few hundred weights, and a certificate has hundreds of such sums.
 
     >>> round(float(log_sum_exp(np.log([1.0, 3.0]))), 4)
@@ -22,12 +23,12 @@ def log_sum_exp(log_weights: NDArray[np.floating], axis: int = -1) -> Any:  # no
         # The largest weights are counted, and the others are added as parts of them: log1p keeps their digits.
         is_largest = log_weights == largest
         count = np.sum(is_largest, axis=axis, keepdims=True, dtype=log_weights.dtype)
-        others = np.exp(np.where(is_largest, -np.inf, log_weights) - largest)
+        others = exp(np.where(is_largest, -np.inf, log_weights) - largest)
         rest = np.sum(others, axis=axis, keepdims=True)
-        log_sum = np.log1p(rest / np.maximum(count, 1)) + np.log(count) + largest
+        log_sum = log1p(rest / np.maximum(count, 1)) + log(count) + largest
         finite = np.isfinite(log_sum)
         if not finite.all():
-            log_sum = np.where(finite, log_sum, np.log(np.sum(np.exp(log_weights), axis=axis, keepdims=True)))
+            log_sum = np.where(finite, log_sum, log(np.sum(exp(log_weights), axis=axis, keepdims=True)))
     return np.squeeze(log_sum, axis=axis)[()]
 
 
@@ -40,7 +41,7 @@ def log_mean_exp(log_weights: NDArray[np.floating], axis: int = -1) -> Any:  # n
     count = log_weights.shape[axis]
     if count == 0:
         raise InputError(found="no weights", expected="at least one", remedy="run at least one chain")
-    return log_sum_exp(log_weights, axis=axis) - np.log(count)
+    return log_sum_exp(log_weights, axis=axis) - log(count)
 
 
 def log_mean_error(log_weights: NDArray[np.floating], axis: int = -1) -> Any:  # noqa: ANN401
@@ -68,4 +69,4 @@ def effective_sample_size(log_weights: NDArray[np.floating], axis: int = -1) -> 
 
 def _relative(log_weights: NDArray[np.floating], axis: int) -> NDArray[np.floating]:
     """Weights as parts of the largest, which keeps the digits that large log weights do not have."""
-    return np.exp(log_weights - np.max(log_weights, axis=axis, keepdims=True))
+    return exp(log_weights - np.max(log_weights, axis=axis, keepdims=True))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.statistics.elementary import exp
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
 
 _CORRELATION_SIGMAS = 2.5  # taken off a correlation before it makes an interval narrower
@@ -114,4 +115,4 @@ def believed_correlation(one: NDArray[np.floating], other: NDArray[np.floating])
 
 def _parts(log_weights: NDArray[np.floating]) -> NDArray[np.floating]:
     """Weights (…, chain) over their mean."""
-    return np.exp(log_weights - log_mean_exp(log_weights)[..., np.newaxis])
+    return exp(log_weights - log_mean_exp(log_weights)[..., np.newaxis])

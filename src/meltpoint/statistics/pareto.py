@@ -11,6 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.statistics.elementary import exp, log, log1p
+
 LEAST_TAIL = 5
 """Fewest weights in the tail for a fit."""
 
@@ -30,7 +32,7 @@ def pareto_k(log_weights: NDArray[np.floating]) -> float:
     ordered = np.sort(log_weights)
     if length < LEAST_TAIL or not np.isfinite(ordered[-length - 1 :]).all():
         return math.nan
-    relative = np.exp(ordered[-length - 1 :] - ordered[-1])
+    relative = exp(ordered[-length - 1 :] - ordered[-1])
     beyond = relative[1:] - relative[0]
     if beyond[-1] <= 0 or beyond[math.floor(length / 4 + 0.5) - 1] <= 0:
         return math.nan
@@ -49,8 +51,8 @@ def fit_shape(beyond: NDArray[np.floating]) -> float:
     quartile = beyond[math.floor(n / 4 + 0.5) - 1]
     nodes = 1 - np.sqrt(points / (np.arange(1, points + 1) - 0.5))
     theta = 1 / beyond[-1] + nodes / (3 * quartile)
-    shapes = np.mean(np.log1p(-theta[:, np.newaxis] * beyond), axis=1)
-    log_likelihood = n * (np.log(-theta / shapes) - shapes - 1)
-    weights = np.exp(log_likelihood - log_likelihood.max())
+    shapes = np.mean(log1p(-theta[:, np.newaxis] * beyond), axis=1)
+    log_likelihood = n * (log(-theta / shapes) - shapes - 1)
+    weights = exp(log_likelihood - log_likelihood.max())
     mean = np.sum(weights * theta) / weights.sum()
-    return float(np.mean(np.log1p(-mean * beyond)))
+    return float(np.mean(log1p(-mean * beyond)))

@@ -33,6 +33,7 @@ from meltpoint.kernels.parallel_compiling import KernelCall, compile_calls
 from meltpoint.kernels.streams import LANES
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import TwoSidedPath
+from meltpoint.statistics.elementary import log
 
 _CALL_WORK = 4_000_000_000  # unit pairs per kernel call: a fraction of a second
 _LEAST_WORK = 400_000_000  # some milliseconds: what surrounds a call must not be felt
@@ -203,7 +204,7 @@ class _Chains:
     @property
     def total(self) -> Floats:
         """Log weights (chain,) with what is pending."""
-        return self.log_weights - np.log(self.pending_product)
+        return self.log_weights - log(self.pending_product)
 
     def units(self, sizes: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Even bits (chain, unit)."""
