@@ -14,7 +14,7 @@ import pytest
 from numba import config, njit
 
 from meltpoint.annealing.base import uniform
-from meltpoint.annealing.loop import prepare_path
+from meltpoint.backends.registry import prepare_path
 from meltpoint.kernels import announcing, parallel_compiling
 from meltpoint.kernels.compiling import is_compiled
 from meltpoint.kernels.parallel_compiling import KernelCall, compile_calls

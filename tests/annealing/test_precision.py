@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.annealing.base import uniform
-from meltpoint.annealing.loop import prepare_path
 from meltpoint.backends.numba.kernels.packing import pack
 from meltpoint.backends.numba.layered import FusedBackend, FusedPath
 from meltpoint.backends.numba.precision import PrecisionSpan, round_weights
+from meltpoint.backends.registry import prepare_path
 from meltpoint.errors import InputError
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM

@@ -11,12 +11,12 @@ from scipy.special import logsumexp, softmax
 import meltpoint as mp
 from contract.cases import saved_and_evaluated
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import BACKENDS, anneal, prepare_path
+from meltpoint.annealing.loop import anneal
 from meltpoint.backends.numba.layered import FusedBackend
 from meltpoint.backends.reference import ReferenceBackend
+from meltpoint.backends.registry import BACKENDS, prepare_path
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers import Potts
-from meltpoint.models.two_layer import TwoLayer
 from meltpoint.randomness import Purpose
 
 EXACT, LOUD = 1e-12, 1e-3
@@ -162,8 +162,8 @@ def test_a_constant_left_out_of_the_partition_is_rejected() -> None:
 def test_a_state_off_by_one_is_rejected() -> None:
     model = random_rbm("bernoulli")
     z = np.exp(logsumexp(tables(model, base_of(model))[1]))
-    whole = TwoLayer.statistics
-    with mock.patch.object(TwoLayer, "statistics", lambda self, v: whole(self, (v + 1) % STATES)):
+    whole = Potts.coupled
+    with mock.patch.object(Potts, "coupled", lambda self, v: whole(self, (v + 1) % STATES)):
         assert abs(expected_z(model.path(base_of(model))) / z - 1) > LOUD
 
 
@@ -249,9 +249,9 @@ def test_what_is_not_a_potts_rbm() -> None:
     with pytest.raises(mp.InputError, match="visible_scale with potts"):
         mp.RBM(weights, bias, np.zeros(4), visible="potts", visible_scale=1.0)
     model = mp.RBM(weights, bias, np.zeros(4), visible="potts")
-    with pytest.raises(mp.InputError, match="potts units"):
+    with pytest.raises(mp.InputError, match="3 axes"):
         mp.RBM(np.zeros((2, 3)), np.zeros(2), np.zeros(3), hidden=Potts(2))
-    with pytest.raises(mp.InputError, match="do not have two states"):
+    with pytest.raises(mp.InputError, match="do not all have two states"):
         mp.csl_log_prob(model, [[0, 1]], steps=5, chains=2)
 
 

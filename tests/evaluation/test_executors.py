@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, TEST, evaluate, plain, whole
 from meltpoint.annealing import loop
-from meltpoint.annealing.loop import prepare_path
+from meltpoint.backends.registry import prepare_path
 from meltpoint.errors import SystemFailure
 from meltpoint.evaluation.stored import read_run
 from meltpoint.runs.dask import dask_cluster

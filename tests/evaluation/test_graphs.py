@@ -7,7 +7,7 @@ import pytest
 
 import meltpoint as mp
 from contract.graphs import CASES
-from meltpoint.annealing.loop import prepare_path
+from meltpoint.backends.registry import prepare_path
 from meltpoint.estimators.optima import climb, find_optima
 from models.test_colouring import torus
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import meltpoint as mp
 from evaluation.kept import plain
-from meltpoint.annealing.loop import prepare_path
 from meltpoint.annealing.schedule import as_betas
+from meltpoint.backends.registry import prepare_path
 from meltpoint.estimators.ais import log_z_of, run_ais
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.limits import log_z_limits

@@ -8,8 +8,8 @@ import pytest
 from scipy.special import expit, logsumexp
 
 import meltpoint as mp
-from meltpoint.annealing.loop import prepare_path
 from meltpoint.annealing.schedule import as_betas
+from meltpoint.backends.registry import prepare_path
 from meltpoint.estimators.raise_ import run_raise
 from meltpoint.models import posterior
 from meltpoint.models.log_f import LogF

@@ -4,10 +4,11 @@ What models of your own are made of is here by name; docs/own-model.md shows how
 """
 
 from meltpoint.annealing.base import IndependentUnits
-from meltpoint.annealing.blocks import UnitBlock
-from meltpoint.annealing.draws import Draws
+from meltpoint.annealing.blocks import Segment, UnitBlock
+from meltpoint.annealing.draws import Draws, GeneratorDraws
 from meltpoint.annealing.field import BlockPath, BrokenLine, MarkovRandomField
 from meltpoint.annealing.path import Distribution, GeometricPath, Path
+from meltpoint.annealing.reference_loop import anneal_reference
 from meltpoint.annealing.transitions import BlockGibbs, Transition
 
 __all__ = [
@@ -16,10 +17,13 @@ __all__ = [
     "BrokenLine",
     "Distribution",
     "Draws",
+    "GeneratorDraws",
     "GeometricPath",
     "IndependentUnits",
     "MarkovRandomField",
     "Path",
+    "Segment",
     "Transition",
     "UnitBlock",
+    "anneal_reference",
 ]

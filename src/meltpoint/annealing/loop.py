@@ -7,21 +7,13 @@ from typing import Annotated
 import numpy as np
 
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.path import Path
-from meltpoint.backends.backend import Backend, PreparedPath, Tile
-from meltpoint.backends.numba.graph import GraphBackend
-from meltpoint.backends.numba.layered import FusedBackend
-from meltpoint.backends.numba.precision import Precision, check_precision
-from meltpoint.backends.reference import ReferenceBackend
+from meltpoint.backends.backend import PreparedPath, Tile
 from meltpoint.errors import Progress
 from meltpoint.kernels.announcing import preparing_kernels
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.progress import silent
 from meltpoint.records import short_repr
-
-BACKENDS: tuple[Backend, ...] = (FusedBackend(), GraphBackend(), ReferenceBackend())
-"""All backends, in the order in which they are asked whether they support a path."""
 
 TILE = 128
 _PAUSES = 16  # fewest reports of progress for a tile, if they are not too close together
@@ -40,13 +32,6 @@ class Annealed:
     def log_weights(self) -> Floats:
         """Log weights (chain,) of all segments together."""
         return self.cumulative_log_weights[:, -1]
-
-
-def prepare_path(path: Path, precision: Precision = "mixed") -> PreparedPath:
-    """The path as the first backend that supports it runs it."""
-    check_precision(precision)
-    backend = next(backend for backend in BACKENDS if backend.supports(path))
-    return backend.prepare(path, precision)
 
 
 def anneal(

@@ -1,4 +1,4 @@
-"""Units: one file per kind, each with the methods of `Unit`."""
+"""Layers: one file for each kind of unit, with the methods of `Unit`; a new kind is one file and one line of LAYERS."""
 
 from collections.abc import Sequence
 
@@ -12,24 +12,65 @@ from meltpoint.layers.unit import TwoState, Unit
 __all__ = [
     "BERNOULLI",
     "GAUSSIAN",
+    "LAYERS",
     "SPIN",
-    "TWO_STATE",
     "Bernoulli",
     "Gaussian",
     "Potts",
     "Spin",
     "TwoState",
     "Unit",
+    "kind_of_layer",
+    "layer_named",
     "two_state",
     "unit_named",
 ]
+
+LAYERS: dict[str, type[Unit]] = {
+    "bernoulli": Bernoulli,
+    "spin": Spin,
+    "potts": Potts,
+    "gaussian": Gaussian,
+}
+"""All kinds by their names in files."""
 
 BERNOULLI, SPIN, GAUSSIAN = Bernoulli(), Spin(), Gaussian()
 TWO_STATE: dict[str, TwoState] = {unit.name: unit for unit in (BERNOULLI, SPIN)}
 
 
+def kind_of_layer(kind: str | Unit) -> type[Unit]:
+    """The class of a kind of unit that is given by its name or as itself."""
+    if isinstance(kind, Unit):
+        return type(kind)
+    if not isinstance(kind, str) or kind not in LAYERS:
+        *names, last = map(repr, LAYERS)
+        known = [f"{name!r} units are {own.values_in_words}" for name, own in LAYERS.items()]
+        raise InputError(
+            found=f"units {kind!r}", expected=f"{', '.join(names)} or {last}", remedy=", ".join(known)
+        )
+    return LAYERS[kind]
+
+
+def layer_named(kind: str | Unit, n_states: int = 1) -> Unit:
+    """A kind of unit by its name, with this number of states where it takes one; a unit is what it is.
+
+    >>> layer_named("potts", 3), layer_named("spin", 2)
+    (potts(3), spin)
+    """
+    own = kind_of_layer(kind)
+    if not isinstance(kind, Unit):
+        return own(n_states) if own.counts_states else own()  # pyright: ignore[reportCallIssue]
+    if own.counts_states and kind.n_states != n_states:
+        raise InputError(
+            found=f"weights of {n_states} states",
+            expected=f"{kind.n_states}, as the {kind!r} units have",
+            remedy="weights of Potts units are (sites, states, hidden)",
+        )
+    return kind
+
+
 def unit_named(name: str | Unit) -> Unit:
-    """The kind of two-state unit of this name, or the unit itself. Potts units are made with their number of states.
+    """The kind of two-state unit of this name, or the unit itself.
 
     >>> unit_named("spin").values
     (-1.0, 1.0)
@@ -53,11 +94,11 @@ def two_state(units: Sequence[Unit]) -> tuple[TwoState, ...]:
     """
     found: list[TwoState] = []
     for unit in units:
-        if not isinstance(unit, TwoState):
+        if unit.bit is None:
             raise InputError(
                 found=f"{unit.name} units",
                 expected=" or ".join(map(repr, TWO_STATE)) + " units in this layer",
                 remedy="only the visible units of an RBM can have other states",
             )
-        found.append(unit)
+        found.append(unit.bit)
     return tuple(found)

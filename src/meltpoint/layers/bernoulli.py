@@ -13,7 +13,7 @@ from meltpoint.statistics.elementary import expit, log, softplus
 class Bernoulli(TwoState):
     """A unit that is 0 or 1; its state is its value."""
 
-    name = "bernoulli"
+    name, values_in_words = "bernoulli", "0 and 1"
     values = (0.0, 1.0)
     scale, offset = 1.0, 0.0
 
@@ -22,7 +22,9 @@ class Bernoulli(TwoState):
         return check_bits(values, name)
 
     def decode(self, states: Bits) -> Bits:
-        """The states themselves."""
+        return states
+
+    def coupled(self, states: Bits) -> Bits:
         return states
 
     def log_partition(self, inputs: NDArray[np.floating]) -> Floats:

@@ -22,6 +22,8 @@ class Gaussian(Unit):
     """
 
     name: ClassVar[str] = "gaussian"
+    values_in_words: ClassVar[str] = "real numbers"
+    has_scale: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         return self.name
@@ -75,6 +77,9 @@ class Gaussian(Unit):
         """The quantile of the uniform."""
         normal = ndtri(np.minimum(uniforms, _LARGEST_UNIFORM))
         return self.mean(inputs) + normal / np.sqrt(inputs[..., 1])
+
+    def sufficient(self, states: Bits) -> Floats:
+        return np.stack([states, -(states**2) / 2], axis=-1)
 
     def log_weight(self, states: Bits, inputs: NDArray[np.floating]) -> Floats:
         """T v - ½ τ v²."""

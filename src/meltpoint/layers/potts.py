@@ -24,6 +24,8 @@ class Potts(Unit):
     q: int
 
     name: ClassVar[str] = "potts"
+    values_in_words: ClassVar[str] = "numbers from 0 on"
+    counts_states: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if isinstance(self.q, bool) or not isinstance(self.q, int | np.integer) or self.q < 1:
@@ -95,6 +97,19 @@ class Potts(Unit):
         reached = np.cumsum(weights, axis=-1)
         # Compared with a part of the same sum, so that rounding never leads beyond the last state that has a weight.
         return (reached < uniforms[..., np.newaxis] * reached[..., -1:]).sum(axis=-1).astype(self.dtype)
+
+    @property
+    def n_coupled(self) -> int:
+        return self.q
+
+    def coupled(self, states: Bits) -> NDArray[np.uint8]:
+        return self._one_hot(states).reshape(*states.shape[:-1], -1).astype(np.uint8)
+
+    def sufficient(self, states: Bits) -> Floats:
+        return self._one_hot(states).astype(np.float64)
+
+    def _one_hot(self, states: Bits) -> NDArray[np.bool_]:
+        return states[..., np.newaxis] == np.arange(self.q, dtype=states.dtype)
 
     def log_weight(self, states: Bits, inputs: NDArray[np.floating]) -> Floats:
         """The input of the state."""

@@ -14,7 +14,7 @@ from meltpoint.statistics.elementary import expit, log, log_add_exp, tanh
 class Spin(TwoState):
     """A unit that is -1 (state 0) or +1 (state 1): value = 2 · bit - 1, so its input counts twice for the bit."""
 
-    name = "spin"
+    name, values_in_words = "spin", "-1 and +1"
     values = (-1.0, 1.0)
     scale, offset = 2.0, -1.0
 

@@ -26,11 +26,45 @@ class Unit(ABC):
     """One kind of unit. Its methods work unit by unit on arrays of any shape."""
 
     name: ClassVar[str]
+    values_in_words: ClassVar[str]
+    counts_states: ClassVar[bool] = False
+    """Whether it is made with a number of states."""
+
+    has_scale: ClassVar[bool] = False
+    """Whether a visible layer of an RBM is given by means and scales in place of inputs."""
 
     @property
     @abstractmethod
     def n_states(self) -> int | None:
         """Number of states; None if they are real numbers."""
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether probabilities are those of states, at most 1, and not densities."""
+        return self.n_states is not None
+
+    @property
+    def bit(self) -> "TwoState | None":
+        """The unit itself if it has two states, which can be written for a bit."""
+        return None
+
+    @property
+    def n_coupled(self) -> int:
+        """How many numbers of a unit weights multiply: its value, or one for each state."""
+        return 1
+
+    def coupled(self, states: Bits) -> NDArray[Any]:
+        """The numbers that weights multiply (…, unit · n_coupled)."""
+        return self.decode(states).astype(np.float64)
+
+    def with_field(self, bias: Floats, field: Floats) -> Floats:
+        """Inputs (chain, unit, *input_shape) of units with these biases, when weights add a field (chain, number)."""
+        if not self.input_shape:
+            return bias + field
+        inputs = np.empty((len(field), *bias.shape))
+        inputs[:] = bias
+        inputs[:, :, : self.n_coupled] += field.reshape(len(field), len(bias), self.n_coupled)
+        return inputs
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -67,6 +101,10 @@ class Unit(ABC):
         """Log unnormalised probability of states: input · statistics, one for each unit."""
 
     @abstractmethod
+    def sufficient(self, states: Bits) -> Floats:
+        """Statistics (…, unit, *input_shape) of states: the gradient of `log_weight` in the inputs."""
+
+    @abstractmethod
     def bias_from_sample(self, sample: NDArray[Any], smoothing: float) -> Floats:
         """Inputs (unit, *input_shape) of independent units that are distributed as in a sample (example, unit).
 
@@ -95,8 +133,14 @@ class TwoState(Unit):
 
     @property
     def n_states(self) -> int:
-        """Two."""
         return 2
+
+    @property
+    def bit(self) -> "TwoState":
+        return self
+
+    def sufficient(self, states: Bits) -> Floats:
+        return self.decode(states).astype(np.float64)
 
     @abstractmethod
     def bias_from_counts(self, counts: Floats, smoothing: float) -> Floats:

@@ -16,7 +16,7 @@ from meltpoint.annealing.blocks import Indices, RaiseStart, Segment, Sparse
 from meltpoint.annealing.path import Path
 from meltpoint.errors import InputError, Progress
 from meltpoint.layers import Unit
-from meltpoint.layers.unit import Bits, Floats, TwoState
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.binary_field import BinaryField
 from meltpoint.models.clamped import enumerate_hidden, hidden_states, weigh_hidden
 from meltpoint.models.factor_field import FactorField
@@ -259,9 +259,9 @@ class GraphModel(Model):
 
 def _inputs_of(inputs: Floats, unit: Unit, own: Unit) -> Floats:
     """Inputs of a block's units, whose kind is `own`, from inputs of the model's kind of unit."""
-    if isinstance(unit, TwoState):
-        return unit.scale * inputs
-    if isinstance(own, TwoState):  # two states with an input each, written for a bit
+    if unit.bit is not None:
+        return unit.bit.scale * inputs
+    if own.bit is not None:  # two states with an input each, written for a bit
         return inputs[:, 1] - inputs[:, 0]
     return np.ascontiguousarray(inputs[:, : own.n_states])
 

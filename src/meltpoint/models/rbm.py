@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.errors import InputError
-from meltpoint.layers import GAUSSIAN, TWO_STATE, Gaussian, Potts, TwoState, Unit, two_state, unit_named
+from meltpoint.layers import GAUSSIAN, Unit, kind_of_layer, layer_named
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
@@ -61,7 +61,7 @@ class RBM(Model):
     visible_bias: Floats
     hidden_bias: Floats
     visible: Unit
-    hidden: TwoState
+    hidden: Unit
     visible_scale: Floats | None
 
     def __init__(
@@ -74,27 +74,27 @@ class RBM(Model):
         hidden: str | Unit = "bernoulli",
         visible_scale: ArrayLike | None = None,
     ) -> None:
-        potts = visible == "potts" or isinstance(visible, Potts)
-        w = _potts_weights(weights) if potts else checks.parameter(weights, "weights", 2)
-        unit = _visible_unit(visible, w)
-        bias = (
-            _potts_bias(visible_bias, w.shape[:2])
-            if potts
-            else checks.bias(visible_bias, "visible_bias", w.shape[0], "row of the weights")
-        )
+        many = [kind_of_layer(kind).counts_states for kind in (visible, hidden)]
+        w = _weights(weights, *many)
+        unit = layer_named(visible, w.shape[1])
+        hidden_unit = layer_named(hidden, w.shape[-1])
+        n_hidden = w.shape[-2 if many[1] else -1]
+        # Users give the mean and the scale of Gaussian visible units.
+        shape = () if unit.has_scale else unit.input_shape
         self._set(
             weights=w,
-            visible_bias=bias,
-            hidden_bias=checks.bias(hidden_bias, "hidden_bias", w.shape[-1], "column of the weights"),
+            visible_bias=_bias(visible_bias, "visible_bias", w.shape[0], shape, "row of the weights"),
+            hidden_bias=_bias(
+                hidden_bias, "hidden_bias", n_hidden, hidden_unit.input_shape, "column of the weights"
+            ),
             visible=unit,
-            hidden=two_state([unit_named(hidden)])[0],
+            hidden=hidden_unit,
             visible_scale=_scale(visible_scale, unit, w.shape[0]),
         )
 
     @property
     def n_hidden(self) -> int:
-        """Number of hidden units."""
-        return self.weights.shape[-1]
+        return len(self.hidden_bias)
 
     @property
     def n_visible(self) -> int:
@@ -106,12 +106,10 @@ class RBM(Model):
 
     @property
     def layer_sizes(self) -> tuple[int, int]:
-        """Units of each layer, visible first."""
-        return self.weights.shape[0], self.weights.shape[-1]
+        return self.n_visible, self.n_hidden
 
     @property
-    def units(self) -> tuple[Unit, TwoState]:
-        """The kinds of visible and of hidden units."""
+    def units(self) -> tuple[Unit, Unit]:
         return self.visible, self.hidden
 
     @cached_property
@@ -122,18 +120,30 @@ class RBM(Model):
     @property
     def mrf(self) -> MarkovRandomField:
         """The two-sided form where all units have two states; else the visible units, the hidden ones summed out."""
-        return self.bipartite if isinstance(self.visible, TwoState) else self.two_layer
+        return self.bipartite if self._has_bits else self.two_layer
+
+    @cached_property
+    def _has_bits(self) -> bool:
+        return all(unit.bit is not None for unit in self.units)
+
+    @property
+    def _biases(self) -> list[Floats]:
+        """Inputs (unit, *input_shape) of both layers without weights."""
+        if self.visible_scale is None:
+            return [self.visible_bias, self.hidden_bias]
+        return [GAUSSIAN.bias_from_moments(self.visible_bias, self.visible_scale**2), self.hidden_bias]
 
     @cached_property
     def two_layer(self) -> TwoLayer:
-        """Potts or Gaussian visible units, and the bits of the hidden ones."""
-        weights, bias, constant = self.weights, self.visible_bias, 0.0
+        """Visible units of any kind, and hidden ones, those of two states as bits."""
+        n, (bias, hidden_bias), constant = self.n_visible, self._biases, 0.0
+        weights = self.weights.reshape(n, self.visible.n_coupled, -1)
         if self.visible_scale is not None:
-            variance = self.visible_scale**2
-            weights = (weights / self.visible_scale[:, np.newaxis])[:, np.newaxis]
-            constant = -float((bias**2 / variance).sum()) / 2
-            bias = GAUSSIAN.bias_from_moments(bias, variance)
-        return with_hidden_bits(self.visible, bias, weights, self.hidden_bias, self.hidden, constant)
+            weights = weights / self.visible_scale[:, np.newaxis, np.newaxis]
+            constant = -float((self.visible_bias**2 / self.visible_scale**2).sum()) / 2
+        if self.hidden.bit is not None:
+            return with_hidden_bits(self.visible, bias, weights, hidden_bias, self.hidden.bit, constant)
+        return TwoLayer(self.visible, bias, weights, hidden_bias, constant, self.hidden)
 
     def log_f(self, x: ArrayLike) -> Floats:
         """Log unnormalised probability (example,) of visible states, hidden units summed out: exact.
@@ -146,7 +156,7 @@ class RBM(Model):
     def hidden_given_visible(self, visible: ArrayLike) -> Floats:
         """Probability (example, hidden unit) of being on, or +1."""
         states = self.encode(visible, "visible")
-        if isinstance(self.visible, TwoState):
+        if self._has_bits:
             return self.bipartite.odd_given_even(states)
         return self.two_layer.summed_out.unit.mean(self.two_layer.hidden_inputs(states))
 
@@ -156,15 +166,15 @@ class RBM(Model):
         For Potts units the probabilities (example, site, state) of all states, for Gaussian units the means.
         """
         states = checks.examples(hidden, "hidden", self.n_hidden, self.hidden)
-        if isinstance(self.visible, TwoState):
+        if self._has_bits:
             return self.bipartite.even_given_odd(states)
         return self.visible.mean(self.two_layer.visible_inputs(states))
 
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
         """Log odds (chain, visible unit) of state 1, given a draw of the hidden units."""
-        if not isinstance(self.visible, TwoState):
+        if not self._has_bits:
             raise InputError(
-                found=f"{self!r}, whose visible units do not have two states",
+                found=f"{self!r}, whose units do not all have two states",
                 expected="bernoulli or spin units",
                 remedy="use raise_log_prob for a conservative estimate",
             )
@@ -172,36 +182,34 @@ class RBM(Model):
 
     def as_factors(self) -> Factors:
         """Cardinalities of visible, then hidden units, factors (scope, log values), and a constant."""
-        if isinstance(self.visible, TwoState):
+        if self._has_bits:
             return layered_factors([self.weights], [self.visible_bias, self.hidden_bias], self.units)
-        if self.visible.n_states is None:
+        if self.hidden.bit is None or not self.visible.counts_states:
             return super().as_factors()
         return potts_layer_factors(
-            self.weights, self.visible_bias, self.hidden_bias, np.array(self.hidden.values)
+            self.weights, self.visible_bias, self.hidden_bias, np.array(self.hidden.bit.values)
         )
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         """Inputs of independent units on the two sides, written for the bits of two-state units."""
-        if isinstance(self.visible, TwoState):
+        if self._has_bits:
             return two_sided_base(layers, self.units)
-        return layers[0], self.hidden.scale * layers[1]
+        return layers[0], layers[1] if self.hidden.bit is None else self.hidden.bit.scale * layers[1]
 
     def uniform_layers(self) -> list[Floats]:
         """Inputs of every layer under which all states are equally probable.
 
-        There is no such distribution of real numbers: Gaussian units have their own mean and scale, without weights.
+        There is no such distribution of real numbers: their layers are those of the model without weights.
         """
-        layers = super().uniform_layers()
-        if self.visible_scale is not None:
-            layers[0] = GAUSSIAN.bias_from_moments(self.visible_bias, self.visible_scale**2)
-        return layers
+        layers = zip(super().uniform_layers(), self._biases, self.units, strict=True)
+        return [uniform if unit.is_discrete else own for uniform, own, unit in layers]
 
     def other_readings(self) -> Sequence[Reading]:
         """The sign of an energy, other units or numbers of states; of square weights the axes and biases exchanged."""
-        if isinstance(self.visible, Potts):
+        if self.visible.counts_states and self.visible.n_states and self.hidden.bit is not None:
             w, a, b = -self.weights, -self.visible_bias, -self.hidden_bias
             return potts_readings(
-                self.visible.q, partial(RBM, w, a, b, visible=self.visible, hidden=self.hidden)
+                self.visible.n_states, partial(RBM, w, a, b, visible=self.visible, hidden=self.hidden)
             )
         return rbm_readings(RBM, self.weights, self.visible_bias, self.hidden_bias, self.units)
 
@@ -235,48 +243,31 @@ class RBM(Model):
         )
 
 
-def _visible_unit(visible: str | Unit, weights: Floats) -> Unit:
-    """The kind of visible units; the number of states of Potts units is that of the weights."""
-    if weights.ndim == 3:
-        if isinstance(visible, Potts) and visible.q != weights.shape[1]:
-            raise InputError(
-                found=f"weights of {weights.shape[1]} states",
-                expected=f"{visible.q}, as the visible units have",
-                remedy="weights of Potts units are (sites, states, hidden)",
-            )
-        return Potts(weights.shape[1])
-    if visible == "gaussian":
-        return GAUSSIAN
-    if isinstance(visible, str) and visible not in TWO_STATE:
+def _weights(weights: ArrayLike, visible_states: bool, hidden_states: bool) -> Floats:
+    """Weights (visible, hidden), with an axis of states behind the units that have weights for each state."""
+    array = checks.as_array(weights, "weights")
+    ndim = 2 + visible_states + hidden_states
+    if visible_states and not hidden_states and array.ndim != ndim:
         raise InputError(
-            found=f"units {visible!r}",
-            expected="'bernoulli', 'spin', 'potts' or 'gaussian'",
-            remedy="'bernoulli' units are 0 and 1, 'spin' units -1 and +1, 'potts' units numbers from 0 on, "
-            "'gaussian' units real numbers",
-        )
-    return unit_named(visible)
-
-
-def _potts_weights(weights: ArrayLike) -> Floats:
-    weights = checks.as_array(weights, "weights")
-    if weights.ndim != 3:
-        raise InputError(
-            found=f"weights of shape {weights.shape} for Potts visible units",
+            found=f"weights of shape {array.shape} for Potts visible units",
             expected="three axes: (sites, states, hidden)",
             remedy="weights of one-hot units (sites · states, hidden) become weights.reshape(sites, states, -1)",
         )
-    return checks.parameter(weights, "weights", 3)
+    return checks.parameter(array, "weights", ndim)
 
 
-def _potts_bias(bias: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    held = checks.as_array(bias, "visible_bias")
-    array = checks.parameter(held, "visible_bias", held.ndim or 1)
-    if array.shape != shape:
+def _bias(bias: ArrayLike, name: str, size: int, shape: tuple[int, ...], of: str) -> Floats:
+    """Biases (unit, *shape)."""
+    if not shape:
+        return checks.bias(bias, name, size, of)
+    held = checks.as_array(bias, name)
+    array = checks.parameter(held, name, held.ndim or 1)
+    if array.shape != (size, *shape):
         raise InputError(
-            found=f"visible_bias of shape {array.shape}",
-            expected=f"{shape}, (sites, states) as in the weights",
-            remedy="reshape it: visible_bias.reshape(sites, states)"
-            if array.size == np.prod(shape)
+            found=f"{name} of shape {array.shape}",
+            expected=f"{(size, *shape)}, (sites, states) as in the weights",
+            remedy=f"reshape it: {name}.reshape(sites, states)"
+            if array.size == size * np.prod(shape)
             else "do weights and biases belong together?",
         )
     return array
@@ -284,7 +275,7 @@ def _potts_bias(bias: ArrayLike, shape: tuple[int, ...]) -> Floats:
 
 def _scale(scale: ArrayLike | None, unit: Unit, n_visible: int) -> Floats | None:
     """Standard deviations (visible,) of Gaussian units; other units have none."""
-    if not isinstance(unit, Gaussian):
+    if not unit.has_scale:
         if scale is not None:
             raise InputError(
                 found=f"visible_scale with {unit.name} visible units",

@@ -20,8 +20,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.loop import compile_kernels, prepare_path
+from meltpoint.annealing.loop import compile_kernels
 from meltpoint.backends.backend import PreparedPath
+from meltpoint.backends.registry import prepare_path
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.ais import run_ais
 from meltpoint.estimators.raise_ import run_raise

@@ -59,7 +59,9 @@ class OneHot:
 def has_potts_sites(path: BlockPath) -> bool:
     """Whether a path leads to Potts units with hidden bits that are summed out."""
     target = path.target.form(TwoLayer)
-    return target is not None and target.unit.input_shape == (target.unit.n_states,)
+    if target is None or target.hidden.bit is None:
+        return False
+    return target.unit.input_shape == (target.unit.n_states,)
 
 
 def one_hot_path(path: BlockPath) -> tuple[OneHot, TwoSidedPath]:

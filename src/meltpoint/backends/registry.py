@@ -1,0 +1,18 @@
+"""All backends, and the one that runs a path: the first that supports it and its transition."""
+
+from meltpoint.annealing.path import Path
+from meltpoint.backends.backend import Backend, PreparedPath
+from meltpoint.backends.numba.graph import GraphBackend
+from meltpoint.backends.numba.layered import FusedBackend
+from meltpoint.backends.numba.precision import Precision, check_precision
+from meltpoint.backends.reference import ReferenceBackend
+
+BACKENDS: tuple[Backend, ...] = (FusedBackend(), GraphBackend(), ReferenceBackend())
+"""In the order in which they are asked."""
+
+
+def prepare_path(path: Path, precision: Precision = "mixed") -> PreparedPath:
+    """The path as the first backend that supports it runs it."""
+    check_precision(precision)
+    backend = next(backend for backend in BACKENDS if backend.supports(path))
+    return backend.prepare(path, precision)
