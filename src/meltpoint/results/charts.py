@@ -1,7 +1,7 @@
 """Charts as specifications: axes, and the marks between them. `svg` draws them on pages, `figures` with Matplotlib."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -13,6 +13,8 @@ from meltpoint.results.words import interval, number
 
 Role: TypeAlias = Literal["conservative", "optimistic", "exact"]
 """What a mark stands for: renderers give each a colour, a shape and a dash, so that colour never stands alone."""
+
+Style: TypeAlias = Literal["dashed", "thin", "thick"]
 
 SIGMAS = 2.0
 """Standard errors that error bars show."""
@@ -59,7 +61,7 @@ class Line:
     end: tuple[float, float]
     role: Role = "exact"
     label: str = ""
-    style: Literal["dashed", "thin", "thick"] = "dashed"
+    style: Style = "dashed"
     caps: bool = False
 
 
@@ -136,50 +138,56 @@ def errors_of(errors: ArrayLike) -> Floats:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a chart of estimates: an estimate with its standard error, an interval behind it, or both."""
+    """A row of a chart: values (role, value, standard error) before intervals (style, ends)."""
 
     name: str
-    value: float = math.nan
-    stderr: float = math.nan
-    role: Role = "conservative"
-    interval: tuple[float, float] | None = None
-    style: Literal["dashed", "thin", "thick"] = "thick"
-    label: str = ""
-    interval_label: str = ""
+    values: Sequence[tuple[Role, float, float]] = ()
+    intervals: Sequence[tuple[Style, tuple[float, float]]] = ()
+
+    def __str__(self) -> str:
+        parts = [
+            *(number(value) for _, value, _ in self.values),
+            *(interval(ends) for _, ends in self.intervals),
+        ]
+        return f"{self.name} {', '.join(parts)}"
 
 
 def rows_chart(
-    name: str, title: str, label: str, rows: Sequence[Row], caption: str, zero: bool = False
+    name: str,
+    title: str,
+    x: str,
+    rows: Sequence[Row],
+    caption: str,
+    legend: Mapping[str, str] | None = None,
+    zero: bool = False,
 ) -> Chart:
-    """Estimates and intervals below each other, and a line at `zero` to compare with."""
-    errors = errors_of([row.stderr for row in rows])
-    values = np.array([row.value for row in rows])
-    ends = [row.interval for row in rows if row.interval is not None]
-    x = axis_around(label, values - errors, values + errors, ends, [0.0] * zero)
+    """Values and intervals in rows below each other, and a line at `zero` to compare with.
+
+    `legend` says what a role or a style stands for; of each the first mark has the label.
+    """
+    labels = dict(legend or {})
     marks: list[Mark] = [Line((0.0, -math.inf), (0.0, math.inf))] if zero else []
+    drawn: list[ArrayLike] = [[0.0] * zero]
     for k, row in enumerate(rows):
-        if row.interval is not None and row.interval[1] > -math.inf and row.interval != (-math.inf, math.inf):
-            low, high = row.interval
-            marks.append(Line((low, -k), (high, -k), "exact", row.interval_label, row.style, caps=True))
-        if can_be_drawn(row.value):
-            marks.append(Points([row.value], [-k], row.role, row.label, [errors[k]], along="x"))
-    places = tuple((float(-k), row.name) for k, row in enumerate(rows) if row.name)
+        for style, (low, high) in row.intervals:
+            drawn.append([low, high])
+            if -math.inf < high and (low, high) != (-math.inf, math.inf):
+                ends = (low, -k), (high, -k)
+                marks.append(Line(*ends, "exact", labels.pop(style, ""), style, caps=True))
+        for role, value, stderr in row.values:
+            error = errors_of([stderr])
+            drawn += [value - error, value + error]
+            marks.append(Points([value], [-k], role, labels.pop(role, ""), error, along="x"))
     return Chart(
         name,
         title,
-        x,
-        Axis("", 0.5 - len(rows), 0.5, places),
+        axis_around(x, *drawn),
+        Axis("", 0.5 - len(rows), 0.5, [(float(-k), row.name) for k, row in enumerate(rows)]),
         marks,
-        "; ".join(_row_text(row) for row in rows),
+        "; ".join(map(str, rows)),
         caption,
         height=54 + 30 * len(rows),
     )
-
-
-def _row_text(row: Row) -> str:
-    parts = [number(row.value)] if math.isfinite(row.value) else []
-    parts += [interval(row.interval)] if row.interval is not None else []
-    return f"{row.name} {', '.join(parts) or 'unknown'}"
 
 
 def sides_chart(

@@ -157,45 +157,45 @@ class Comparison(Readable):
 
     def _charts(self) -> list[Chart]:
         """Each model's interval with both estimates, and the intervals of the differences beside zero."""
-        models, pairs = [], []
-        for k, name in enumerate(self.ranking):
-            report = self.reports[name]
-            raised, ais = report.conservative, report.optimistic
-            labels = ("", "", "") if k else ("RAISE, conservative", "AIS, optimistic", "between")
-            models += [
-                Row(
-                    name,
-                    raised.value,
-                    raised.stderr,
-                    interval=report.between,
-                    label=labels[0],
-                    interval_label=labels[2],
-                ),
-                Row("", ais.value, ais.stderr, "optimistic", label=labels[1]),
-            ]
-        for k, pair in enumerate(self.pairs):
-            name = f"{shortened(pair.first, _NAME)} − {shortened(pair.second, _NAME)}"
-            labels = ("", "") if k else ("on this test set", "on the population")
-            pairs += [
-                Row(
-                    name, pair.optimistic.value, role="exact", interval=pair.between, interval_label=labels[0]
-                ),
-                Row("", interval=pair.population, style="thin", interval_label=labels[1]),
-            ]
-        charts = [
+        models = [
+            Row(
+                name,
+                [
+                    ("conservative", report.conservative.value, report.conservative.stderr),
+                    ("optimistic", report.optimistic.value, report.optimistic.stderr),
+                ],
+                [("thick", report.between)],
+            )
+            for name in self.ranking
+            for report in [self.reports[name]]
+        ]
+        pairs = [
+            Row(
+                f"{shortened(pair.first, _NAME)} − {shortened(pair.second, _NAME)}",
+                [("exact", pair.optimistic.value, math.nan)],
+                [("thin", pair.population), ("thick", pair.between)],
+            )
+            for pair in self.pairs
+        ]
+        return [
             rows_chart(
                 "models",
                 "Models",
                 "mean log-probability, nats",
                 models,
-                "Bars: two standard errors. Bands: intervals.",
-            )
-        ]
-        if pairs:
-            label = f"difference, nats ({percent(self.confidence)} for all)"
-            caption = "Where an interval does not reach zero, the order is known."
-            charts.append(rows_chart("differences", "Differences", label, pairs, caption, zero=True))
-        return charts
+                "Bars: two standard errors.",
+                {"conservative": "RAISE, conservative", "optimistic": "AIS, optimistic", "thick": "between"},
+            ),
+            rows_chart(
+                "differences",
+                "Differences",
+                f"difference, nats ({percent(self.confidence)} for all)",
+                pairs,
+                "Where an interval does not reach zero, the order is known.",
+                {"thick": "on this test set", "thin": "on the population"},
+                zero=True,
+            ),
+        ][: 2 if pairs else 1]
 
     def pair(self, first: str, second: str) -> Pair:
         """The pair of these names, in the order in which it was compared."""

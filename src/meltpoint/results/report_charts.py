@@ -32,19 +32,25 @@ from meltpoint.results.report import Report
 from meltpoint.results.words import count, number, percent
 
 _RAISE, _AIS = "RAISE, conservative", "AIS, optimistic"
+_MOST_NAMES = 4  # of stages that have room beside each other
 _LABEL = "mean test log-probability, nats"
 
 
 def interval_chart(report: Report) -> Chart:
     """Conservative, exact and optimistic value, above the interval and the bound that holds whatever was missed."""
     raised, ais = report.conservative, report.optimistic
-    rows = [Row("RAISE", raised.value, raised.stderr), Row("AIS", ais.value, ais.stderr, "optimistic")]
+    rows = [
+        Row("RAISE", [("conservative", raised.value, raised.stderr)]),
+        Row("AIS", [("optimistic", ais.value, ais.stderr)]),
+    ]
     if report.exact:
-        rows.insert(1, Row(report.exact_name, report.exact.value, report.exact.stderr, "exact"))
-    rows.append(Row(f"between ({percent(report.settings.confidence)})", interval=report.between))
+        rows.insert(1, Row(report.exact_name, [("exact", report.exact.value, report.exact.stderr)]))
+    rows.append(
+        Row(f"between ({percent(report.settings.confidence)})", intervals=[("thick", report.between)])
+    )
     caption = "Marks: estimates with two standard errors. Band: interval for the model's own value."
     if report.upper_bound is not None and can_be_drawn(report.upper_bound):
-        rows.append(Row("at most", interval=(-np.inf, report.upper_bound), style="dashed"))
+        rows.append(Row("at most", intervals=[("dashed", (-np.inf, report.upper_bound))]))
         caption += " Dashed: upper bound that holds whatever was missed."
     return rows_chart("interval", f"{report.model}: both sides", _LABEL, rows, caption)
 
@@ -55,6 +61,7 @@ def stages_chart(report: Report) -> Chart:
     numbers = [float(k) for k in range(1, len(stages) + 1)]
     unknown = [np.nan] * len(stages)
     places = [(k, f"{k:.0f}: {stage.steps:,} steps") for k, stage in zip(numbers, stages, strict=True)]
+    places = places[:: -(-len(places) // _MOST_NAMES)]
     return sides_chart(
         f"{report.model}: the two sides, stage by stage",
         Axis("stage", 0.6, len(stages) + 0.4, places),
@@ -90,11 +97,12 @@ def closing_in_chart(reports: Sequence[Report]) -> Chart:
 def evidence_chart(report: Report) -> Chart:
     """log Z from every start: each is a lower bound on average, so the largest is nearest to the truth."""
     evidence = report.evidence
-    rows = [Row(f"{report.settings.base} (chosen)", report.log_z.value, report.log_z.stderr, "optimistic")]
+    chosen = report.log_z
+    rows = [Row(f"{report.settings.base} (chosen)", [("optimistic", chosen.value, chosen.stderr)])]
     for finding in evidence.findings if evidence else ():
         if can_be_drawn(finding.log_z):
             name = count(evidence.weighed, "mode") if evidence and finding.name == MODES else finding.name
-            rows.append(Row(name, finding.log_z, finding.log_z_stderr))
+            rows.append(Row(name, [("conservative", finding.log_z, finding.log_z_stderr)]))
     title = "log Z from every start" if evidence else "log Z; other starts were not tried"
     return rows_chart(
         "evidence", title, "log Z, nats", rows, "log Z from every start, with two standard errors."
