@@ -13,23 +13,13 @@ MIRRORS = (
     "https://raw.githubusercontent.com/fgnt/mnist/master/",
 )
 
-
-# Name, size, SHA256. A likelihood has no use for the two files with the labels.
-PUBLISHED = (
-    (
-        "train-images-idx3-ubyte.gz",
-        9_912_422,
-        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-    ),
-    (
-        "t10k-images-idx3-ubyte.gz",
-        1_648_877,
-        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-    ),
-)
+TRAIN = "train-images-idx3-ubyte.gz", "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"
+TEST = "t10k-images-idx3-ubyte.gz", "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"
+# Size, name and SHA256. A likelihood has no use for the two files with the labels.
+PUBLISHED = ((9_912_422, *TRAIN), (1_648_877, *TEST))
 FILES = tuple(
     RemoteFile(name, "mnist", size, f"sha256:{digest}", tuple(mirror + name for mirror in MIRRORS))
-    for name, size, digest in PUBLISHED
+    for size, name, digest in PUBLISHED
 )
 
 

@@ -28,7 +28,6 @@ _TYPES = {"float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uin
 
 
 def _model(source: Source, options: Options) -> Model:
-    """The Ising model at the given temperature."""
     beta = inverse_temperature(options, source.name)
     data = memoryview(source.data)
     major, _, length = struct.unpack_from("<BBI", data, len(_MAGIC))

@@ -44,7 +44,6 @@ def _recognises(source: Source) -> bool:
 
 
 def _model(source: Source, options: Options) -> Model:
-    """The Ising model at the given temperature."""
     beta = inverse_temperature(options, source.name)
     if source.first_lines.startswith(b"{"):
         linear, (i, j, values), units, offset = _from_json(source, options)

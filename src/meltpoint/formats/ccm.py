@@ -36,7 +36,6 @@ def _recognises(source: Source) -> bool:
 
 
 def _model(source: Source, options: Options) -> Model:
-    """The Potts model; whether gaps are a state must be given."""
     if options.gap is None:
         raise ask(
             "gap",

@@ -30,14 +30,12 @@ _LONGEST = 10  # characters of a state that is a number, and one more
 
 
 def _recognises(source: Source) -> bool:
-    """Whether the first line that is no comment is one of J or h."""
     lines = (line.strip() for line in source.first_lines.splitlines())
     first = next((line for line in lines if line and not line.startswith(b"#")), b"")
     return source.is_text and _LINE.match(first) is not None
 
 
 def _model(source: Source, options: Options) -> Model:
-    """A Potts model, or an Ising model where the lines have no states."""
     text = source.text.replace(b"\r", b"\n")
     if wrong := _WRONG.search(text):
         raise ValueError(f"a line {described(wrong[0].decode('latin-1'))}")

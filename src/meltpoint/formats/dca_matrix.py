@@ -27,7 +27,6 @@ def _recognises(source: Source) -> bool:
 
 
 def _model(source: Source, options: Options) -> Model:
-    """The Potts model; the number of states must be given."""
     values = numbers(source.data)
     n = math.isqrt(values.size)
     if values.size != n * (n + 1):

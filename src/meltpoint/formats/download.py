@@ -150,25 +150,23 @@ def _download_from(url: str, file: RemoteFile, target: Path, progress: Progress 
             raise _MirrorError(f"sent {part.tell():,} bytes with {checksum}")
 
 
+@dataclass
 class _Sink:
     """Where Pooch writes to: counts and reports the bytes, stops a server that would never stop."""
 
-    def __init__(self, part: BinaryIO, file: RemoteFile, progress: Progress | None) -> None:
-        self._part = part
-        self._file = file
-        self._progress = progress
-        self._done = 0
+    part: BinaryIO
+    file: RemoteFile
+    progress: Progress | None
+    done: int = 0
 
     def write(self, chunk: bytes) -> None:
-        self._done += len(chunk)
-        limit = LIMIT_BYTES if self._file.size is None else self._file.size
-        if self._done > limit:
+        self.done += len(chunk)
+        limit = LIMIT_BYTES if self.file.size is None else self.file.size
+        if self.done > limit:
             raise _MirrorError(f"sent more than {limit:,} bytes")
-        self._part.write(chunk)
-        if self._progress is not None:
-            self._progress(
-                f"{self._file.folder}: {self._file.name}", self._done, self._file.size or self._done
-            )
+        self.part.write(chunk)
+        if self.progress is not None:
+            self.progress(f"{self.file.folder}: {self.file.name}", self.done, self.file.size or self.done)
 
     def flush(self) -> None:
         """Pooch asks after every chunk; once at the end is enough."""
@@ -180,10 +178,9 @@ def _reason(problem: Exception) -> str:
 
     if isinstance(problem, exceptions.HTTPError) and problem.response is not None:
         return f"answered {problem.response.status_code} {problem.response.reason}"
-    if isinstance(problem, exceptions.Timeout):
-        return "did not answer in time"
-    if isinstance(problem, exceptions.ChunkedEncodingError):
-        return "broke off"
-    if isinstance(problem, exceptions.ConnectionError):
-        return "could not be reached"
-    return f"failed ({problem})"
+    known = (
+        (exceptions.Timeout, "did not answer in time"),
+        (exceptions.ChunkedEncodingError, "broke off"),
+        (exceptions.ConnectionError, "could not be reached"),
+    )
+    return next((reason for kind, reason in known if isinstance(problem, kind)), f"failed ({problem})")

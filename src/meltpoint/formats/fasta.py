@@ -47,7 +47,6 @@ def _examples(source: Source, options: Options) -> Bits:
 
 
 def _sequences(content: bytes) -> list[bytes]:
-    """The sequences of a file, without names, blanks and ends of lines."""
     records = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n").split(b"\n>")
     sequences = []
     for k, record in enumerate(records):

@@ -143,7 +143,6 @@ def _rounded(arrays: ParameterArrays, dtype: DTypeLike) -> ParameterArrays:
 
 
 def _header(source: Source) -> tuple[str, set[str]]:
-    """Kind of the model in a file, and the names of all entries."""
     names = npz.array_names(source)
     if _KIND not in names:
         raise InputError(

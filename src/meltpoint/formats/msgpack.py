@@ -73,8 +73,6 @@ class _Open:
 
 
 class _Reader:
-    """The values of the data, one after the other."""
-
     def __init__(self, data: bytes) -> None:
         self._data, self._position, self._left = data, 0, _MOST_OBJECTS
 

@@ -10,7 +10,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from meltpoint.formats import named_arrays, sparse
-from meltpoint.formats.bounded import DEFLATE_RATIO, Allowance, reading, size_of
+from meltpoint.formats.bounded import DEFLATE_RATIO, reading
 from meltpoint.formats.format import Format, choose
 from meltpoint.formats.npy import NUMBERS, read_array
 from meltpoint.formats.options import Options
@@ -66,20 +66,24 @@ def entry_names(path: Path) -> list[str]:
 
 def read_arrays(source: Source, names: Collection[str], kinds: str = NUMBERS) -> dict[str, NDArray[Any]]:
     """The named arrays of a .npz file; `kinds` are NumPy's kinds of type that are allowed."""
-    archive = source.once(archive_of)
-    return {name: _entry(archive, name, source.name, kinds, source.size, source.allowance) for name in names}
+    archive, available = source.once(archive_of), DEFLATE_RATIO * source.size
+    arrays: dict[str, NDArray[Any]] = {}
+    for name in names:
+        info = archive.getinfo(f"{name}.npy")
+        if not _is_deflated(info):
+            raise ValueError(f"{name} is compressed neither by numpy.savez nor by numpy.savez_compressed")
+        with archive.open(info) as entry:
+            arrays[name] = read_array(entry, available, f"{source.name}:{name}", kinds, source.allowance)
+    return arrays
 
 
 def read_npz(
     file: BinaryIO, path: Path, kinds: str = NUMBERS, names: Collection[str] | None = None
 ) -> dict[str, NDArray[Any]]:
     """All arrays of a .npz file that is open, or the named ones; `path` is its name in messages."""
-    with reading(path, _NAME), zipfile.ZipFile(file) as archive:
-        size = size_of(file)
-        allowance = Allowance.of(path, size)
-        if names is None:
-            names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-        return {name: _entry(archive, name, str(path), kinds, size, allowance) for name in names}
+    source = Source(path, content=file)
+    with reading(path, _NAME), source.once(archive_of):
+        return read_arrays(source, array_names(source) if names is None else names, kinds)
 
 
 def write_npz(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -105,16 +109,6 @@ def _write_archive(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
 def _is_deflated(info: zipfile.ZipInfo) -> bool:
     # bzip2 and lzma, which numpy.savez never uses, unpack without a bound.
     return info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-
-
-def _entry(
-    archive: zipfile.ZipFile, name: str, where: str, kinds: str, file_size: int, allowance: Allowance
-) -> NDArray[Any]:
-    info = archive.getinfo(f"{name}.npy")
-    if not _is_deflated(info):
-        raise ValueError(f"{name} is compressed neither by numpy.savez nor by numpy.savez_compressed")
-    with archive.open(info) as entry:
-        return read_array(entry, file_size * DEFLATE_RATIO, f"{where}:{name}", kinds, allowance)
 
 
 def _model(source: Source, options: Options) -> Model:

@@ -17,19 +17,18 @@ IGNORED = object()
 """Stands for an object that is not needed."""
 
 _MARK = object()
-_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+_NEW: dict[str, Callable[[], object]] = {
+    "NONE": lambda: None,
+    "NEWTRUE": lambda: True,
+    "NEWFALSE": lambda: False,
+    "MARK": lambda: _MARK,
+    "EMPTY_DICT": dict,
+    "EMPTY_LIST": list,
+    "EMPTY_TUPLE": tuple,
+}
 _LITERALS = {
-    "BININT",
-    "BININT1",
-    "BININT2",
-    "LONG1",
-    "BINFLOAT",
-    "BINUNICODE",
-    "SHORT_BINUNICODE",
-    "BINSTRING",
-    "SHORT_BINSTRING",
-    "BINBYTES",
-    "SHORT_BINBYTES",
+    *("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE"),
+    *("BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES"),
 }
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _NOTHING = {"PROTO", "FRAME"}
@@ -75,12 +74,8 @@ def read_opcodes(
             continue
         if name in _LITERALS:
             stack.append(argument)
-        elif name in _CONSTANTS:
-            stack.append(_CONSTANTS[name])
-        elif name == "MARK":
-            stack.append(_MARK)
-        elif name in ("EMPTY_DICT", "EMPTY_LIST", "EMPTY_TUPLE"):
-            stack.append({"EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple}[name]())
+        elif name in _NEW:
+            stack.append(_NEW[name]())
         elif name in _TUPLES:
             stack[-_TUPLES[name] :] = [tuple(_top(stack, _TUPLES[name]))]
         elif name == "TUPLE":
@@ -135,7 +130,6 @@ def _above_mark(stack: list[Any]) -> list[Any]:
 
 
 def _fill(stack: list[Any], name: str) -> None:
-    """Put items into the list or dictionary below them."""
     if name.endswith("S"):
         items = _above_mark(stack)
     else:

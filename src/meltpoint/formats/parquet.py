@@ -14,7 +14,6 @@ _BYTES = 8  # of a number in the table
 
 
 def _table(source: Source) -> Table:
-    """The columns of numbers; others are named."""
     pq = require("pyarrow.parquet", f"reading {source.name}; .csv needs none")
     kinds = require("pyarrow.types", "the same")
     stored = pq.ParquetFile(source.open())

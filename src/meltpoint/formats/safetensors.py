@@ -28,7 +28,6 @@ def _recognises(source: Source) -> bool:
 
 
 def _model(source: Source, options: Options) -> Model:
-    """The model whose parameters are the named arrays."""
     (length,) = struct.unpack_from("<Q", source.head)
     if length > _LONGEST_HEADER:
         raise ValueError(f"a header of {length} bytes")

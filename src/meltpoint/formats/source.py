@@ -24,15 +24,21 @@ Found = TypeVar("Found")
 class Source:
     """A file, or what was packed in one: `name` says where it lies. What no reader asks for is not read.
 
-    `content` is that of a file in an archive; `ceiling` are the bytes that it may be unpacked to.
+    `content` is that of a file in an archive, or an open file; `ceiling` is how many bytes it may be unpacked to.
     """
 
     def __init__(
-        self, path: Path, name: str | None = None, content: bytes | None = None, ceiling: int = CEILING
+        self,
+        path: Path,
+        name: str | None = None,
+        content: bytes | BinaryIO | None = None,
+        ceiling: int = CEILING,
     ) -> None:
         self.path, self.name, self.ceiling = path, name or str(path), ceiling
         self.closing = ExitStack()
-        self._stored = self.closing.enter_context(opened(path) if content is None else io.BytesIO(content))
+        if content is None:
+            content = self.closing.enter_context(opened(path))
+        self._stored = io.BytesIO(content) if isinstance(content, bytes) else content
         self.stored_size = size_of(self._stored)
         self._is_gzip = self._stored.read(2) == b"\x1f\x8b"
         self._found: dict[Callable[[Self], Any], Any] = {}

@@ -3,7 +3,6 @@
 import codecs
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, TextIO
 
 import numpy as np
@@ -38,64 +37,38 @@ def _table(source: Source, _: Options) -> Table:
     return _parse(source, skip_words=True)
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """Lines up to the end of the header, the header's cells, the separator (None is any blank), the first row."""
-
-    header: int
-    names: tuple[str, ...] | None
-    separator: str | None
-    first: tuple[str, ...]
-
-
 def _parse(source: Source, *, skip_words: bool) -> Table:
     with io.TextIOWrapper(source.open(), encoding="utf-8-sig") as file:
-        layout = _layout(file, source)
+        lines = _content(file)
+        (header, line), (_, second) = next(lines, (0, "")), next(lines, (0, ""))
+        cells, below = _cells(line, _separator(line)), _cells(second, _separator(second))
+        names: tuple[str, ...] = ()
+        if _is_header(source, cells, below):
+            # R leaves out the name of the index.
+            names = ("", *cells) if len(cells) + 1 == len(below) else tuple(cells)
+        elif not _announces(cells, below):
+            header, second, below = 0, line, cells
+        if not second:
+            raise InputError(
+                found=f"{source.name}, a text file without a line of numbers",
+                expected="one example per line",
+                remedy="check how the file was made",
+            )
+        kept = [k for k, cell in enumerate(below) if _is_number(cell)]
+        columns = kept if skip_words and 0 < len(kept) < len(below) else None
+        separator = _separator(second)
         file.seek(0)
-        kept = [k for k, cell in enumerate(layout.first) if _is_number(cell)]
-        skip_words = skip_words and 0 < len(kept) < len(layout.first)
         try:
             values = np.loadtxt(
-                file,
-                delimiter=layout.separator,
-                skiprows=layout.header,
-                ndmin=2,
-                quotechar='"',
-                usecols=kept if skip_words else None,
+                file, delimiter=separator, skiprows=header, ndmin=2, quotechar='"', usecols=columns
             )
         except ValueError as problem:
-            raise _first_bad_line(file, source, layout, kept if skip_words else None, problem) from problem
-    names = layout.names
-    if not skip_words:
-        return Table(values, names if names and len(names) == values.shape[1] else None)
-    all_names = names or tuple(f"column {k}" for k in range(len(layout.first)))
-    words = tuple(all_names[k] for k in range(len(layout.first)) if k not in kept)
-    return Table(values, tuple(all_names[k] for k in kept) if names else None, words)
-
-
-def _layout(file: TextIO, source: Source) -> _Layout:
-    """Where the numbers begin and how they are separated."""
-    lines = _content(file)
-    number, line = next(lines, (0, ""))
-    header, names = 0, None
-    cells = _cells(line, _separator(line))
-    _, second = next(lines, (0, ""))
-    second_cells = _cells(second, _separator(second)) if second else []
-    if _is_header(source, cells, second_cells):
-        header, names, cells, line = number, tuple(cells), second_cells, second
-        if names is not None and len(names) + 1 == len(second_cells):
-            names = ("", *names)  # R leaves out the name of the index
-        if names is not None and len(names) != len(second_cells):
-            names = None
-    elif _announces(cells, second_cells):
-        header, cells, line = number, second_cells, second
-    if not line:
-        raise InputError(
-            found=f"{source.name}, a text file without a line of numbers",
-            expected="one example per line",
-            remedy="check how the file was made",
-        )
-    return _Layout(header, names, _separator(line), tuple(cells))
+            raise _first_bad_line(file, source, header, separator, columns, problem) from problem
+    if columns is None:
+        return Table(values, names if len(names) == values.shape[1] else None)
+    all_names = names if len(names) == len(below) else tuple(f"column {k}" for k in range(len(below)))
+    words = tuple(name for k, name in enumerate(all_names) if k not in columns)
+    return Table(values, tuple(names[k] for k in columns) if all_names == names else None, words)
 
 
 def _is_header(source: Source, cells: list[str], second: list[str]) -> bool:
@@ -152,15 +125,20 @@ def _is_number(cell: str) -> bool:
 
 
 def _first_bad_line(
-    file: TextIO, source: Source, layout: _Layout, columns: list[int] | None, problem: ValueError
+    file: TextIO,
+    source: Source,
+    header: int,
+    separator: str | None,
+    columns: list[int] | None,
+    problem: ValueError,
 ) -> Exception:
     """Say where the table breaks, in the line numbers an editor shows."""
     width = 0
     file.seek(0)
     for number, line in _content(file):
-        if number <= layout.header:
+        if number <= header:
             continue
-        cells = _cells(line, layout.separator)
+        cells = _cells(line, separator)
         width = width or len(cells)
         where = f"in line {number} of {source.name}"
         numeric = cells if columns is None or len(cells) != width else [cells[k] for k in columns]

@@ -26,23 +26,12 @@ _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 _LONGEST_PICKLE = 1 << 22
 _MOST_ENTRIES = 10_000
 _STORAGES = {
-    "DoubleStorage": "f8",
-    "FloatStorage": "f4",
-    "HalfStorage": "f2",
-    "BFloat16Storage": "bf16",
-    "LongStorage": "i8",
-    "IntStorage": "i4",
-    "ShortStorage": "i2",
-    "CharStorage": "i1",
-    "ByteStorage": "u1",
-    "BoolStorage": "b1",
+    **{"DoubleStorage": "f8", "FloatStorage": "f4", "HalfStorage": "f2", "BFloat16Storage": "bf16"},
+    **{"LongStorage": "i8", "IntStorage": "i4", "ShortStorage": "i2", "CharStorage": "i1"},
+    **{"ByteStorage": "u1", "BoolStorage": "b1"},
 }
-_IGNORED = {
-    "numpy.core.multiarray.scalar",
-    "numpy._core.multiarray.scalar",
-    "numpy.dtype",
-    "_codecs.encode",
-}
+_SCALARS = ("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar")
+_IGNORED = {*_SCALARS, "numpy.dtype", "_codecs.encode"}
 """What a NumPy number beside the tensors is made by: the last loss, for instance."""
 
 _STATE = ("state_dict", "model_state_dict", "model", "rbm")
@@ -54,7 +43,6 @@ def _recognises(source: Source) -> bool:
 
 
 def _model(source: Source, options: Options) -> Model:
-    """The model whose parameters are the tensors of the state dict."""
     try:
         arrays = _from_legacy(source) if source.head.startswith(_LEGACY) else _from_zip(source)
     except Refused as problem:

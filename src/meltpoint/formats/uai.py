@@ -28,7 +28,6 @@ _MOST_FACTORS = 1_000_000
 
 
 def _model(source: Source, options: Options) -> Model:
-    """The factor graph."""
     text = _COMMENT.sub(b"", source.text).lstrip()
     kind = _kind(text)
     stream = _Numbers(numbers(text[len(kind) :]))
@@ -57,8 +56,6 @@ def _model(source: Source, options: Options) -> Model:
 
 
 class _Numbers:
-    """The numbers of the file, one after the other."""
-
     def __init__(self, values: Floats) -> None:
         self._values, self._position = values, 0
 
