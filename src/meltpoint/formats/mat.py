@@ -25,7 +25,7 @@ from meltpoint.formats.bounded import Allowance
 from meltpoint.formats.format import Format, choose
 from meltpoint.formats.options import Options
 from meltpoint.formats.source import Source
-from meltpoint.formats.sparse import columns_written_out, take_dense
+from meltpoint.formats.sparse import written_out
 from meltpoint.models import Model
 
 _FILE_HEADER = 128
@@ -98,8 +98,7 @@ def _numbers_of(variable: _Variable, source: Source) -> NDArray[Any]:
     if variable.is_sparse:
         indices, starts, values = (_numbers(_next(parts), order) for _ in range(3))
         remedy = "save it in MATLAB with full(...), or a part of it"
-        take_dense(source, variable.shape, values.itemsize, where, remedy)
-        return columns_written_out(variable.shape, indices.astype(np.int64), starts.astype(np.int64), values)
+        return written_out(source, "csc", variable.shape, (values, indices, starts), where, remedy)
     values = _numbers(_next(parts), order)
     # Not left to reshape, to which -1 is no error.
     if math.prod(variable.shape) != values.size:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from meltpoint.errors import InputError
 from meltpoint.formats.source import Source
@@ -12,7 +13,7 @@ from meltpoint.formats.source import Source
 _INDICES = (("indices", "indptr"), ("row", "col"))
 
 
-def take_dense(source: Source, shape: tuple[int, ...], itemsize: int, where: str, remedy: str) -> None:
+def _take_dense(source: Source, shape: tuple[int, ...], itemsize: int, where: str, remedy: str) -> None:
     """Count a sparse matrix that is about to be written out; one that is too large is an InputError.
 
     Its size in the file says nothing about that: a few hundred bytes could be millions of units.
@@ -27,24 +28,30 @@ def take_dense(source: Source, shape: tuple[int, ...], itemsize: int, where: str
     source.allowance.take(rows * columns * itemsize)
 
 
-def columns_written_out(
+def written_out(
+    source: Source,
+    format: str,
     shape: tuple[int, ...],
-    indices: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    values: NDArray[Any],
+    arrays: Sequence[NDArray[Any]],
+    where: str,
+    remedy: str,
 ) -> NDArray[Any]:
-    """A sparse matrix as a dense one; column j has the rows indices[starts[j]:starts[j+1]]."""
-    rows, columns = shape
-    counts = np.diff(starts)
-    if rows < 0 or starts.size != columns + 1 or starts[0] != 0 or (counts < 0).any():
-        raise ValueError("the columns of a sparse matrix are not in order")
+    """A matrix in the format csr, csc or coo as a dense one; `arrays` are its numbers and two of its indices."""
+    values, first, second = arrays
+    if len(shape) != 2 or any(array.ndim != 1 for array in arrays):
+        raise ValueError(f"a sparse matrix of shape {shape} with numbers of shape {values.shape}")
+    _take_dense(source, shape, values.itemsize, where, remedy)
+    first, second = first.astype(np.int64), second.astype(np.int64)
+    if format == "coo":
+        return sparse.coo_array((values, (first, second)), shape=shape).toarray()
     # More may be allotted than is used.
-    indices, values = indices[: starts[-1]], values[: starts[-1]]
-    if indices.size != starts[-1] or values.size != starts[-1] or (indices < 0).any():
-        raise ValueError("a sparse matrix has fewer numbers than its columns promise")
-    dense = np.zeros(shape, values.dtype)
-    dense[indices, np.repeat(np.arange(columns), counts)] = values
-    return dense
+    end = int(second[-1]) if second.size else -1
+    if end < 0:
+        raise ValueError("a sparse matrix without the beginnings of its columns")
+    by_rows = format == "csr"
+    matrix = sparse.csr_array((values[:end], first[:end], second), shape=shape if by_rows else shape[::-1])
+    matrix.check_format(full_check=True)
+    return matrix.toarray() if by_rows else matrix.toarray().T
 
 
 def parts_of(names: Sequence[str]) -> list[str]:
@@ -64,19 +71,6 @@ def matrix(source: Source, arrays: Mapping[str, NDArray[Any]], label: NDArray[An
             expected="csr, csc or coo",
             remedy="save it with scipy.sparse.save_npz(path, matrix.tocsr())",
         )
-    lengths, values, *indices = arrays.values()
-    shape = tuple(int(length) for length in lengths)
-    first, second = (array.astype(np.int64) for array in indices)
-    if len(shape) != 2 or values.ndim != 1 or first.ndim != 1 or second.ndim != 1:
-        raise ValueError(f"a sparse matrix of shape {shape} with numbers of shape {values.shape}")
+    lengths, *parts = arrays.values()
     remedy = "save it with numpy.savez, as matrix.toarray(), or a part of it"
-    take_dense(source, shape, values.itemsize, source.name, remedy)
-    if format == "csr":
-        return columns_written_out(shape[::-1], first, second, values).T
-    if format == "csc":
-        return columns_written_out(shape, first, second, values)
-    if first.size != values.size or second.size != values.size or (first < 0).any() or (second < 0).any():
-        raise ValueError("a sparse matrix does not have a position for each number")
-    dense = np.zeros(shape, values.dtype)
-    np.add.at(dense, (first, second), values)
-    return dense
+    return written_out(source, format, tuple(map(int, lengths)), parts, source.name, remedy)
