@@ -36,7 +36,8 @@ def test_grey_values_are_drawn_anew_with_their_probabilities():
 
 
 def test_rates_are_smoothed():
-    bias = check_examples([[0, 1], [0, 1]], "data").visible_bias
+    examples = check_examples([[0, 1], [0, 1]], "data")
+    bias = examples.visible.initial_bias(examples.rows)
     np.testing.assert_allclose(expit(bias), [1 / 4, 3 / 4])
 
 

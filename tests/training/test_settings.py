@@ -104,7 +104,7 @@ def test_functions_take_the_options_of_a_recipe_with_the_defaults_of_the_setting
     assert [name for name in options if name in stage] == stage  # passed on in this order
     given = {name: parameters[name].default for name in stage}
     if model == "rbm":  # whose learning rate depends on the visible units
-        given["learning_rate"] = settings.default_rate(parameters["visible"].default)
+        given["learning_rate"] = settings.RBM_DEFAULTS.learning_rate
     assert given == vars(DEFAULTS[model])
 
 

@@ -36,11 +36,14 @@ def examples_of(kind, n=400, width=4, seed=0):
 
 def random_dbm(examples, n_hidden=3, seed=0):
     rng = np.random.default_rng(seed)
-    start = initial_dbm(
-        Architecture((examples.width, n_hidden), (1, 1), examples.visible), examples.visible_bias, rng
-    )
+    architecture = Architecture((examples.width, n_hidden), (1, 1), examples.visible)
+    start = initial_dbm(architecture, examples.visible.initial_bias(examples.rows), rng)
     drawn = [(p + rng.normal(0, 0.3, p.shape)).astype(np.float32) for p in start.parameters]
     return trainable_dbm(drawn, (1, 1), examples.visible)
+
+
+def trained(dbm):
+    return mp.RBM(**dbm.visible.rbm_arguments(*dbm.parameters))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -50,7 +53,7 @@ def test_log_f_of_the_layer_is_that_of_the_model(kind) -> None:
     examples = check_examples(x, "data", kind)
     dbm = random_dbm(examples)
     states = data_phase(dbm, examples.layer(slice(None), random_stream(0)), 0)
-    difference = log_f_bound(dbm, states) - dbm.visible.rbm(dbm.parameters).log_f(x)
+    difference = log_f_bound(dbm, states) - trained(dbm).log_f(x)
     np.testing.assert_allclose(difference, difference[0], atol=2e-4)
 
 
@@ -66,10 +69,10 @@ def test_draws_have_the_means_of_the_model(kind) -> None:
     error = drawn.std(axis=0) / np.sqrt(n)
     assert (np.abs(drawn.mean(axis=0) - means[0]) < 6 * error + 1e-6).all()
     assert (np.abs(np.roll(drawn.mean(axis=0), 1) - means[0]) > 6 * error).any()
-    expected = dbm.visible.rbm(dbm.parameters).visible_given_hidden(hidden[:1]).ravel()
+    expected = trained(dbm).visible_given_hidden(hidden[:1]).ravel()
     if kind == "gaussian":
-        expected = (expected - dbm.visible.mean) / dbm.visible.deviation
-        np.testing.assert_allclose(drawn.var(axis=0), np.exp(-dbm.extras[0]), rtol=0.05)
+        expected = (expected - dbm.visible.center) / dbm.visible.deviation
+        np.testing.assert_allclose(drawn.var(axis=0), np.exp(-dbm.further[0]), rtol=0.05)
     np.testing.assert_allclose(means[0], expected, rtol=1e-4, atol=1e-5)
     if kind == "potts":
         np.testing.assert_array_equal(drawn.reshape(n, -1, 3).sum(axis=2), 1)
@@ -84,7 +87,7 @@ def test_the_gradient_of_potts_units_is_that_of_the_likelihood() -> None:
     every = check_examples(states, "all", like=examples).layer(slice(None), random_stream(0))
 
     def rbm(parameters):
-        return dbm.visible.rbm(parameters)
+        return mp.RBM(**dbm.visible.rbm_arguments(*parameters))
 
     p = softmax(rbm(dbm.parameters).log_f(states))
     n = 20_000  # copies in proportion to their probability
@@ -123,10 +126,10 @@ def test_the_gradient_of_a_gaussian_precision_is_that_of_the_likelihood() -> Non
     def log_likelihood(log_precision):
         return log_f(layer, log_precision).mean() - logsumexp(log_f(grid, log_precision))
 
-    at = float(dbm.extras[0][0])
+    at = float(dbm.further[0][0])
     p = softmax(log_f(grid, at))
     square = np.sqrt(p @ grid[:, 0] ** 2)
-    (slope,) = dbm.visible.extra_slopes(layer, np.array([[square]]), dbm.extras)
+    (slope,) = dbm.visible.further_slopes(layer, np.array([[square]]), dbm.further)
     expected = (log_likelihood(at + 1e-4) - log_likelihood(at - 1e-4)) / 2e-4
     assert slope[0] == pytest.approx(expected, rel=1e-3)
 

@@ -1,12 +1,17 @@
 """Layers: one file for each kind of unit, with the methods of `Unit`; a new kind is one file and one line of LAYERS."""
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.layers.bernoulli import Bernoulli
 from meltpoint.layers.gaussian import Gaussian
 from meltpoint.layers.potts import Potts
 from meltpoint.layers.spin import Spin
+from meltpoint.layers.trainable import Trainable
 from meltpoint.layers.unit import TwoState, Unit
 
 __all__ = [
@@ -18,8 +23,10 @@ __all__ = [
     "Gaussian",
     "Potts",
     "Spin",
+    "Trainable",
     "TwoState",
     "Unit",
+    "fitted_unit",
     "kind_of_layer",
     "layer_named",
     "two_state",
@@ -84,6 +91,22 @@ def unit_named(name: str | Unit) -> Unit:
             remedy="'bernoulli' units are 0 and 1, 'spin' units are -1 and +1",
         )
     return TWO_STATE[name]
+
+
+def fitted_unit(kind: str | Unit, data: NDArray[Any], name: str) -> Trainable:
+    """Units of a kind for training data (example, unit), with as many states as these show, or the scales they have.
+
+    >>> fitted_unit("potts", np.array([[0, 2], [1, 0]]), "data")
+    potts(3)
+    """
+    shown = int(data.max()) if data.dtype.kind in "iufb" and np.isfinite(data).all() else 0
+    unit = kind if isinstance(kind, Unit) else layer_named(kind, max(1, shown) + 1)
+    fitted = unit.fitted(data, name)
+    if fitted is None:
+        raise InputError(
+            found=f"{unit!r} units", expected="units that can be trained", remedy="choose another kind"
+        )
+    return fitted
 
 
 def two_state(units: Sequence[Unit]) -> tuple[TwoState, ...]:

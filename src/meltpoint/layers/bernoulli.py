@@ -16,6 +16,7 @@ class Bernoulli(TwoState):
     name, values_in_words = "bernoulli", "0 and 1"
     values = (0.0, 1.0)
     scale, offset = 1.0, 0.0
+    takes_rates = True
 
     def encode(self, values: NDArray[Any], name: str) -> Bits:
         """The same as uint8 zeros and ones, or an error that says how to binarise."""

@@ -1,12 +1,17 @@
 """Gaussian units: real numbers."""
 
+import math
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.kernels.bit_products import State
+from meltpoint.kernels.xoshiro import LANES, fill_uniforms
 from meltpoint.layers.bernoulli import check_real
+from meltpoint.layers.trainable import Further, Means, Trainable
 from meltpoint.layers.unit import Bits, Floats, Unit
 from meltpoint.statistics.elementary import log
 from meltpoint.statistics.special import ndtri
@@ -96,3 +101,76 @@ class Gaussian(Unit):
         return self.bias_from_moments(
             sample.mean(axis=0), (n * variance + smoothing * typical) / (n + smoothing)
         )
+
+    def fitted(self, data: NDArray[Any], name: str) -> Trainable:
+        """The unit with mean and deviation of the data."""
+        values = self.encode(data, name)
+        deviation = values.std(axis=0)
+        return Standardised(values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Standardised(Gaussian, Trainable):
+    """Units in training, whose statistics x = (v - mean) / deviation have mean 0 and variance 1 in the data.
+
+    The log weight of x is t x - ½ τ x². The biases are t, and log τ is learned too: what hidden units explain is not
+    noise.
+    """
+
+    largest = np.inf
+    n_further = 1  # log τ
+    rate_share = 0.5
+
+    center: Floats
+    deviation: Floats
+
+    def encode(self, values: NDArray[Any], name: str) -> NDArray[Any]:
+        """As float32."""
+        return super().encode(values, name).astype(np.float32)
+
+    @property
+    def initial_weight(self) -> float:
+        """Large, for inputs near 2: where units are not correlated, small weights have no gradient."""
+        return 2 / math.sqrt(len(self.center))
+
+    def statistics(self, states: Bits) -> NDArray[np.float32]:
+        """The standardised values."""
+        return ((states - self.center) / self.deviation).astype(np.float32)
+
+    def initial_bias(self, states: Bits) -> Floats:
+        """Biases of mean 0."""
+        return np.zeros(states.shape[1])
+
+    def activate_(self, inputs: Means, bias: Means, further: Further) -> None:
+        """The means."""
+        inputs += bias
+        inputs *= np.exp(-further[0])
+
+    def draw_statistics(self, means: Means, further: Further, stream: NDArray[np.uint32]) -> Means:
+        """Means plus normal noise."""
+        uniforms = np.empty(-(-means.size // LANES) * LANES)
+        fill_uniforms(stream, 0, uniforms, uniforms.size)
+        noise = ndtri(uniforms[: means.size]).reshape(means.shape).astype(means.dtype)
+        return means + noise * np.exp(-further[0] / 2)
+
+    def further_slopes(self, data: State, model: State, further: Further) -> Further:
+        """Of log τ: -½ τ times the difference of the mean squares."""
+        squares = [np.square(each, dtype=np.float32).mean(axis=0) for each in (data, model)]
+        return (np.exp(further[0]) * (squares[1] - squares[0]) / 2,)
+
+    def log_weight_of_statistics(self, statistics: State, bias: Means, further: Further) -> Means:
+        """Σ t x - ½ τ x²."""
+        squares = np.square(statistics, dtype=np.float32)
+        return np.matmul(statistics, bias) - np.matmul(squares, np.exp(further[0])) / 2
+
+    def rbm_arguments(
+        self, weights: Means, bias: Means, hidden_bias: Means, *further: Means
+    ) -> dict[str, Any]:
+        """The same distribution written for the values of the data."""
+        weights, bias, hidden_bias = (np.asarray(each, np.float64) for each in (weights, bias, hidden_bias))
+        precision = np.exp(np.asarray(further[0], np.float64))
+        return super().rbm_arguments(
+            weights / np.sqrt(precision)[:, np.newaxis],
+            self.center + self.deviation * bias / precision,
+            hidden_bias - (self.center / self.deviation) @ weights,
+        ) | {"visible_scale": self.deviation / np.sqrt(precision)}

@@ -7,14 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.kernels.draws import draw_states
+from meltpoint.kernels.sigmoid import softmax_
 from meltpoint.layers.bernoulli import check_real
+from meltpoint.layers.trainable import Further, Means, Trainable
 from meltpoint.layers.unit import Bits, Floats, Unit
 from meltpoint.statistics.elementary import exp, log, softmax
 from meltpoint.statistics.log_space import log_sum_exp
 
+_MOST_TRAINED = 256
+
 
 @dataclass(frozen=True, repr=False)
-class Potts(Unit):
+class Potts(Unit, Trainable):
     """A unit of q states 0 … q - 1, each with an input of its own: inputs are (…, unit, state).
 
     >>> Potts(3).log_partition(np.zeros((2, 3))).round(4)
@@ -129,3 +134,38 @@ class Potts(Unit):
         else:
             counts = sample.sum(axis=0, dtype=np.float64).T
         return self.bias_from_counts(counts, smoothing)
+
+    def statistics(self, states: Bits) -> NDArray[np.uint8]:
+        """One-hot states, site after site."""
+        return self.coupled(states)
+
+    def initial_bias(self, states: Bits) -> Floats:
+        """Log rates of the states, each smoothed by one example."""
+        return self.bias_from_sample(states, 1.0).ravel()
+
+    def fitted(self, data: NDArray[Any], name: str) -> Trainable:
+        """The unit, if its states are not too many to have been meant."""
+        if self.q > _MOST_TRAINED:
+            raise InputError(
+                found=f"states up to {self.q - 1} in {name}",
+                expected=f"at most {_MOST_TRAINED} states",
+                remedy="Potts units have no order: for numbers say visible='gaussian'",
+            )
+        return self
+
+    def activate_(self, inputs: Means, bias: Means, further: Further) -> None:
+        """Probabilities of the states."""
+        softmax_(inputs, bias, self.q)
+
+    def draw_statistics(self, means: Means, further: Further, stream: NDArray[np.uint32]) -> Bits:
+        """One-hot states."""
+        one_hot = np.zeros(means.shape, np.uint8)
+        draw_states(means, stream, one_hot, self.q)
+        return one_hot
+
+    def rbm_arguments(
+        self, weights: Means, bias: Means, hidden_bias: Means, *further: Means
+    ) -> dict[str, Any]:
+        """Weights (site, state, hidden) and biases (site, state)."""
+        weights = weights.reshape(-1, self.q, weights.shape[1])
+        return super().rbm_arguments(weights, bias.reshape(-1, self.q), hidden_bias)

@@ -17,6 +17,10 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.kernels.draws import draw_bits
+from meltpoint.kernels.sigmoid import sigmoid_
+from meltpoint.layers.trainable import Further, Means, Trainable
+
 Floats: TypeAlias = NDArray[np.float64]
 Bits: TypeAlias = NDArray[Any]
 """States of units, of the units' `dtype`: one byte each, but for Gaussian units."""
@@ -113,8 +117,12 @@ class Unit(ABC):
         of what keeps inputs finite: so many examples in every state.
         """
 
+    def fitted(self, data: NDArray[Any], name: str) -> Trainable | None:
+        """What is trained where visible units are of this kind, by training data (example, unit); None: nothing is."""
+        return None
 
-class TwoState(Unit):
+
+class TwoState(Unit, Trainable):
     """A unit of two states, written for its bit: value = offset + scale · bit."""
 
     values: ClassVar[tuple[float, float]]
@@ -157,3 +165,27 @@ class TwoState(Unit):
         """Biases from the smoothed counts of both states."""
         on = sample.sum(axis=0, dtype=np.float64)
         return self.bias_from_counts(np.stack([len(sample) - on, on]), smoothing)
+
+    def fitted(self, data: NDArray[Any], name: str) -> Trainable:
+        return self
+
+    def initial_bias(self, states: Bits) -> Floats:
+        """Log odds: training has bits."""
+        return self.scale * self.bias_from_sample(states, 1.0)
+
+    def activate_(self, inputs: Means, bias: Means, further: Further) -> None:
+        """Probabilities of state 1."""
+        sigmoid_(inputs, bias)
+
+    def draw_statistics(self, means: Means, further: Further, stream: NDArray[np.uint32]) -> Bits:
+        """The bits."""
+        bits = np.empty(means.shape, np.uint8)
+        draw_bits(means, stream, bits)
+        return bits
+
+    def rbm_arguments(
+        self, weights: Means, bias: Means, hidden_bias: Means, *further: Means
+    ) -> dict[str, Any]:
+        """The same distribution written for values."""
+        constant = self.offset / self.scale * weights.sum(axis=0, dtype=np.float64)
+        return super().rbm_arguments(weights / self.scale, bias / self.scale, hidden_bias - constant)

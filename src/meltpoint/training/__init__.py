@@ -4,5 +4,4 @@ settings    options, their defaults, recipes        phases      the DBM in train
 rbm         train_rbm, and greedy stacks of RBMs    optimiser   steps, momentum, the average of the last iterates
 deep        train_dbn, train_dbm                    checkpoint  the sealed file from which a stopped run goes on
 loop        examples, stages, epochs, Ctrl-C        monitor     what is reported after each epoch
-visible     Bernoulli, Potts and Gaussian visible units in training
 """

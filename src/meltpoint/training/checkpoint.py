@@ -72,8 +72,8 @@ class StagePlan:
     def parameter_shapes(self) -> list[tuple[int, ...]]:
         """Shapes of all weights, then of all biases, then of what the visible units have besides."""
         sizes = self.architecture.sizes
-        extras = [(sizes[0],)] * self.architecture.visible.n_extras
-        return [*pairwise(sizes), *((size,) for size in sizes), *extras]
+        further = [(sizes[0],)] * self.architecture.visible.n_further
+        return [*pairwise(sizes), *((size,) for size in sizes), *further]
 
     @property
     def most_bytes(self) -> int:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.bit_products import State
-from meltpoint.layers import Unit
+from meltpoint.layers import BERNOULLI, Trainable, Unit, fitted_unit
 from meltpoint.models import Model, checks
 from meltpoint.randomness import Purpose, check_seed, generator
 from meltpoint.training.checkpoint import Checkpoint, StagePlan, open_checkpoint, run_fingerprint
@@ -43,18 +43,21 @@ from meltpoint.training.phases import (
     start_chains,
 )
 from meltpoint.training.settings import TrainingSettings, with_epochs
-from meltpoint.training.visible import BERNOULLI_VISIBLE, Rows, VisibleUnits, visible_units
 
 _SHUFFLE, _DRAWS = 0, 1  # keys of random streams; the monitor has 2, the starts of stages 3 and 4
 _OFFSET_SHARE = 0.01  # weight of each new batch in the running means that centre the units
 
 
+Chosen: TypeAlias = NDArray[np.integer] | slice
+
+
 @dataclass(frozen=True)
 class Examples:
-    """Rows of examples (example, unit) as their kind of visible unit keeps them."""
+    """States (example, unit) of visible units, or the rates from which they are drawn in every epoch."""
 
-    rows: Rows
-    visible: VisibleUnits = BERNOULLI_VISIBLE
+    rows: NDArray[Any]
+    visible: Trainable = BERNOULLI
+    are_rates: bool = False
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -67,20 +70,20 @@ class Examples:
     @property
     def width(self) -> int:
         """Numbers in the visible layer."""
-        return self.visible.width(self.n_visible)
+        return self.visible.statistics(self.rows[:1]).shape[1]
 
-    @property
-    def visible_bias(self) -> NDArray[np.float64]:
-        """Biases (number of the layer,) that give every unit its own distribution, smoothed."""
-        return self.visible.initial_bias(self.rows)
+    def states(self, chosen: Chosen, stream: NDArray[np.uint32]) -> NDArray[Any]:
+        """States (chosen example, unit), drawn if there are only rates."""
+        rows = self.rows[chosen]
+        return self.visible.draw_statistics(rows, (), stream) if self.are_rates else rows
 
-    def layer(self, chosen: NDArray[np.integer] | slice, stream: NDArray[np.uint32]) -> State:
-        """The visible layer (chosen example, number)."""
-        return self.visible.layer(self.rows[chosen], stream)
+    def layer(self, chosen: Chosen, stream: NDArray[np.uint32]) -> State:
+        """The visible layer (chosen example, number): the statistics of states."""
+        return self.visible.statistics(self.states(chosen, stream))
 
-    def values(self, chosen: NDArray[np.integer] | slice, stream: NDArray[np.uint32]) -> NDArray[Any]:
+    def values(self, chosen: Chosen, stream: NDArray[np.uint32]) -> NDArray[Any]:
         """Examples (chosen example, unit) as the model takes them."""
-        return self.visible.values(self.rows[chosen], stream)
+        return self.visible.decode(self.states(chosen, stream))
 
 
 def check_examples(
@@ -103,8 +106,19 @@ def check_examples(
             expected=f"{like.n_visible}, as in the training data",
             remedy="is the label column still in one of them?",
         )
-    visible = visible_units(kind, array, name) if like is None else like.visible
+    visible = fitted_unit(kind, array, name) if like is None else like.visible
+    if visible.takes_rates and is_grey(array):
+        return Examples(array.astype(np.float32, copy=False), visible, are_rates=True)
     return Examples(visible.encode(array, name), visible)
+
+
+def is_grey(array: NDArray[Any]) -> bool:
+    """Whether values are from 0 to 1 and some of them between."""
+    return (
+        np.issubdtype(array.dtype, np.floating)
+        and bool(array.min() >= 0 and array.max() <= 1)
+        and bool(((array != 0) & (array != 1)).any())
+    )
 
 
 def shuffled_batches(n: int, n_batches: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:
@@ -131,7 +145,7 @@ class TrainingStage:
         state = visible
         for rbm in self.below:
             rates = rbm.probabilities(1, [cast(State, state * np.uint8(rbm.copies[0]))])
-            state = BERNOULLI_VISIBLE.draw(rates, (), stream)
+            state = BERNOULLI.draw_statistics(rates, (), stream)
         return state
 
 
@@ -177,9 +191,7 @@ def training_run(
     with ExitStack() as stack:
         file = None
         if checkpoint is not None:
-            # Bernoulli units are not named: their checkpoints are older than the other kinds.
-            named = () if examples.visible == BERNOULLI_VISIBLE else (repr(examples.visible),)
-            fingerprint = run_fingerprint(examples.rows, architectures, settings, sweeps, seed, *named)
+            fingerprint = run_fingerprint(examples.rows, architectures, settings, sweeps, seed)
             plans = [StagePlan(*each, len(examples)) for each in zip(architectures, settings, strict=True)]
             file = stack.enter_context(open_checkpoint(checkpoint, fingerprint, plans))
         yield TrainingRun(
@@ -255,7 +267,7 @@ def update(
     model, chains = model_phase(dbm, chains, settings.k, stream)
     state.chains = chains if settings.method == "pcd" else []
     slope = gradient(data, model, dbm.biases[0].dtype)
-    slope = replace(slope, extras=dbm.visible.extra_slopes(data[0], model[0], dbm.extras))
+    slope = replace(slope, further=dbm.visible.further_slopes(data[0], model[0], dbm.further))
     if settings.centred:
         means = [layer.mean(axis=0, dtype=dbm.biases[0].dtype) for layer in data]
         state.offsets = state.offsets or means

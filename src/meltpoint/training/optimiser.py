@@ -59,11 +59,11 @@ def sgd_step(
     weight_decay: float,
 ) -> None:
     """Move every parameter one step along the gradient, in place. Biases do not decay."""
-    decays = [weight_decay] * len(dbm.couplings) + [0.0] * (len(dbm.biases) + len(dbm.extras))
+    decays = [weight_decay] * len(dbm.couplings) + [0.0] * (len(dbm.biases) + len(dbm.further))
     for value, velocity, slope, decay in zip(
         dbm.parameters,
         optimiser.velocity,
-        (*gradient.pairs, *gradient.units, *gradient.extras),
+        (*gradient.pairs, *gradient.units, *gradient.further),
         decays,
         strict=True,
     ):

@@ -8,7 +8,7 @@ Hinton 2009). Its neighbour receives the sum of both copies, so its state counts
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias, cast
 
@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from meltpoint.kernels.bit_products import Coupling, State, pair_sums
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.draws import draw_bits, draw_counts
-from meltpoint.kernels.sigmoid import sigmoid_
+from meltpoint.kernels.draws import draw_counts
 from meltpoint.kernels.xoshiro import LANES
+from meltpoint.layers import BERNOULLI, Trainable
+from meltpoint.layers.trainable import Further
 from meltpoint.randomness import Purpose, sequence
 from meltpoint.statistics.special import xlogy
-from meltpoint.training.visible import BERNOULLI_VISIBLE, Array, Extras, VisibleUnits
 
+Array: TypeAlias = NDArray[np.floating]
 States: TypeAlias = list[State]
 """One array (example, unit) for each layer, visible first."""
 
@@ -36,7 +37,7 @@ class Architecture:
 
     sizes: tuple[int, ...]
     copies: tuple[int, ...]
-    visible: VisibleUnits = field(default=BERNOULLI_VISIBLE, repr=False)
+    visible: Trainable = BERNOULLI
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class TrainableDBM:
     couplings: tuple[Coupling, ...]
     biases: tuple[Array, ...]
     copies: tuple[int, ...]
-    visible: VisibleUnits = BERNOULLI_VISIBLE
-    extras: Extras = ()
+    visible: Trainable = BERNOULLI
+    further: Further = ()
 
     @property
     def n_layers(self) -> int:
@@ -57,7 +58,11 @@ class TrainableDBM:
     @property
     def parameters(self) -> tuple[Array, ...]:
         """All weights, then all biases, then what the visible units have besides."""
-        return (*(coupling.weights for coupling in self.couplings), *self.biases, *self.extras)
+        return (*(coupling.weights for coupling in self.couplings), *self.biases, *self.further)
+
+    def unit(self, layer: int) -> Trainable:
+        """The kind of unit of a layer."""
+        return self.visible if layer == 0 else BERNOULLI
 
     def probabilities(self, layer: int, states: States, from_below: Array | None = None) -> Array:
         """Mean (example, unit) of one copy of the units, given the neighbours in `states`: that they are on, mostly.
@@ -66,14 +71,15 @@ class TrainableDBM:
         computed unless it is given.
         """
         if layer == 0:
-            field = self.couplings[0].down(states[1])
-            self.visible.activate_(field, self.biases[0], self.extras)
-            return field
-        field = self.couplings[layer - 1].up(states[layer - 1]) if from_below is None else from_below.copy()
-        if layer + 1 < len(states):
-            field += self.couplings[layer].down(states[layer + 1])
-        sigmoid_(field, self.biases[layer])
-        return field
+            inputs = self.couplings[0].down(states[1])
+        else:
+            inputs = (
+                self.couplings[layer - 1].up(states[layer - 1]) if from_below is None else from_below.copy()
+            )
+            if layer + 1 < len(states):
+                inputs += self.couplings[layer].down(states[layer + 1])
+        self.unit(layer).activate_(inputs, self.biases[layer], self.further)
+        return inputs
 
     def means(self, layer: int, states: States, from_below: Array | None = None) -> Array:
         """Mean (example, unit) of a layer's units, summed over its copies, given the neighbours in `states`."""
@@ -81,21 +87,21 @@ class TrainableDBM:
         return probabilities if self.copies[layer] == 1 else probabilities * self.copies[layer]
 
     def draw_layer(self, layer: int, probabilities: Array, stream: NDArray[np.uint32]) -> State:
-        """State (example, unit) of a layer: zeros and ones, or their sum over two copies; or visible units' own."""
-        if layer == 0 and self.copies[0] == 1:
-            return self.visible.draw(probabilities, self.extras, stream)
-        state = np.empty(probabilities.shape, np.uint8)
-        (draw_bits if self.copies[layer] == 1 else draw_counts)(probabilities, stream, state)
-        return state
+        """Statistics (example, unit) of a layer, summed over its copies."""
+        if self.copies[layer] == 1:
+            return self.unit(layer).draw_statistics(probabilities, self.further, stream)
+        counts = np.empty(probabilities.shape, np.uint8)
+        draw_counts(probabilities, stream, counts)
+        return counts
 
 
 def trainable_dbm(
-    parameters: Sequence[Array], copies: tuple[int, ...], visible: VisibleUnits = BERNOULLI_VISIBLE
+    parameters: Sequence[Array], copies: tuple[int, ...], visible: Trainable = BERNOULLI
 ) -> TrainableDBM:
     """The DBM with these parameters, in the order of `TrainableDBM.parameters`."""
     n = len(copies) - 1
-    biases, extras = tuple(parameters[n : 2 * n + 1]), tuple(parameters[2 * n + 1 :])
-    return TrainableDBM(tuple(map(Coupling, parameters[:n])), biases, copies, visible, extras)
+    biases, further = tuple(parameters[n : 2 * n + 1]), tuple(parameters[2 * n + 1 :])
+    return TrainableDBM(tuple(map(Coupling, parameters[:n])), biases, copies, visible, further)
 
 
 def initial_dbm(
@@ -112,8 +118,8 @@ def initial_dbm(
         for shape in pairwise(sizes)
     ]
     hidden_biases = [np.full(size, _INITIAL_HIDDEN_BIAS, np.float32) for size in sizes[1:]]
-    extras = [np.zeros(sizes[0], np.float32) for _ in range(architecture.visible.n_extras)]
-    parameters = [*weights, visible_bias.astype(np.float32), *hidden_biases, *extras]
+    further = [np.zeros(sizes[0], np.float32) for _ in range(architecture.visible.n_further)]
+    parameters = [*weights, visible_bias.astype(np.float32), *hidden_biases, *further]
     return trainable_dbm(parameters, architecture.copies, architecture.visible)
 
 
@@ -141,7 +147,7 @@ def log_f_bound(dbm: TrainableDBM, states: States) -> Array:
 
     Expected log f plus the entropy of independent hidden units; exact for one hidden layer.
     """
-    bound = dbm.visible.log_weight(states[0], dbm.biases[0], dbm.extras)
+    bound = dbm.visible.log_weight_of_statistics(states[0], dbm.biases[0], dbm.further)
     for layer in range(1, dbm.n_layers):
         field = dbm.couplings[layer - 1].up(states[layer - 1]) + dbm.biases[layer]
         rates = states[layer] / dbm.copies[layer]
@@ -180,11 +186,11 @@ def model_phase(dbm: TrainableDBM, odd: States, k: int, stream: NDArray[np.uint3
 
 @dataclass(frozen=True)
 class Gradient:
-    """Data minus model: the means of products of neighbouring units, of units, and the slopes of `extras`."""
+    """Data minus model: the means of products of neighbouring units, of units, and the slopes of `further`."""
 
     pairs: tuple[Array, ...]
     units: tuple[Array, ...]
-    extras: Extras = ()
+    further: Further = ()
 
 
 def gradient(data: States, model: States, dtype: np.dtype) -> Gradient:

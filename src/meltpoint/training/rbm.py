@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from meltpoint.errors import Progress
-from meltpoint.layers import Unit
+from meltpoint.layers import BERNOULLI, Unit
 from meltpoint.models import Model
 from meltpoint.models.rbm import RBM
 from meltpoint.progress import reports_progress
@@ -27,7 +26,6 @@ from meltpoint.training.settings import (
     Schedule,
     TrainingSettings,
     check_positive,
-    default_rate,
 )
 
 _START, _RATES = 3, 4  # keys of random streams
@@ -105,15 +103,16 @@ def train_rbm(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> stripes = np.repeat([[0, 0, 1, 1], [1, 1, 0, 0]], 50, axis=0)
+    >>>     >>> stripes = np.repeat([[0, 0, 1, 1], [1, 1, 0, 0]], 50, axis=0)
     >>> train_rbm(stripes, hidden=2, epochs=2, batch=10)
     RBM 4-2
 
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     examples = check_examples(data, "data", visible)
-    rate = default_rate(visible) if learning_rate is None else learning_rate
+    rate = learning_rate
+    if rate is None:
+        rate = RBM_DEFAULTS.learning_rate * examples.visible.rate_share
     settings = TrainingSettings(
         method, k, epochs, batch, rate, schedule, momentum, weight_decay, averaged, centred, chains
     )
@@ -127,7 +126,7 @@ def train_rbm(
 
 
 def _rbm(layers: Sequence[TrainableDBM]) -> RBM:
-    return layers[0].visible.rbm(layers[0].parameters)
+    return RBM(**layers[0].visible.rbm_arguments(*layers[0].parameters))
 
 
 def stack_architectures(
@@ -157,11 +156,10 @@ def train_stack(
 def _initial_rbm(run: TrainingRun, stage: TrainingStage) -> TrainableDBM:
     """Where a stage starts: with the visible biases that fit the layer below."""
     if not stage.below:
-        bias = run.examples.visible_bias
+        bias = run.examples.visible.initial_bias(run.examples.rows)
     else:
         stream = random_stream(run.seed, stage.number, _RATES)
         ones = stage.lowest_layer(run.examples.layer(slice(_RATES_EXAMPLES), stream), stream)
-        rates = (ones.sum(axis=0) + 1.0) / (len(ones) + 2.0)
-        bias = np.log(rates / (1.0 - rates))
+        bias = BERNOULLI.initial_bias(ones)
     random = generator(run.seed, Purpose.TRAINING, stage.number, _START)
     return initial_dbm(run.architectures[stage.number], bias, random)

@@ -107,21 +107,11 @@ class TrainingSettings:
 RBM_DEFAULTS = TrainingSettings()
 DBN_DEFAULTS = TrainingSettings()
 DBM_DEFAULTS = TrainingSettings(learning_rate=0.1)
-_GAUSSIAN_RATE = 0.1
 RBM_HIDDEN = 500
 DBN_HIDDEN = (500, 2000)
 DBM_HIDDEN = (500, 1000)
 MEAN_FIELD_SWEEPS = 10
 SEED = 0
-
-
-def default_rate(visible: object) -> float:
-    """The learning rate of an RBM with this kind of visible units, unless one is given.
-
-    >>> default_rate("potts"), default_rate("gaussian")
-    (0.2, 0.1)
-    """
-    return _GAUSSIAN_RATE if str(visible) == "gaussian" else RBM_DEFAULTS.learning_rate
 
 
 _STAGE_OPTIONS = [field.name for field in fields(TrainingSettings)]
