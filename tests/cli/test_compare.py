@@ -45,7 +45,7 @@ def test_a_known_order_is_exit_code_0(run, models):
 def test_an_order_that_is_not_known_is_exit_code_1(run, models):
     result = run("compare", "one.npz", "same.npz", "two.npz", "test.npy", *QUICK)
     assert result.exit_code == 1, result.stderr
-    assert "Order known in part: these may be in either order: one and same." in result.stdout
+    assert "Order partly known: these may be in either order: one and same." in result.stdout
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ def test_lines_of_stages_fit_a_narrow_terminal(monkeypatch, capsys):
     monkeypatch.setattr(screen, "echo_err", shown.append)
     log_z._show(LogZStage("model", 3000, 400, 126.6, 0.8, 127.5, 0.8, 12172.2, 2.0))
     assert max(map(len, shown[0].split("\n"))) <= 60
-    assert "accuracy not known" in shown[0]  # two chains carry it: 12172.2 means nothing
+    assert "accuracy unknown" in shown[0]  # two chains carry it: 12172.2 means nothing
     assert "12172" not in shown[0]
     log_z._show(LogZStage("model", 3000, 400, 126.6, 0.1, 127.5, 0.1, 0.72, 70.0))
     assert "within ± 0.72" in shown[1]

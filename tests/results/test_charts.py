@@ -112,11 +112,12 @@ def test_another_format_is_refused(tmp_path):
 KINDS = ("overview", "bracket", "differences", "weights", "evidence", "friction", "samples")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_notebook_shows_every_figure_by_itself(kind):
-    figure = full().plot(kind)
+@pytest.mark.parametrize(
+    ("make", "kind"), [*((full, kind) for kind in KINDS), *((bare, kind) for kind in KINDS[:5])]
+)
+def test_a_notebook_shows_every_figure_by_itself(make, kind):
+    figure = make().plot(kind)
     data, shown = figure._repr_png_()
-    assert data.startswith(b"\x89PNG")
     width, height = struct.unpack(">II", data[16:24])
     assert (width, height) == (2 * shown["width"], 2 * shown["height"])
     assert all(axes.get_title(loc="left") or axes.get_xlabel() for axes in figure.axes)
@@ -167,11 +168,6 @@ def test_samples_that_are_no_squares_are_rows():
 def test_what_cannot_be_drawn_is_said(kind, message):
     with pytest.raises(InputError, match=message):
         bare().plot(kind)
-
-
-@pytest.mark.parametrize("kind", ["overview", "bracket", "differences", "weights", "evidence"])
-def test_a_report_that_lacks_much_is_drawn_too(kind):
-    assert bare().plot(kind)._repr_png_()[0].startswith(b"\x89PNG")
 
 
 def test_arviz(monkeypatch):

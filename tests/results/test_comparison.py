@@ -23,7 +23,7 @@ def test_an_order_is_told_as_far_as_it_is_known(three):
     assert [str(rank) for rank in three.ranking.values()] == ["1–2", "1–2", "3"]
     assert not three.order_known
     assert not three.trusted
-    assert three.verdict.startswith("Order known in part: these may be in either order: new and newer <b>.")
+    assert three.verdict.startswith("Order partly known: these may be in either order: new and newer <b>.")
 
 
 def test_a_known_order():
@@ -137,4 +137,4 @@ def test_a_single_chain_has_no_interval():
     assert pair.between == (pytest.approx(alone.limits(0.01).low), math.inf)
     assert pair.better("test set") is None
     json.dumps(pair.to_dict(), allow_nan=False)
-    assert "Order not known" in str(comparison_of(alone, single))
+    assert "Order unknown" in str(comparison_of(alone, single))

@@ -154,7 +154,7 @@ def test_agreement_is_not_enough_if_the_interval_is_wider_than_was_asked_for():
     missed = judge_target(agreed, 0.25, 0.1)
     assert (missed.reason, missed.trusted) == ("target", False)
     assert missed.sentence.startswith(
-        "Target missed: the value is only known to ± 0.25 nats, and ± 0.1 were asked for."
+        "Target missed: the value is only known to ± 0.25 nats, and the target is ± 0.1."
     )
     worse = verdict(9.0, 0.1)
     assert judge_target(worse, 4.6, 0.1) is worse  # what is wrong is said, not that it is not enough
@@ -208,7 +208,7 @@ def test_agreement_is_doubted(findings, doubts, reason):
 def test_doubts_say_where_and_how_much():
     assert doubted().sentence == (
         "Agree, not checked for missed modes: the two estimates are 0.10 nats apart (tolerance 1), but both sides "
-        "miss what no chain has found, and other starts were not asked (evidence)."
+        "miss what no chain has found, and no other starts were tried (evidence)."
     )
     missed = doubted(finding(log_z=0.7, lacking=1.0, stderr=0.1)).sentence
     assert missed.startswith(
@@ -289,8 +289,8 @@ def test_an_interval_of_log_z_that_is_wider_than_was_asked_for():
     missed = judge_target(wide, 4.6, 0.1, log_z=True)
     assert (missed.reason, missed.sentence) == (
         "target",
-        "Target missed: log Z is only known to ± 4.60 nats, and ± 0.1 were asked for. Give more time (budget).",
+        "Target missed: log Z is only known to ± 4.60 nats, and the target is ± 0.1. Give more time (budget).",
     )
-    assert "not known from above" in judge_target(wide, math.inf, 0.1, log_z=True).sentence
+    assert "unknown from above" in judge_target(wide, math.inf, 0.1, log_z=True).sentence
     heavy = judged_log_z(k=2.0)
     assert judge_target(heavy, 4.6, 0.1, log_z=True) is heavy

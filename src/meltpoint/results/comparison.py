@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from meltpoint.errors import shortened
@@ -89,7 +90,7 @@ class Comparison(Readable):
         blocks.append(Fact("run", f"{duration(self.seconds)} in all"))
         return Document(title, self.trusted, self.verdict, [Section("comparison", "The comparison", blocks)])
 
-    @property
+    @cached_property
     def _letters(self) -> dict[str, str]:
         """A short name for each model, best first: A, B, …, Z, AA, …. Differences are named by them."""
         short = []
@@ -201,7 +202,7 @@ class Comparison(Readable):
         """The pair of these names, in the order in which it was compared."""
         return next(pair for pair in self.pairs if {pair.first, pair.second} == {first, second})
 
-    @property
+    @cached_property
     def above(self) -> set[tuple[str, str]]:
         """Which model is known to be better than which: (better, worse), with what follows from others."""
         return known_order(
@@ -210,7 +211,7 @@ class Comparison(Readable):
             if (better := pair.better(self.about)) is not None
         )
 
-    @property
+    @cached_property
     def ranking(self) -> dict[str, Rank]:
         """The places that each model can have, best first."""
         order, count = self.above, len(self.reports)
@@ -265,7 +266,7 @@ class Comparison(Readable):
             if not {(p.first, p.second), (p.second, p.first)} & order
         ]
         shown = "; ".join(unknown[:3]) + (f" and {len(unknown) - 3} pairs more" if len(unknown) > 3 else "")
-        what = "Order not known" if not order else "Order known in part"
+        what = "Order unknown" if not order else "Order partly known"
         return f"{what}: these may be in either order: {shown}. A smaller gap or more steps can tell."
 
     def _baseline_sentence(self) -> str:

@@ -14,10 +14,19 @@ from meltpoint.layers.unit import Floats
 from meltpoint.records import Record, plain, plain_fields
 from meltpoint.results.charts import Chart, sides_chart, spread_chart, steps_axis
 from meltpoint.results.document import Document, Estimates, Fact, Readable, Section
-from meltpoint.results.duration import duration
 from meltpoint.results.stages import alpha_of, within_text
 from meltpoint.results.verdict import Case, Verdict, WeightDiagnostics, judge
-from meltpoint.results.words import bound, count, modes_text, number, percent, run_facts, with_error
+from meltpoint.results.words import (
+    asked_text,
+    between_text,
+    bound,
+    count,
+    modes_text,
+    percent,
+    run_facts,
+    weights_text,
+    with_error,
+)
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.pareto import pareto_k
@@ -97,18 +106,20 @@ class LogZBracket(Readable):
             digits = max(4, digits)
             rows.insert(1, ("exact", Estimate(self.exact, 0.0, "exact", "nothing")))
         facts = {
-            "between": self._between_text(),
+            "between": between_text(
+                self.between,
+                self.gap.digits,
+                self._sure,
+                "no interval: two chains are the least that has an error",
+            ),
             "rests on": self.rests_on,
             "certified": self._certified_text(),
             "other starts": self._other_starts(),
-            "weights": f"effective sample size {self.lower.ess:,.0f} of "
-            f"{count(len(self.lower.log_weights), 'chain')}"
-            + (f", Pareto k {self.pareto_k:.2f}" if math.isfinite(self.pareto_k) else ""),
+            "weights": weights_text(self.lower.ess, len(self.lower.log_weights), self.pareto_k),
             "path": f"base {s.base}, {count(s.steps, 'step')}, {s.precision} precision",
         }
         if s.budget is not None:
-            target = "" if s.gap is None else f", to ± {s.gap:g} nats"
-            facts["asked"] = f"within {duration(s.budget)}{target}"
+            facts["asked"] = asked_text(s.budget, s.gap)
         if len(self.stages) > 1:
             facts["stages"] = "; ".join(
                 f"{count(stage.steps, 'step')} of {stage.chains:,} chains from base {stage.base}: "
@@ -130,14 +141,6 @@ class LogZBracket(Readable):
     @property
     def _sure(self) -> str:
         return f"with {percent(self.settings.confidence)} confidence"
-
-    def _between_text(self) -> str:
-        low, high = (number(end, self.gap.digits) for end in self.between)
-        if all(map(math.isfinite, self.between)):
-            return f"{low} and {high} {self._sure}"
-        if math.isfinite(self.between[0]):
-            return f"above {low} {self._sure}; no upper end is known"
-        return "no interval: two chains are the least that has an error"
 
     def _certified_text(self) -> str:
         if not math.isfinite(self.lower_certificate.bound):

@@ -47,6 +47,8 @@ from meltpoint.results.report_charts import (
 )
 from meltpoint.results.shown import worst
 from meltpoint.results.words import (
+    asked_text,
+    between_text,
     bound,
     count,
     modes_text,
@@ -54,6 +56,7 @@ from meltpoint.results.words import (
     percent,
     run_facts,
     starts_text,
+    weights_text,
     with_error,
 )
 
@@ -135,12 +138,10 @@ def _between(report: Report) -> str:
         else "provided that the chains missed no mode"
     )
     sure = f"with {percent(report.settings.confidence)} confidence, {condition}"
-    low, high = (number(end, report.gap.digits) for end in report.between)
-    if all(map(math.isfinite, report.between)):
-        return f"{low} and {high} {sure}"
-    if math.isfinite(report.between[1]):
-        return f"below {high} {sure}; no lower end is known"
-    return "no interval: two chains and two examples are the least that has an error"
+    # An upper end follows from the model alone, so a lower one without it says that nothing is known.
+    ends = report.between if math.isfinite(report.between[1]) else (-math.inf, math.inf)
+    least = "no interval: two chains and two examples are the least that has an error"
+    return between_text(ends, report.gap.digits, sure, least)
 
 
 def _stages(report: Report) -> Sequence[Block | None]:
@@ -148,7 +149,7 @@ def _stages(report: Report) -> Sequence[Block | None]:
     if not report.stages:
         return []
     s, spent = report.settings, report.seconds.get("total", 0.0)
-    asked = f"within {duration(s.budget or 0.0)}" + ("" if s.gap is None else f", to ± {s.gap:g} nats")
+    asked = asked_text(s.budget or 0.0, s.gap)
     if not report.interrupted and len(report.stages) == 1 and spent > (s.budget or math.inf):
         asked += f"; that is too little: one small stage and what comes before it took {duration(spent)}"
     told = "; ".join(
@@ -231,12 +232,10 @@ def _weights(report: Report) -> Sequence[Block | None]:
     ais_chains = min(report.settings.ais_chains, len(report.ais_log_weights))
     certain = str(report.log_z_certificate).removeprefix("log Z ")
     spread = weights_chart(report)
-    tail = f", Pareto k {report.pareto_k:.2f}" if math.isfinite(report.pareto_k) else ""
     return [
         Fact(
             "log Z",
-            f"{report.log_z} ({certain}); effective sample size {number(report.ess, 0)} of "
-            f"{count(ais_chains, 'chain')}{tail}",
+            f"{report.log_z} ({certain}); {weights_text(report.ess, ais_chains, report.pareto_k)}",
         ),
         Note(
             f"The error of log Z covers {report.log_z.covers}. With a Pareto k below 0.7 it can be believed."

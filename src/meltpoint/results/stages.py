@@ -60,10 +60,10 @@ def within_text(half_width: float, ess: float) -> str:
     """How well a value is known, in words: where fewer than five chains carry log Z its error is not known.
 
     >>> within_text(0.25, ess=70.0), within_text(11705.32, ess=1.0)
-    ('within ± 0.25', 'accuracy not known')
+    ('within ± 0.25', 'accuracy unknown')
     """
     if not (ess >= ENOUGH_ESS and math.isfinite(half_width)):
-        return "accuracy not known"
+        return "accuracy unknown"
     return f"within ± {half_width:.2f}"
 
 

@@ -190,9 +190,9 @@ def judge_target(verdict: Verdict, half_width: float, target: float, log_z: bool
         return verdict
     known = f"only known to ± {decimals(half_width, 2)} nats"
     if log_z and not math.isfinite(half_width):
-        known = "not known from above"
+        known = "unknown from above"
     what, later = ("log Z", "") if log_z else ("the value", ": a run with a folder goes on from here")
-    sentence = f"Target missed: {what} is {known}, and ± {target:g} were asked for."
+    sentence = f"Target missed: {what} is {known}, and the target is ± {target:g}."
     return Verdict("target", False, f"{sentence} Give more time (budget){later}.")
 
 
@@ -266,7 +266,7 @@ def _log_f_unknown(case: Case) -> str:
         why = f"with more samples its mean may rise by {decimals(2 * case.log_f_rise, 2)} nats"
     else:
         why = "for some examples the samples are too few, or all the same, to show an error"
-    return f"log f not known: it is estimated, and {why}, so that AIS's end may be too low."
+    return f"log f uncertain: it is estimated, and {why}, so that AIS's end may be too low."
 
 
 _INFINITE = Rule(
@@ -328,8 +328,7 @@ _MISSED = (
     Rule(
         "unweighed",
         lambda case: case.unweighed > 0,
-        "Modes not weighed: {modes} out of reach and not weighed, so that nothing is known of the share of Z that they "
-        "hold.",
+        "Modes not weighed: {modes} out of reach and not weighed, so their share of Z is unknown.",
         "Raise steps, or use another base.",
     ),
 )
@@ -363,7 +362,7 @@ _LIKELIHOOD = (
         "unchecked",
         lambda case: case.evidence is None,
         "Agree, not checked for missed modes: the two {sides} are {apart} (tolerance {case.tolerance:g}), but both "
-        "sides miss what no chain has found, and other starts were not asked (evidence).",
+        "sides miss what no chain has found, and no other starts were tried (evidence).",
     ),
 )
 _LOG_Z = (

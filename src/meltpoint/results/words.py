@@ -104,6 +104,32 @@ def interval(ends: tuple[float, float] | None, digits: int = 2) -> str:
     return "unknown" if not any(known) else f"above {low}" if known[0] else f"below {high}"
 
 
+def between_text(ends: tuple[float, float], digits: int, sure: str, unknown: str) -> str:
+    """An interval with its confidence and condition, or the end that is known, or why there is none.
+
+    >>> between_text((1.0, math.inf), 2, "with 99% confidence", "no interval")
+    'above 1.00 with 99% confidence; no upper end is known'
+    """
+    low, high = (number(end, digits) for end in ends)
+    known = tuple(map(math.isfinite, ends))
+    if known == (True, True):
+        return f"{low} and {high} {sure}"
+    if known == (True, False):
+        return f"above {low} {sure}; no upper end is known"
+    return f"below {high} {sure}; no lower end is known" if known[1] else unknown
+
+
+def asked_text(budget: float, gap: float | None) -> str:
+    """What a run in stages was asked for."""
+    return f"within {duration(budget)}" + ("" if gap is None else f", to ± {gap:g} nats")
+
+
+def weights_text(ess: float, chains: int, pareto_k: float) -> str:
+    """How many chains carry an estimate, and the tail of their weights."""
+    tail = f", Pareto k {pareto_k:.2f}" if math.isfinite(pareto_k) else ""
+    return f"effective sample size {number(ess, 0)} of {count(chains, 'chain')}{tail}"
+
+
 def run_facts(seed: int, seconds: Mapping[str, float], versions: Mapping[str, str]) -> list[Fact]:
     """Seed, times and versions of a run."""
     parts = {name: t for name, t in seconds.items() if name != "total" and t >= _WORTH_A_WORD}
