@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from meltpoint.errors import InputError
 from meltpoint.formats.source import Source
@@ -37,6 +36,8 @@ def written_out(
     remedy: str,
 ) -> NDArray[Any]:
     """A matrix in the format csr, csc or coo as a dense one; `arrays` are its numbers and two of its indices."""
+    from scipy import sparse  # a tenth of a second, which models without sparse matrices need not pay
+
     values, first, second = arrays
     if len(shape) != 2 or any(array.ndim != 1 for array in arrays):
         raise ValueError(f"a sparse matrix of shape {shape} with numbers of shape {values.shape}")

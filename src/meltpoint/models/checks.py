@@ -24,6 +24,7 @@ __all__ = [
     "examples",
     "extra_column",
     "finite",
+    "given_parameter",
     "number",
     "pairs",
     "parameter",
@@ -35,7 +36,7 @@ __all__ = [
 def parameter(value: ArrayLike, name: str, ndim: int) -> Floats:
     """A read-only float64 copy of a parameter array with `ndim` axes and finite entries."""
     try:
-        held = as_array(value, name, "load it first: meltpoint.load for a model, numpy.load for an array")
+        held = given_parameter(value, name)
         if np.iscomplexobj(held):  # NumPy would drop the imaginary parts
             raise TypeError("they are complex")
         array = np.array(held, dtype=np.float64, order="C")
@@ -56,6 +57,11 @@ def parameter(value: ArrayLike, name: str, ndim: int) -> Floats:
     finite(array, name)
     array.flags.writeable = False
     return array
+
+
+def given_parameter(value: ArrayLike, name: str) -> NDArray[Any]:
+    """A parameter as NumPy reads it, of any shape and type."""
+    return as_array(value, name, "load it first: meltpoint.load for a model, numpy.load for an array")
 
 
 def finite(array: Floats, name: str) -> None:
@@ -129,7 +135,7 @@ def pairs(value: Any, n_sites: int, count: int) -> NDArray[np.int64]:  # noqa: A
 
 def bias(value: ArrayLike, name: str, size: int, of: str) -> Floats:
     """A bias vector of the given length; a row or column matrix is accepted as a vector."""
-    array = as_array(value, name)
+    array = given_parameter(value, name)
     if array.ndim == 2 and 1 in array.shape:
         array = array.reshape(-1)
     array = parameter(array, name, 1)

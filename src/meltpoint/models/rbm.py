@@ -245,7 +245,7 @@ class RBM(Model):
 
 def _weights(weights: ArrayLike, visible_states: bool, hidden_states: bool) -> Floats:
     """Weights (visible, hidden), with an axis of states behind the units that have weights for each state."""
-    array = checks.as_array(weights, "weights")
+    array = checks.given_parameter(weights, "weights")
     ndim = 2 + visible_states + hidden_states
     if visible_states and not hidden_states and array.ndim != ndim:
         raise InputError(
@@ -260,7 +260,7 @@ def _bias(bias: ArrayLike, name: str, size: int, shape: tuple[int, ...], of: str
     """Biases (unit, *shape)."""
     if not shape:
         return checks.bias(bias, name, size, of)
-    held = checks.as_array(bias, name)
+    held = checks.given_parameter(bias, name)
     array = checks.parameter(held, name, held.ndim or 1)
     if array.shape != (size, *shape):
         raise InputError(

@@ -44,7 +44,7 @@ def to_arrays(value: Any, others: list[Any] | None = None) -> dict[str, NDArray[
     What is no record, array or plain value, such as a model, is an error, unless there is a list for it: then its
     position in the list stands for it.
 
-    >>> from meltpoint.models.blocks import Segment
+    >>> from meltpoint.annealing.blocks import Segment
     >>> {name: array.tolist() for name, array in to_arrays(Segment(np.array([0.0, 1.0]))).items()}
     {'betas': [0.0, 1.0], 'reversed_sweeps': False}
     """
@@ -63,7 +63,7 @@ def from_arrays(
 
     `lengths` are those of axes that are known.
 
-    >>> from meltpoint.models.blocks import Segment
+    >>> from meltpoint.annealing.blocks import Segment
     >>> from_arrays(Segment, {"betas": np.array([0.0, 1.0]), "reversed_sweeps": np.array(True)}).reversed_sweeps
     True
     """
