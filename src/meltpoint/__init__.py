@@ -48,6 +48,19 @@ if TYPE_CHECKING:
     from meltpoint.training.deep import train_dbm, train_dbn
     from meltpoint.training.rbm import train_rbm
 
+_TAKES_MODELS: dict[str, tuple[type, ...]] = {
+    "ais_log_z": (),
+    "check_conventions": (),
+    "csl_log_prob": (),
+    "data_rates": (),
+    "exact_log_z": (tuple,),
+    "friction_schedule": (),
+    "model_rates": (),
+    "raise_log_prob": (),
+    "sample": (),
+    "sample_annealing_model": (),
+}
+"""Functions that take objects of other libraries as models, and what else they take: here these become models."""
 _ROOMS = ("annealing", "datasets", "layers")
 _HOMES = {
     "Base": "annealing.base",
@@ -156,6 +169,8 @@ if not TYPE_CHECKING:  # a type checker that saw this would accept every misspel
         if name not in _HOMES:
             raise AttributeError(f"module 'meltpoint' has no attribute {name!r}")
         value = getattr(import_module(f"meltpoint.{_HOMES[name]}"), name)
+        if name in _TAKES_MODELS:
+            value = import_module("meltpoint.formats.objects").takes_models(value, _TAKES_MODELS[name])
         globals()[name] = value
         return value
 

@@ -20,11 +20,10 @@ from meltpoint.defaults import AIS_CHAINS, DEFAULTS
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.fingerprint import fingerprint
-from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.checks import check_count
-from meltpoint.models.model import Model
+from meltpoint.models.model import Model, ModelLike
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.records import fields_html
@@ -110,7 +109,6 @@ def ais_log_z(
     True
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    model = from_object(model)
     betas = as_betas(steps)
     own_base = resolve_base(base, model, seed=seed, threads=threads, progress=progress)
     annealing = Annealing(model, own_base, precision)

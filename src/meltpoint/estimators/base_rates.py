@@ -10,11 +10,10 @@ from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.chains import Annealing, chains_batch
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import InputError, Progress
-from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers import BERNOULLI
 from meltpoint.models.foreign import as_array
-from meltpoint.models.model import Model
+from meltpoint.models.model import Model, ModelLike
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.runs.run import Run
@@ -43,7 +42,6 @@ def data_rates(train: ArrayLike, model: ModelLike | None = None) -> Base:
     array([-1.099,  1.099])
     """
     if model is not None:
-        model = from_object(model)
         sample = model.annealed_rates(model.encode(train, "train"))
         return Base("data", (model.undirected.support.bias_from_sample(sample, _SMOOTHING),))
     array = as_array(train, "train")
@@ -84,7 +82,7 @@ def model_rates(
     array([ 2., -2.])
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    return rates_of_chains(from_object(model), seed, Run(threads, progress))
+    return rates_of_chains(model, seed, Run(threads, progress))
 
 
 def rates_of_chains(model: Model, seed: int, run: Run) -> Base:

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
-from meltpoint.models.model import Model
+from meltpoint.models.model import Model, ModelLike
 from meltpoint.models.readings import Reading
 from meltpoint.records import Record
 from meltpoint.statistics.elementary import log, softplus
@@ -76,7 +75,6 @@ def check_conventions(model: ModelLike, data: ArrayLike, *, seed: int = 0) -> Co
     >>> print(check_conventions(RBM([[0.0]] * 4, [-3, -2, -1, 3], [0.0]), examples).meaning)
     all parameters have the other sign
     """
-    model = from_object(model)
     readings = model.other_readings()
     if not readings:
         return None

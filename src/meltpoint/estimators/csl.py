@@ -22,12 +22,12 @@ from meltpoint.defaults import CSL_CHAINS, DEFAULTS
 from meltpoint.errors import Progress
 from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.estimators.particles import LogProb
-from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.kernels.streams import Streams, next_uniforms
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.checks import check_count
+from meltpoint.models.model import ModelLike
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.runs.batch import Batch, Items
@@ -84,7 +84,6 @@ def csl_log_prob(
     (2,)
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    model = from_object(model)
     steps = check_count(steps, "steps", "as many as AIS takes, for the same number of Gibbs moves")
     chains = check_count(chains, "chains", "as many as AIS takes, for the same number of Gibbs moves")
     every = check_count(every, "every", f"{EVERY} are usual")

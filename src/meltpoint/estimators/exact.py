@@ -14,13 +14,12 @@ from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination import Eliminated, eliminate, order_for
 from meltpoint.estimators.elimination_order import Order
-from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.announcing import preparing_kernels
 from meltpoint.kernels.threads import check_threads
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.factors import Factors
-from meltpoint.models.model import Model
+from meltpoint.models.model import Model, ModelLike
 from meltpoint.progress import reports_progress, silent
 from meltpoint.statistics.log_space import log_sum_exp
 
@@ -72,7 +71,6 @@ def exact_log_z(
     progress = progress or silent
     if isinstance(model, tuple):
         return _log_z_of_factors(model, threads, progress)
-    model = from_object(model)
     two = model.form(Bipartite)
     largest = LARGEST_STATE if two is None else LARGEST
     possible = model.smaller_side <= largest

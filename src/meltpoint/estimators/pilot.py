@@ -23,11 +23,10 @@ from meltpoint.annealing.loop import Annealed
 from meltpoint.annealing.schedule import as_betas, spend_equally
 from meltpoint.errors import Progress
 from meltpoint.estimators.base_rates import resolve_base
-from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.checks import check_count
-from meltpoint.models.model import Model
+from meltpoint.models.model import Model, ModelLike
 from meltpoint.progress import reports_progress, silent
 from meltpoint.randomness import Purpose, generator
 from meltpoint.records import plain, short_repr
@@ -132,7 +131,6 @@ def friction_schedule(
     (6,)
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    model = from_object(model)
     steps = check_count(steps, "steps", f"{PILOT_STEPS} are usual")
     own_base = resolve_base(base, model, train=train, seed=seed, threads=threads, progress=progress)
     states = None if train is None else model.encode(train, "train")

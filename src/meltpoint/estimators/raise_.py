@@ -24,11 +24,10 @@ from meltpoint.errors import Progress
 from meltpoint.estimators.ais import LogZ, path_digest
 from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.estimators.particles import LogProb, check_forward, particle_log_prob
-from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.checks import check_count
-from meltpoint.models.model import Model
+from meltpoint.models.model import Model, ModelLike
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.runs.batch import CHUNK_SIZE, Batch, Items
@@ -97,7 +96,6 @@ def raise_log_prob(
     51
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    model = from_object(model)
     chains = check_count(chains, "chains", "1 is enough with many steps, the paper uses 50")
     states = model.encode(x)
     betas = as_betas(steps)

@@ -18,11 +18,10 @@ from meltpoint.defaults import DEFAULTS, SAMPLE_MOVES, SAMPLE_STEPS
 from meltpoint.errors import Progress
 from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.estimators.exact import sample_exactly
-from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.checks import check_count
-from meltpoint.models.model import Model
+from meltpoint.models.model import Model, ModelLike
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.runs.run import Run
@@ -71,7 +70,6 @@ def sample(
            [1]], dtype=uint8)
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    model = from_object(model)
     moves = check_count(moves, "moves", "100 Gibbs moves after annealing are usual")
     n = check_count(n, "n", "ask for at least one sample")
     if exact:
@@ -129,7 +127,6 @@ def sample_annealing_model(
            [1]], dtype=uint8)
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    model = from_object(model)
     particles = check_count(particles, "particles", "1 is the paper's annealing model")
     n = check_count(n, "n", "ask for at least one sample")
     betas, last = as_betas(steps), np.ones(2)

@@ -3,8 +3,10 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -18,10 +20,8 @@ from meltpoint.formats.own_values import check_own_values
 from meltpoint.formats.source import Source
 from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
+from meltpoint.models.model import ModelLike as ModelLike
 from meltpoint.models.rbm import RBM
-
-ModelLike: TypeAlias = Model | Any
-"""A model, or an object that `from_object` makes one of."""
 
 _NAMED = ("orientation", "visible", "hidden", "weights", "visible_bias", "hidden_bias")
 """Options of models whose parameters are known by their names."""
@@ -85,6 +85,23 @@ def from_object(
             check_own_values(x, kind.build(x, plain) if scaled else model)
             return model
     raise _unknown(x)
+
+
+def takes_models(function: Callable[..., Any], also: tuple[type, ...] = ()) -> Callable[..., Any]:
+    """A function whose argument `model` may be an object of another library, or of the types `also`."""
+    place = list(signature(function).parameters).index("model")
+
+    @wraps(function)
+    def with_model(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        given = list(arguments)
+        if len(given) > place and given[place] is not None and not isinstance(given[place], also):
+            given[place] = from_object(given[place])
+        if options.get("model") is not None and not isinstance(options["model"], also):
+            options["model"] = from_object(options["model"])
+        return function(*given, **options)
+
+    with_model.__module__ = "meltpoint"  # where a pickle finds it
+    return with_model
 
 
 def save(

@@ -365,3 +365,7 @@ def two_sided_base(layers: Sequence[Floats], units: Sequence[Unit]) -> tuple[Flo
     """Inputs of the bits of independent units on the even and on the odd side, from those of every layer."""
     scaled = [unit.scale * bias for unit, bias in zip(two_state(units), layers, strict=True)]
     return np.concatenate(scaled[0::2]), np.concatenate(scaled[1::2])
+
+
+ModelLike: TypeAlias = Model | Any
+"""A model, or an object of another library that becomes one where users call (`meltpoint.__init__`)."""
