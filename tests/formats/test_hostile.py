@@ -255,6 +255,14 @@ def test_too_little_memory_is_said_in_words(tmp_path, monkeypatch):
         read_array(tmp_path / "data.npy")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("content", [b"0," * 100_000_000, b">a\nA\n" * 20_000_000, b"0\n" * 100_000_000])
+def test_small_gzip_files_of_data_become_no_large_arrays(tmp_path, content):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(content, 1))
+    with pytest.raises(InputError, match="a small file"):
+        read_array(tmp_path / "a.gz")
+
+
 def test_a_zip_compressed_otherwise_is_refused(tmp_path):
     content = zipped({"a": VALID["npy"]}, zipfile.ZIP_LZMA)
     refuses(tmp_path / "data.npz", content, "compressed neither by numpy.savez nor by")

@@ -401,3 +401,32 @@ def test_chunks_of_hdf5_that_are_larger_than_their_dataset(tmp_path):
         file["b"], file["c"] = np.ones(3), np.ones(2)
         file.create_dataset("W", (3, 2), "f8", chunks=(6000, 6000), maxshape=(None, None), compression="gzip")
     refused(path, path.read_bytes(), "a small file whose arrays take")
+
+
+def dimod(linear):
+    return b'{"bqm_schema": 1, "quadratic_head": [], "linear_biases": ' + linear
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux to limit memory")
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (b"MARKOV 100000000 " + b"1 " * 100_000_000, {}),
+        (b"0 " * 100_000_000, {"states": 2}),
+        (b"h 0 0 1\n" * 25_000_000, {}),
+        (b"0 1 1\n" * 30_000_000, {"temperature": 1.0, "units": "spin"}),
+        (dimod(b"[" + b"1," * 100_000_000 + b"1]}"), {"temperature": 1.0}),
+    ],
+)
+def test_small_gzip_files_become_no_large_arrays(tmp_path, content, options):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(content, 1))
+    with at_most(1 << 30), pytest.raises(mp.InputError, match=r"a small file|a text table"):
+        mp.load(tmp_path / "a.gz", **options)
+
+
+@pytest.mark.slow
+def test_a_string_of_json_without_an_end_is_linear(tmp_path):
+    begun = time.process_time()
+    refused(tmp_path / "a.json", dimod(b'"' + b'\\"' * 1_000_000), temperature=1.0)
+    assert time.process_time() - begun < SECONDS

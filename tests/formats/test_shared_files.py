@@ -124,5 +124,5 @@ def test_data_in_place_of_a_model(others):
 def test_a_braw_file_that_unpacks_to_25_times_its_size(shared):
     path = shared / "data/known/general/ccm/mrf_params.braw.gz"
     assert repr(mp.load(path, gap="masked")).startswith("Potts 100")
-    with pytest.raises(mp.InputError, match="more than 1,048,576 bytes"):
+    with pytest.raises(mp.InputError, match=r"more than 1,048,576 bytes"):
         mp.load(path, gap="masked", unpacked=1)

@@ -57,7 +57,7 @@ Triplets = tuple[NDArray[np.int64], NDArray[np.int64], Floats]
 
 
 def _from_json(source: Source, options: Options) -> tuple[Floats, Triplets, str, float]:
-    found = read_json(source.text)
+    found = read_json(source.numbers)
     if found.get("use_bytes"):
         raise ValueError("numbers as bytes")
     linear = _array(found, "linear_biases", np.float64)
@@ -83,7 +83,7 @@ def _array(found: Any, name: str, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
 
 
 def _from_coo(source: Source, options: Options) -> tuple[Floats, Triplets, str]:
-    data = source.text
+    data = source.numbers
     units = _coo_units(source, data, options)
     found = rows(_REMARK.sub(b"", data), 3)
     labels = found[:, :2]

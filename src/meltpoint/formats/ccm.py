@@ -43,7 +43,7 @@ def _model(source: Source, options: Options) -> Model:
             '"state" or "masked"',
             "state: 21 states, the gap's field is 0 (CCMpred); masked: the 20 amino acids alone (CCMgen)",
         )
-    single, pairs = _from_text(source.text) if source.is_text else _from_msgpack(source.data)
+    single, pairs = _from_text(source.numbers) if source.is_text else _from_msgpack(source.data)
     if options.gap == "masked":
         fields, stored = single, _ALPHABET[:_AMINO]
         pairs = {pair: table[:_AMINO, :_AMINO] for pair, table in pairs.items()}

@@ -36,7 +36,7 @@ def _recognises(source: Source) -> bool:
 
 
 def _model(source: Source, options: Options) -> Model:
-    text = source.text.replace(b"\r", b"\n")
+    text = source.numbers.replace(b"\r", b"\n")
     if wrong := _WRONG.search(text):
         raise ValueError(f"a line {described(wrong[0].decode('latin-1'))}")
     first = _LINES[b"J"].search(text) or _LINES[b"h"].search(text)

@@ -12,6 +12,7 @@ from meltpoint.formats.source import Source
 from meltpoint.formats.tokens import numbers
 from meltpoint.models import Model
 
+_MOST_COLUMNS = 100_000  # sites times states
 _FIRST = set(b"0123456789.+-eE \t\r\n")
 
 
@@ -20,14 +21,14 @@ def _recognises(source: Source) -> bool:
     if not source.is_text or not set(source.head) <= _FIRST:
         return False
     lines = source.data.split(b"\n", 2)[:2]
-    columns = len(lines[0].split())
+    columns = len(lines[0].split(None, _MOST_COLUMNS))
     # The first line of an alignment in numbers, sequences, columns and states, may chance upon the right number.
-    same = columns > 1 and len(lines[-1].split()) == columns
+    same = 1 < columns <= _MOST_COLUMNS and len(lines[-1].split(None, columns)) == columns
     return same and source.data.rstrip().count(b"\n") == columns
 
 
 def _model(source: Source, options: Options) -> Model:
-    values = numbers(source.data)
+    values = numbers(source.numbers)
     n = math.isqrt(values.size)
     if values.size != n * (n + 1):
         raise ValueError(f"{values.size} numbers, which are no matrix with one row more than columns")

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from meltpoint.formats.tokens import numbers
 
 _MOST_OBJECTS = 500_000
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|\[([\s\d.,eE+-]{200,})\]')
+# Possessive, and a string without an end is one too: no byte is looked at twice.
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|\[([\s\d.,eE+-]{200,}+)\]', re.DOTALL)
 _PLACE = "\0"  # key of what stands for an array until the document is read
 
 

@@ -28,7 +28,7 @@ def _examples(source: Source, options: Options) -> Bits:
     Without an alphabet: RNA or DNA if the file has no other letters, otherwise protein. Sequences with a letter outside
     it are refused or dropped.
     """
-    sequences = _without_insertions(_sequences(source.data))
+    sequences = _without_insertions(_sequences(source.numbers))
     width = _check_widths(sequences, source)
     symbols = np.frombuffer(b"".join(sequences), np.uint8).reshape(len(sequences), width)
     letters = letters_of(options.alphabet) or _alphabet_of(symbols)
@@ -47,7 +47,7 @@ def _examples(source: Source, options: Options) -> Bits:
 
 
 def _sequences(content: bytes) -> list[bytes]:
-    records = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n").split(b"\n>")
+    records = content.replace(b"\r", b"\n").split(b"\n>")
     sequences = []
     for k, record in enumerate(records):
         text = record.lstrip()[1:] if k == 0 else record

@@ -98,6 +98,12 @@ class Source:
         return Allowance.of(self.path, self.stored_size, self.ceiling)
 
     @cached_property
+    def numbers(self) -> bytes:
+        """The text, counted as the array of numbers that it may become: eight bytes for a digit and a blank."""
+        self.allowance.take(4 * self.size)
+        return self.text
+
+    @cached_property
     def is_text(self) -> bool:
         """Whether the first bytes are text: no control characters but blanks and ends of lines."""
         head = self.head.removeprefix(_BOM)

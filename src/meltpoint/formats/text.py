@@ -14,6 +14,7 @@ from meltpoint.formats.format import Format, Table, without_name
 from meltpoint.formats.options import Options
 from meltpoint.formats.source import Source
 
+_MOST_COLUMNS = 1_000_000
 _FEWEST = 3  # numbers in a row that number the columns: fewer could be bits
 
 
@@ -38,6 +39,7 @@ def _table(source: Source, _: Options) -> Table:
 
 
 def _parse(source: Source, *, skip_words: bool) -> Table:
+    source.allowance.take(4 * source.size)  # a digit and a separator become eight bytes
     with io.TextIOWrapper(source.open(), encoding="utf-8-sig") as file:
         lines = _content(file)
         (header, line), (_, second) = next(lines, (0, "")), next(lines, (0, ""))
@@ -113,7 +115,10 @@ def _separator(line: str) -> str | None:
 
 
 def _cells(line: str, separator: str | None) -> list[str]:
-    return [cell.strip().strip('"') for cell in line.split(separator)]
+    cells = line.split(separator, _MOST_COLUMNS)
+    if len(cells) > _MOST_COLUMNS:
+        raise ValueError(f"more than {_MOST_COLUMNS:,} columns")
+    return [cell.strip().strip('"') for cell in cells]
 
 
 def _is_number(cell: str) -> bool:

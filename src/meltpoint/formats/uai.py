@@ -28,7 +28,7 @@ _MOST_FACTORS = 1_000_000
 
 
 def _model(source: Source, options: Options) -> Model:
-    text = _COMMENT.sub(b"", source.text).lstrip()
+    text = _COMMENT.sub(b"", source.numbers).lstrip()
     kind = _kind(text)
     stream = _Numbers(numbers(text[len(kind) :]))
     n = stream.whole("the variables")
