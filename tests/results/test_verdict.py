@@ -77,8 +77,8 @@ def test_few_chains_are_not_trusted_however_well_they_agree(chains, ess, reason)
         ),
         (
             verdict(0.2, 0.3, ess=1.3),
-            "Degenerate weights: of 400 AIS chains as few as 1.3 carry the estimate, so its error is not "
-            "known. Raise steps, or ais_chains.",
+            "Degenerate weights: of 400 AIS chains as few as 1.3 carry the estimate, so its error is "
+            "unknown. Raise steps, or ais_chains.",
         ),
         (
             verdict(0.2, 0.73),

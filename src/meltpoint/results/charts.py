@@ -244,28 +244,6 @@ def spread_chart(
     return Chart(name, title, x, Axis("density", 0.0, 1.08 * top), marks, text, caption)
 
 
-def tail_chart(log_weights: Floats, caption: str) -> Chart | None:
-    """The share of an estimate of Z that its heaviest chains carry."""
-    if len(log_weights) < 2 or not can_be_drawn(log_weights.max()):
-        return None
-    ordered = np.sort(np.exp(log_weights - log_weights.max()))[::-1]
-    shares = np.concatenate([[0.0], np.cumsum(ordered) / ordered.sum()])
-    chains = np.linspace(0, 1, len(shares))
-    keep = np.unique(np.linspace(0, len(shares) - 1, _CURVE).astype(int))
-    return Chart(
-        "tail",
-        "The tail of the AIS weights",
-        Axis("share of the AIS chains, heaviest first", 0.0, 1.0),
-        Axis("share of Z they carry", 0.0, 1.02),
-        [
-            Line((0, 0), (1, 1), label="equal weights"),
-            Points(chains[keep], shares[keep], "optimistic", "these chains", joined=True, marked=False),
-        ],
-        f"The heaviest tenth of the chains carries {np.interp(0.1, chains, shares):.0%} of Z.",
-        caption,
-    )
-
-
 def histogram(values: Floats) -> Bars | None:
     """How many of the values lie between edges; None where they are too few or all the same."""
     found = values[can_be_drawn(values)]

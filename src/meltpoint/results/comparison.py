@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from meltpoint.errors import shortened
 from meltpoint.records import plain, plain_fields
@@ -17,9 +17,6 @@ from meltpoint.results.pair import About, Pair
 from meltpoint.results.report import Report
 from meltpoint.results.words import bound, count, interval, percent
 from meltpoint.statistics.estimate import Estimate, decimals
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _NAME = 12
 
@@ -57,12 +54,6 @@ class Comparison(Readable):
 
     def __repr__(self) -> str:
         return f"Comparison({', '.join(self.reports)}: {self.verdict})"
-
-    def plot(self) -> Figure:
-        """A figure of each model's interval and of the differences; save it with savefig."""
-        from meltpoint.results.figures import draw
-
-        return draw(self._charts())
 
     def document(self) -> Document:
         """What there is to read of the comparison."""
@@ -227,7 +218,7 @@ class Comparison(Readable):
 
     @property
     def order_known(self) -> bool:
-        """Whether it is known of every pair which model is the better one."""
+        """Whether the better model of every pair is known."""
         order = self.above
         known = all({(p.first, p.second), (p.second, p.first)} & order for p in self.pairs)
         return bool(self.pairs) and known and not self.missing
@@ -248,7 +239,7 @@ class Comparison(Readable):
 
     @property
     def verdict(self) -> str:
-        """What is known of the order, in a sentence or two."""
+        """The order as far as it is known, in a sentence or two."""
         return " ".join([self._order_sentence(), *self._doubts()])
 
     def _order_sentence(self) -> str:
@@ -270,12 +261,12 @@ class Comparison(Readable):
         return f"{what}: these may be in either order: {shown}. A smaller gap or more steps can tell."
 
     def _baseline_sentence(self) -> str:
-        groups: dict[str, list[str]] = {"better": [], "worse": [], "not told apart": []}
+        groups: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
         for pair in self.pairs:
             better = pair.better(self.about)
-            groups[
-                "not told apart" if better is None else "better" if better == pair.first else "worse"
-            ].append(pair.first)
+            groups["undecided" if better is None else "better" if better == pair.first else "worse"].append(
+                pair.first
+            )
         said = [f"{', '.join(names)} {what}" for what, names in groups.items() if names]
         return f"Against {self.baseline}: {'; '.join(said)}."
 

@@ -46,8 +46,8 @@ def compose(
     """The report of what the estimators found; `positions` (example,) are RAISE's in the test set.
 
     `alpha` is the probability that each of `between` and the certificates may miss, if it is not all of 1 -
-    confidence because stages share it. Without `evidence` no other start was asked. `earlier` are the numbers of
-    examples and of AIS chains at which weights were looked at before more were added: certificates allow for that.
+    confidence because stages share it. Without `evidence` no other starts were tried. `earlier` are the numbers of
+    examples and of AIS chains at interim looks, before more were added: certificates allow for that.
     `starts_from` is what RAISE's starts are drawn from, if they are; `densities` says that visible units are real.
     """
     alpha = 1 - settings.confidence if alpha is None else alpha

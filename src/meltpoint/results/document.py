@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from meltpoint.statistics.estimate import Estimate
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from meltpoint.results.charts import Chart
@@ -144,6 +145,13 @@ class Readable(ABC):
         from meltpoint.results.html import render_notebook
 
         return render_notebook(self.document(), str(id(self)))
+
+    def plot(self) -> Figure:
+        """The charts of the result as a Matplotlib figure, which a notebook shows by itself; save it with savefig."""
+        from meltpoint.results.charts import Chart
+        from meltpoint.results.figures import draw
+
+        return draw([block for block in self.document().sections[0].blocks if isinstance(block, Chart)])
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """One HTML page with everything, which needs no network and runs no script; written to `path` if given.

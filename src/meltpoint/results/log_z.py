@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from meltpoint.defaults import LogZSettings
 from meltpoint.estimators.ais import LogZ, log_z_of
@@ -31,9 +31,6 @@ from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.pareto import pareto_k
 from meltpoint.statistics.split_half import split_half_distance
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -90,12 +87,6 @@ class LogZBracket(Readable):
 
     def __repr__(self) -> str:
         return f"LogZBracket({self.model}: {self.lower} to {self.upper}, {self.verdict.reason})"
-
-    def plot(self) -> Figure:
-        """A figure of the two sides over steps and of the weights of both directions; save it with savefig."""
-        from meltpoint.results.figures import draw
-
-        return draw(self._charts())
 
     def document(self) -> Document:
         """What there is to read of the bracket."""
@@ -260,7 +251,7 @@ def compose_log_z(
 
 
 def bracket_half_width(bracket: LogZBracket) -> float:
-    """Half the width of the interval; infinite where an end is not known."""
+    """Half the width of the interval; infinite where an end is unknown."""
     return (bracket.between[1] - bracket.between[0]) / 2
 
 

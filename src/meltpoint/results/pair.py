@@ -35,7 +35,7 @@ class Pair(Record):
     """The mean log-probability of `first` less that of `second`, in nats per example.
 
     `optimistic` is the difference according to AIS, `conservative` according to RAISE, None where it was not run for
-    the same examples, `exact` by enumeration, None where it is not known. `between` holds that on this test set,
+    the same examples, `exact` by enumeration, None where it is unknown. `between` holds that on this test set,
     `population` that on all examples that the test set was drawn from, each with the confidence of the comparison for
     all of its pairs together, if no start missed a mode; `sampling_error` is what the choice of test examples adds.
     `separate` is what the two reports would give by themselves with the same confidence. `at_most` and `at_least` hold
@@ -62,7 +62,7 @@ class Pair(Record):
         return self.population if about == "population" else self.between
 
     def better(self, about: About) -> str | None:
-        """The name of the better model, None if that is not known."""
+        """The name of the better model, None if that is unknown."""
         low, high = self.interval(about)
         return self.first if low > 0 else self.second if high < 0 else None
 

@@ -16,7 +16,7 @@ _MOST_NUMBERS = 24
 
 
 def image_side(visible: int) -> int | None:
-    """Side of the square picture that so many units make, None if they make none.
+    """Side of the square picture that a number of units makes, None if they make no square.
 
     >>> image_side(784), image_side(9), image_side(785)
     (28, None, None)

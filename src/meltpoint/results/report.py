@@ -61,16 +61,16 @@ class Report(Readable):
     """A likelihood from both sides, in nats per example. Print it, plot it, or call `to_dict()`.
 
     `conservative` (RAISE with `particles` particles) and `optimistic` (AIS) are the bracket, `gap` their difference,
-    `verdict` what to make of it. `settings` is what was asked for, `pilot` what finding the schedule cost; after Ctrl-C
-    the report is `interrupted`, and `per_example` may have fewer examples than were asked for. `between` is an interval
-    for the model's own value with the confidence of the settings, if no start missed a mode; `evidence` says what other
-    starts found, None if they were not asked. The mean log-probability is at most `upper_bound`, with the same
-    confidence and without any condition, where log f is exact. `densities` says whether log-probabilities are those of
-    real numbers. `stages` are those of a run that was asked for a gap; `other_base` is what an evaluation from another
-    base found that was made too, None if there was none. `conventions` says whether the data fit another reading of the
-    parameters better, None if it was not asked. `friction` is what the pilot measured, `shown` are examples and samples
-    to look at. `fingerprints` and `names` say what was evaluated: of the model, the test set and the training set.
-    `log_f` is that of all test examples; JSON does not have it.
+    `verdict` what to make of it. `settings` are those of the call, `pilot` the cost of finding the schedule; after
+    Ctrl-C the report is `interrupted`, and `per_example` may have fewer examples than requested. `between` is an
+    interval for the model's own value with the confidence of the settings, if no start missed a mode; `evidence` says
+    what other starts found, None if none were tried. The mean log-probability is at most `upper_bound`, with the same
+    confidence and without any condition, where log f is exact. `densities` says whether log-probabilities are those
+    of real numbers. `stages` are those of a run with a `gap` or a `budget`; `other_base` is the result of a second
+    evaluation from another base, None if there was none. `conventions` says whether the data fit another reading of
+    the parameters better, None if it was not checked. `friction` is what the pilot measured, `shown` are examples and
+    samples to look at. `fingerprints` and `names` say what was evaluated: of the model, the test set and the training
+    set. `log_f` is that of all test examples; JSON does not have it.
     """
 
     model: str

@@ -25,7 +25,6 @@ from meltpoint.results.charts import (
     sides_chart,
     spread_chart,
     steps_axis,
-    tail_chart,
 )
 from meltpoint.results.document import Picture
 from meltpoint.results.report import Report
@@ -126,10 +125,25 @@ def weights_chart(report: Report) -> Chart:
     )
 
 
-def tail_chart_of(report: Report) -> Chart | None:
+def tail_chart(report: Report) -> Chart | None:
     """The share of Z that the heaviest chains carry."""
-    return tail_chart(
-        report.ais_log_weights,
+    log_weights = report.ais_log_weights
+    if len(log_weights) < 2 or not can_be_drawn(log_weights.max()):
+        return None
+    ordered = np.sort(np.exp(log_weights - log_weights.max()))[::-1]
+    shares = np.concatenate([[0.0], np.cumsum(ordered) / ordered.sum()])
+    places, shown = curve(shares)
+    tenth = np.interp(0.1, np.linspace(0, 1, len(shares)), shares)
+    return Chart(
+        "tail",
+        f"ESS {number(report.ess, 0)} of {count(len(log_weights), 'AIS chain')}",
+        Axis("share of the AIS chains, heaviest first", 0.0, 1.0),
+        Axis("share of Z they carry", 0.0, 1.02),
+        [
+            Line((0, 0), (1, 1), label="equal weights"),
+            Points(places / places[-1], shown, "optimistic", "these chains", joined=True, marked=False),
+        ],
+        f"The heaviest tenth of the chains carries {tenth:.0%} of Z.",
         "The nearer to the dashed line, the more evenly the chains carry the estimate.",
     )
 
@@ -271,7 +285,7 @@ _PANELS: dict[str, Callable[[Report], Sequence[Chart | Picture | None]]] = {
     "overview": lambda report: [examples_chart(report), weights_chart(report)],
     "bracket": lambda report: [stages_chart(report) if len(report.stages) > 1 else interval_chart(report)],
     "differences": lambda report: [ordered_chart(report), differences_chart(report)],
-    "weights": lambda report: [weights_chart(report), tail_chart_of(report)],
+    "weights": lambda report: [weights_chart(report), tail_chart(report)],
     "evidence": lambda report: [evidence_chart(report)],
     "friction": lambda report: [friction_chart(report), schedule_chart(report)],
     "samples": sample_pictures,

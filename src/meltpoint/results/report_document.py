@@ -42,7 +42,7 @@ from meltpoint.results.report_charts import (
     sample_pictures,
     schedule_chart,
     stages_chart,
-    tail_chart_of,
+    tail_chart,
     weights_chart,
 )
 from meltpoint.results.shown import worst
@@ -241,7 +241,7 @@ def _weights(report: Report) -> Sequence[Block | None]:
             f"The error of log Z covers {report.log_z.covers}. With a Pareto k below 0.7 it can be believed."
         ),
         spread if spread.marks else None,
-        tail_chart_of(report),
+        tail_chart(report),
     ]
 
 

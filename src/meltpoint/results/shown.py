@@ -57,7 +57,7 @@ class ShownStates:
 
 
 def sample_count(visible: int) -> int:
-    """How many samples of so many visible units are shown: 16, fewer of large ones, none of very large ones.
+    """How many samples of a model with this number of visible units are shown: 16, fewer of large ones, or none.
 
     >>> sample_count(784), sample_count(2000), sample_count(10**6)
     (16, 8, 0)

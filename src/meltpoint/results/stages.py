@@ -1,4 +1,4 @@
-"""The stages of an evaluation that was asked for a gap: what each was, and what it found."""
+"""The stages of an evaluation with a target: their sizes and results."""
 
 import math
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ ENOUGH_ESS = 5.0
 class StageSummary(Record):
     """One stage: its size, its bracket, the upper end of its gap's confidence interval, and AIS's effective chains.
 
-    `half_width` is that of the interval `between` from the stage's own weights: the model's value is known to plus or
-    minus so many nats, as far as no mode was missed. Other starts may widen the interval of the stage that is reported.
+    `half_width` is that of the interval `between` from the stage's own weights: the model's value is known to within
+    that many nats, if no mode was missed. Other starts may widen the interval of the stage that is reported.
     """
 
     steps: int
@@ -57,7 +57,7 @@ class OtherBase(Record):
 
 
 def within_text(half_width: float, ess: float) -> str:
-    """How well a value is known, in words: where fewer than five chains carry log Z its error is not known.
+    """How well a value is known, in words: where fewer than five chains carry log Z its error is unknown.
 
     >>> within_text(0.25, ess=70.0), within_text(11705.32, ess=1.0)
     ('within ± 0.25', 'accuracy unknown')

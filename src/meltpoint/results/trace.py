@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -16,13 +16,10 @@ from meltpoint.results.duration import duration
 from meltpoint.results.words import interval, percent
 from meltpoint.statistics.estimate import Estimate, decimals
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 Interval: TypeAlias = tuple[float, float]
 
 WhenEvidence: TypeAlias = Literal["some", "all", "none"]
-"""At which checkpoints other starts are asked: where the schedule is new (also at the last one), at all, at none."""
+"""At which checkpoints other starts are tried: where the schedule is new and at the last one, at all, or at none."""
 
 HEAD = ("checkpoint", "RAISE", "AIS", "test, between", "train, between", "overfit", "")
 """Columns of the table; the last one has marks."""
@@ -40,7 +37,7 @@ class TracePoint(Record):
     it is known; `train` and `train_between` are AIS's estimate and the interval for the training examples. `overfit`
     is how much more training examples get than test examples: where log f is exact no chain has a part in it, and its
     error is that of the choice of examples. `new_schedule` says whether a pilot was run here, `checked` whether other
-    starts were asked; `reason` is that of the report's verdict.
+    starts were tried; `reason` is that of the report's verdict.
     """
 
     name: str
@@ -62,7 +59,7 @@ class TracePoint(Record):
 
     @property
     def sound(self) -> bool:
-        """Whether nothing speaks against the point; that other starts were not asked here does not."""
+        """Whether nothing speaks against the point; that no other starts were tried here does not."""
         return self.reason in _NOT_A_DOUBT
 
     @property
@@ -103,12 +100,6 @@ class Trace(Readable):
 
     def __repr__(self) -> str:
         return f"Trace({len(self.points)} checkpoints: {self.verdict})"
-
-    def plot(self) -> Figure:
-        """A figure of both likelihoods as bands over the checkpoints; save it with savefig."""
-        from meltpoint.results.figures import draw
-
-        return draw([self._chart()])
 
     def document(self) -> Document:
         """What there is to read of the trace."""
@@ -190,7 +181,7 @@ class Trace(Readable):
 
     @property
     def trusted(self) -> bool:
-        """Whether every checkpoint is sound, and other starts were asked somewhere: the command's exit code."""
+        """Whether every checkpoint is sound, and other starts were tried somewhere: the command's exit code."""
         return not self.doubtful and not self.interrupted and any(point.checked for point in self.points)
 
     @property

@@ -183,7 +183,7 @@ def judge(case: Case) -> Verdict:
 
 
 def judge_target(verdict: Verdict, half_width: float, target: float, log_z: bool = False) -> Verdict:
-    """The verdict of a run that was asked for a gap: agreement is not enough if its interval is wider."""
+    """The verdict of a run with a target: agreement is not enough if its interval is wider."""
     # What is wrong is said, not that it is not enough; of log Z the width says all that noise and distance do.
     told = ("agree", "noisy", "gap") if log_z else ("agree", "unchecked")
     if half_width <= target or verdict.reason not in told:
@@ -291,7 +291,7 @@ _WEIGHTS = (
         # Not "ess < …": an effective sample size that is NaN must not pass.
         lambda case: not case.diagnostics.ess >= ENOUGH_ESS * (1 - _ROUNDING),
         "Degenerate weights: of {case.diagnostics.ais_chains:,} AIS chains as few as {case.diagnostics.ess:.1f} carry "
-        "the estimate, so its error is not known.",
+        "the estimate, so its error is unknown.",
         "Raise steps, or {chains}.",
     ),
     Rule(

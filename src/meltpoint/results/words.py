@@ -38,7 +38,7 @@ def starts_text(evidence: Evidence) -> str:
 
 
 def modes_text(evidence: Evidence) -> str:
-    """How many modes were looked at, and what became of them.
+    """How many modes were found, and how many of them were weighed.
 
     >>> modes_text(Evidence(modes=16, weighed=3))
     '16 modes (3 weighed)'
@@ -120,7 +120,7 @@ def between_text(ends: tuple[float, float], digits: int, sure: str, unknown: str
 
 
 def asked_text(budget: float, gap: float | None) -> str:
-    """What a run in stages was asked for."""
+    """The budget and the target of a run in stages."""
     return f"within {duration(budget)}" + ("" if gap is None else f", to ± {gap:g} nats")
 
 
