@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import config, njit
 
 from meltpoint.kernels import compiling
 from meltpoint.kernels.compiling import code_digest, remove_old_versions
@@ -226,3 +226,12 @@ def test_old_versions_do_not_pile_up(tmp_path):
     remove_old_versions(tmp_path, "tile")
     kept = {f"tile.f-3.py311-digest{age}-signature{end}" for age in range(3) for end in (".nbi", ".1.nbc")}
     assert {path.name for path in tmp_path.iterdir()} == kept | set(others)
+
+
+def test_signatures_have_files_of_their_own(tmp_path, monkeypatch):
+    # With one index for both, a process that had read it before another wrote would overwrite the other's code.
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    kernel = compiling.compiled(_plus_one)
+    assert (kernel(1), kernel(1.5)) == (2, 2.5)
+    written = [path.name for path in tmp_path.rglob("*.nbc")]
+    assert len({name.split(".")[-3] for name in written}) == len(written) == 2

@@ -64,7 +64,7 @@ def anneal(
     return Annealed(state, cumulative)
 
 
-def compile_kernels(prepared: PreparedPath, progress: Progress | None = None, processes: int = 1) -> None:
+def compile_kernels(prepared: PreparedPath, progress: Progress | None = None) -> None:
     """Load the kernels a prepared path needs, or compile them, and say so: it can take some seconds."""
     with preparing_kernels(progress or silent):
-        prepared.compile(processes)
+        prepared.compile()

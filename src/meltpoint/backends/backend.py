@@ -12,6 +12,7 @@ from meltpoint.annealing.path import Path
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
+from meltpoint.randomness import Purpose
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +49,8 @@ class PreparedPath(Protocol):
         """Chains that together cost as much as one of them: tiles are cut at multiples of it."""
         ...
 
-    def compile(self, processes: int = 1) -> None:
-        """Compile what it needs, in so many processes at most, or load it from a cache."""
+    def compile(self) -> None:
+        """Compile what it needs, or load it from a cache."""
         ...
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
@@ -69,3 +70,14 @@ class Backend(Protocol):
     def prepare(self, path: Any, precision: Precision) -> PreparedPath:  # noqa: ANN401
         """A path that it supports, as it runs it."""
         ...
+
+
+def run_without_chains(prepared: PreparedPath) -> None:
+    """Run what chains run below the model, at it and between both, on no chains: that compiles it, or loads it."""
+    path, chains = prepared.path, np.zeros(0, np.int64)
+    state = np.zeros((0, path.n_state), path.dtype)
+    tile = Tile(
+        state, np.zeros((0, 1)), np.zeros(0, np.bool_), np.zeros(1, np.int64), Streams(0, Purpose.AIS, chains)
+    )
+    for _ in prepared.advance(tile, [Segment(np.array([0.5, 1.0, 1.0]))], 1):
+        pass

@@ -23,7 +23,7 @@ class ReferencePath:
         """Chains are run one beside the other."""
         return 1
 
-    def compile(self, processes: int = 1) -> None:
+    def compile(self) -> None:
         """Nothing to compile."""
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:

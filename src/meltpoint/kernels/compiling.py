@@ -54,18 +54,6 @@ def compiled_into_callers(function: Callable[..., Any]) -> Any:
     return njit(nogil=True, error_model="numpy", **options)(function)
 
 
-def is_compiled(function: Any, signature: tuple[Any, ...]) -> bool:
-    """Whether a compiled function has machine code of a signature (Numba types) in this process or in the cache."""
-    if signature in function.overloads:
-        return True
-    return is_cached(function) and function._cache.holds(signature, function.targetctx)
-
-
-def is_cached(function: Any) -> bool:
-    """Whether a compiled function's machine code is written where other processes find it."""
-    return isinstance(function._cache, _DigestCache)
-
-
 def intrinsic(emitter: Callable[..., Any]) -> Any:
     """Make a function that emits LLVM instructions callable, without its first parameter, from compiled ones."""
     return extending.intrinsic(emitter)
@@ -162,12 +150,6 @@ class _FilesOfSignatures:
         """Write the machine code of a signature."""
         self._file(key).save(key, data)
 
-    def holds(self, key: Any) -> bool:
-        """Whether there is machine code of a signature, without reading it."""
-        file = self._file(key)
-        name = file._load_index().get(key)  # written before the machine code
-        return name is not None and Path(self._folder, name).is_file()
-
     def _file(self, key: Any) -> Any:
         name = f"{self._filename_base}-{hashlib.sha256(str(key).encode()).hexdigest()[:_DIGEST_LENGTH]}"
         return caching.IndexDataCacheFile(self._folder, name, self._stamp)
@@ -182,13 +164,6 @@ class _DigestCache(caching.FunctionCache):
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file = _FilesOfSignatures(self._cache_path, self._impl.filename_base, stamp)
-
-    def holds(self, signature: Any, target: Any) -> bool:
-        """Whether there is machine code of a signature."""
-        try:
-            return self._cache_file.holds(self._index_key(signature, target.codegen()))
-        except OSError:
-            return False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The machine code of one signature, linked; None where there is none.

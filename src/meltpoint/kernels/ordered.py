@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.parallel_compiling import KernelCall
 from meltpoint.kernels.products import multiply_strip
 from meltpoint.kernels.strips import PAIR, Strips, strips_of
 
@@ -28,13 +27,6 @@ def sum_rows(bits: NDArray[Any], weights: Floats) -> Floats:
     sums = np.zeros((len(rows), columns.shape[1]))
     _add_ordered(rows, columns, sums)
     return sums.reshape(len(bits), *weights.shape[1:])
-
-
-def sum_rows_call() -> KernelCall:
-    """What `sum_rows` compiles."""
-    rows, columns = np.zeros((0, 0), np.uint8), np.zeros((0, 0))
-    columns.flags.writeable = rows.flags.writeable = False
-    return KernelCall(_add_ordered, (rows, columns, np.zeros((0, 0))))
 
 
 def ordered_product(states: NDArray[Any], weights: NDArray[Any] | Strips) -> Floats:

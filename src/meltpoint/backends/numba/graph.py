@@ -16,7 +16,7 @@ from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.field import BlockPath
 from meltpoint.annealing.path import Path
 from meltpoint.annealing.transitions import BlockGibbs
-from meltpoint.backends.backend import PreparedPath, Tile
+from meltpoint.backends.backend import PreparedPath, Tile, run_without_chains
 from meltpoint.backends.numba.graph_forms import Chains, Form, Forms, bit_forms, table_forms
 from meltpoint.backends.numba.kernels.chains import CHAINS, n_groups
 from meltpoint.backends.numba.precision import Precision, PrecisionSpan, check_precision, cut_at_model
@@ -69,23 +69,15 @@ class GraphPath(Generic[Form]):
         """Chains in the lanes of a vector."""
         return self.forms.chains_at_once
 
-    def compile(self, processes: int = 1) -> None:
-        """Run each kernel once, on empty arrays; compiling them takes too little time for a second process."""
-        target = self.path.target
-        state, generators = np.zeros((0, target.n_state), target.dtype), np.zeros((0, 4, LANES), np.uint32)
-        chains = self.forms.start(state, generators)
-        for graph in (self.forms.fine, self.forms.coarse):
-            if graph is not None:
-                chains.enter(graph)
-                chains.rounding_gap(1.0, graph)
-                chains.run(graph, Segment(np.ones(1)), np.ones(1))
-        chains.state()
+    def compile(self) -> None:
+        """Compile what it needs, or load it from a cache."""
+        run_without_chains(self)
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
         """Take the tile's chains through the segments; pause for other tiles after about so many steps."""
         chains = self.forms.start(tile.state, tile.streams.generators())
         n_chains = len(tile.state)
-        work = self.forms.work * CHAINS * n_groups(n_chains)
+        work = self.forms.work * CHAINS * max(1, n_groups(n_chains))
         steps = max(1, min(max(steps, _LEAST_WORK // work), _CALL_WORK // work))
         cumulative = np.empty_like(tile.cumulative_log_weights)
         current = None

@@ -15,7 +15,7 @@ from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.field import BlockPath
 from meltpoint.annealing.path import Path
 from meltpoint.annealing.transitions import BlockGibbs
-from meltpoint.backends.backend import Tile
+from meltpoint.backends.backend import Tile, run_without_chains
 from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
 from meltpoint.backends.numba.kernels.packing import Packed, pack, spread, without_padding
 from meltpoint.backends.numba.kernels.tile import run_tile
@@ -28,9 +28,6 @@ from meltpoint.backends.numba.precision import (
     round_weights,
     sixteen_bit_scale,
 )
-from meltpoint.kernels.ordered import sum_rows_call
-from meltpoint.kernels.parallel_compiling import KernelCall, compile_calls
-from meltpoint.kernels.streams import LANES
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import TwoSidedPath
 from meltpoint.statistics.elementary import log
@@ -121,21 +118,9 @@ class FusedPath:
         """Units are in the lanes of vectors, chains are not."""
         return 1
 
-    def compile(self, processes: int = 1) -> None:
-        """Compile what it needs, in so many processes at most, or load it from a cache."""
-        compile_calls(self.kernel_calls(), processes)
-
-    def kernel_calls(self) -> list[KernelCall]:
-        """The kernels of both number formats, and what changes between them."""
-        calls: list[KernelCall] = []
-        for packed in (self.exact_packed, self.rounded_packed):
-            if packed is not None:
-                words, generators = np.zeros((1, 1), np.uint32), np.ones((1, 4, LANES), np.uint32)
-                changing = words[0], words, generators, np.zeros(1), np.ones(1)
-                calls.append(KernelCall(run_tile, _arguments(packed, np.ones(1), *changing)))
-        if self.rounded is not None:
-            calls.append(sum_rows_call())
-        return calls
+    def compile(self) -> None:
+        """Compile what it needs, or load it from a cache."""
+        run_without_chains(self)
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
         """Take the tile's chains through the segments; pause for other tiles after about so many steps."""
@@ -178,7 +163,7 @@ class FusedPath:
         """Run one span in calls that are short enough to stop between, and long enough to be worth it."""
         packed = self.packed(span.exact)
         pairs = int(packed.even.starts[-1] * packed.odd.starts[-1])
-        work = (pairs + _STEP_WORK) * len(chains.words)
+        work = (pairs + _STEP_WORK) * max(1, len(chains.words))
         steps = max(16, min(max(steps, _LEAST_WORK // work), _CALL_WORK // work))
         for low in range(0, span.betas.size - 1, steps):
             betas = span.betas[low : low + steps + 1]
@@ -211,11 +196,7 @@ class _Chains:
         return without_padding(to_bits(self.words), sizes)
 
 
-def _call(packed: Packed, *changing: NDArray[Any]) -> None:
-    run_tile(*_arguments(packed, *changing))
-
-
-def _arguments(packed: Packed, betas: Floats, *changing: NDArray[Any]) -> tuple[Any, ...]:
-    """What `run_tile` is given; `changing` are clamped units and the arrays of `_Chains`."""
-    tables, real = packed.tables, np.empty(0, packed.real)
-    return betas, packed.even, packed.odd, packed.reach, packed.q, tables, real, *changing
+def _call(packed: Packed, betas: Floats, *changing: NDArray[Any]) -> None:
+    """`changing` are clamped units and the arrays of `_Chains`."""
+    real = np.empty(0, packed.real)
+    run_tile(betas, packed.even, packed.odd, packed.reach, packed.q, packed.tables, real, *changing)

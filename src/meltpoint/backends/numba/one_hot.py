@@ -35,7 +35,9 @@ class OneHot:
         padded = np.zeros((self.n_blocks * LANES, *values.shape[1:]), values.dtype)
         padded[: self.sites] = values
         blocks = padded.reshape(self.n_blocks, LANES, *values.shape[1:])
-        return np.ascontiguousarray(np.moveaxis(blocks, 2, 1)).reshape(-1, *values.shape[2:])
+        return np.ascontiguousarray(np.moveaxis(blocks, 2, 1)).reshape(
+            len(padded) * self.q, *values.shape[2:]
+        )
 
     def bits(self, states: Bits) -> NDArray[np.uint8]:
         """Bits (chain, bit) of states (chain, site)."""
@@ -45,7 +47,11 @@ class OneHot:
     def states(self, bits: NDArray[np.uint8]) -> Bits:
         """States (chain, site) of bits (chain, bit)."""
         blocks = bits.reshape(len(bits), self.n_blocks, self.q, LANES)
-        return blocks.argmax(axis=2).reshape(len(bits), -1)[:, : self.sites].astype(Potts(self.q).dtype)
+        return (
+            blocks.argmax(axis=2)
+            .reshape(len(bits), self.n_blocks * LANES)[:, : self.sites]
+            .astype(Potts(self.q).dtype)
+        )
 
     def all_states(self, sites: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Bits (bit,) that are on for every state of some sites (site,)."""
