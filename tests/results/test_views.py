@@ -9,7 +9,8 @@ import pytest
 from meltpoint.results.document import Document, Fact, Section, Table
 from meltpoint.results.html import render_page
 from meltpoint.results.text import render_text
-from results.made import FAMILIES, full
+from meltpoint.results.verdict import Verdict
+from results.made import FAMILIES, bracket, full, three
 
 VOID = {"meta", "img", "br"}
 MAKERS = pytest.mark.parametrize("make", FAMILIES.values(), ids=FAMILIES)
@@ -95,6 +96,33 @@ def test_json_has_no_nan(make):
     content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert content["interrupted"] is False
     assert content["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("found", "badge"),
+    [
+        (full(), "✓ This answer can be trusted"),
+        (full(verdict=Verdict("gap", False, "Gap too large.")), "✗ Not to be trusted as it is"),
+        (
+            full(interrupted=True),
+            "✗ Not to be trusted as it is: interrupted, made of what was finished by then",
+        ),
+        (
+            bracket(interrupted=True),
+            "✗ Not to be trusted as it is: interrupted, made of what was finished by then",
+        ),
+        (three(), "✗ No answer yet"),
+    ],
+)
+def test_the_badge_says_whether_to_trust_it(found, badge):
+    assert f'<p class="badge">{badge}</p>' in found.to_html()
+
+
+def test_names_are_shown_as_they_are_and_numbers_with_minus_signs():
+    page = full(names={"model": "model (-1).npz", "test": "mnist"}).to_html()
+    assert "model (-1).npz (RBM 784-500)" in page
+    assert ">model (-1).npz</td>" in page
+    assert "−86.47 ± 0.03" in page
 
 
 def test_a_page_is_written_where_it_is_asked_for(tmp_path):

@@ -79,7 +79,14 @@ class Comparison(Readable):
             if name in self.untrusted
         ]
         blocks.append(Fact("run", f"{duration(self.seconds)} in all"))
-        return Document(title, self.trusted, self.verdict, [Section("comparison", "The comparison", blocks)])
+        return Document(
+            title,
+            self.trusted,
+            self.verdict,
+            [Section("comparison", "The comparison", blocks)],
+            interrupted=self.interrupted,
+            undecided=not self.untrusted,
+        )
 
     @cached_property
     def _letters(self) -> dict[str, str]:

@@ -114,7 +114,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A result to read: what it is about, the answer in a line, whether to trust it and why, and the sections."""
+    """A result to read: what it is about, the answer in a line, whether to trust it and why, and the sections.
+
+    Nothing speaks against one that is `undecided`, but it has not found what it looked for.
+    """
 
     title: str
     trusted: bool
@@ -122,6 +125,17 @@ class Document:
     sections: Sequence[Section]
     answer: str = ""
     warnings: Sequence[str] = ()
+    interrupted: bool = False
+    undecided: bool = False
+
+    @property
+    def badge(self) -> str:
+        """Whether to trust it, in a few words."""
+        if self.trusted:
+            return "✓ This answer can be trusted"
+        if self.interrupted:
+            return "✗ Not to be trusted as it is: interrupted, made of what was finished by then"
+        return "✗ No answer yet" if self.undecided else "✗ Not to be trusted as it is"
 
     @property
     def facts(self) -> list[Fact]:

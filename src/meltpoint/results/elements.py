@@ -5,8 +5,7 @@ import re
 
 from meltpoint.errors import printable, shortened
 
-LONGEST = 2000
-"""Characters of a text from outside, such as a path, that are shown."""
+_LONGEST = 2000  # characters of a text from outside, such as a path
 
 _MINUS = re.compile(r"(?<![\w.,-])-(?=\d|inf)")
 
@@ -52,10 +51,15 @@ def join(*children: object) -> Html:
     return Html("".join(escaped(child) for child in children if child is not None))
 
 
+def as_is(text: str) -> Html:
+    """A text escaped, and cut where it is longer than any of ours."""
+    return escaped(shortened(text, _LONGEST))
+
+
 def typeset(text: str) -> Html:
-    """A text with proper minus signs, escaped, and cut where it is longer than any of ours.
+    """The same with proper minus signs.
 
     >>> typeset("RBM 784-500 < -86.3")
     'RBM 784-500 &lt; −86.3'
     """
-    return escaped(_MINUS.sub("\N{MINUS SIGN}", shortened(text, LONGEST)))
+    return as_is(_MINUS.sub("\N{MINUS SIGN}", text))

@@ -5,7 +5,6 @@ from importlib.resources import files
 from itertools import groupby
 from string import Template
 
-from meltpoint.errors import shortened
 from meltpoint.results.charts import Chart
 from meltpoint.results.document import (
     Block,
@@ -19,7 +18,7 @@ from meltpoint.results.document import (
     Section,
     Table,
 )
-from meltpoint.results.elements import LONGEST, Html, element, escaped, join, typeset, void
+from meltpoint.results.elements import Html, as_is, element, escaped, join, typeset, void
 from meltpoint.results.pictures import as_text, image_side, png_address, tiled
 from meltpoint.results.svg import chart_svg
 from meltpoint.version import __version__
@@ -31,14 +30,14 @@ def render_page(document: Document) -> str:
     header = element(
         "header",
         element("p", "A report by meltpoint", class_="eyebrow"),
-        element("h1", typeset(document.title)),
+        element("h1", as_is(document.title)),
         _verdict(document),
         element("nav", element("ul", *links), aria_label="Sections") if len(links) > 1 else None,
     )
     folder = files("meltpoint.results")
     return Template((folder / "page.html").read_text("utf-8")).substitute(
         version=escaped(__version__),
-        title=typeset(f"{document.title}: {document.answer or document.verdict}"),
+        title=as_is(f"{document.title}: {document.answer or document.verdict}"),
         style=(folder / "page.css").read_text("utf-8"),
         header=header,
         main="\n".join(_section(section) for section in document.sections),
@@ -50,7 +49,7 @@ def render_notebook(document: Document, prefix: str) -> str:
     return element(
         "div",
         element("style", Html((files("meltpoint.results") / "notebook.css").read_text("utf-8"))),
-        element("p", typeset(document.title)),
+        element("p", as_is(document.title)),
         _verdict(document, badge=False),
         *_blocks(document.sections[0].blocks, f"n{prefix}-"),
         class_="meltpoint",
@@ -58,10 +57,9 @@ def render_notebook(document: Document, prefix: str) -> str:
 
 
 def _verdict(document: Document, badge: bool = True) -> Html:
-    answer = "✓ This answer can be trusted" if document.trusted else "✗ Not to be trusted as it is"
     return element(
         "div",
-        element("p", answer, class_="badge") if badge else None,
+        element("p", document.badge, class_="badge") if badge else None,
         element("p", typeset(document.answer), class_="answer") if document.answer else None,
         *(element("p", typeset(text)) for text in (document.verdict, *document.warnings)),
         class_=f"verdict {'yes' if document.trusted else 'no'}",
@@ -103,7 +101,7 @@ def _block(block: Block, prefix: str) -> Html:
         case Note():
             return element("p", typeset(block.text))
         case Code():
-            return join(element("h3", block.heading), element("pre", shortened(block.text, LONGEST)))
+            return join(element("h3", block.heading), element("pre", as_is(block.text)))
         case Estimates():
             rows = [[label, f"{value} {error}", covers] for label, value, error, covers in block.cells()]
             return _table(Table(["", "value", "the error covers"], rows, block.caption, words=(0, 2)))
@@ -160,5 +158,9 @@ def _table(table: Table) -> Html:
 
 
 def _row(row: Sequence[str], kinds: Sequence[str | None]) -> Html:
-    cells = [element("td", typeset(cell), class_=kind) for cell, kind in zip(row[1:], kinds[1:], strict=True)]
-    return element("tr", element("th", typeset(row[0]), scope="row", class_=kinds[0]), *cells)
+    # Names in columns of words stay as they are, for copying.
+    cells = [
+        element("td", as_is(cell) if kind else typeset(cell), class_=kind)
+        for cell, kind in zip(row[1:], kinds[1:], strict=True)
+    ]
+    return element("tr", element("th", as_is(row[0]), scope="row", class_=kinds[0]), *cells)

@@ -127,7 +127,13 @@ class LogZBracket(Readable):
         ]
         section = Section("log-z", "Both sides", blocks)
         trusted = self.verdict.trusted and not self.interrupted
-        return Document(f"log Z of {self.model}{clamped}, in nats", trusted, str(self.verdict), [section])
+        return Document(
+            f"log Z of {self.model}{clamped}, in nats",
+            trusted,
+            str(self.verdict),
+            [section],
+            interrupted=self.interrupted,
+        )
 
     @property
     def _sure(self) -> str:

@@ -82,6 +82,7 @@ def report_document(report: Report) -> Document:
         sections=sections,
         answer=answer_text(report),
         warnings=[] if warning is None else [warning],
+        interrupted=report.interrupted,
     )
 
 

@@ -120,7 +120,9 @@ class Trace(Readable):
             facts.append(Fact("overfit", f"{last} at the end; the error is that of the choice of examples"))
         spent = f"{duration(self.seconds)} in all, {duration(self.points[0].seconds)} for the first"
         sections = [Section("trace", "The trace", [self._chart(), table, *facts, Fact("run", spent)])]
-        return Document(f"{title}, nats per example", self.trusted, self.verdict, sections)
+        return Document(
+            f"{title}, nats per example", self.trusted, self.verdict, sections, interrupted=self.interrupted
+        )
 
     def _chart(self) -> Chart:
         points = self.points

@@ -58,12 +58,14 @@ def percent(confidence: float) -> str:
 
 
 def number(value: float, digits: int = 2) -> str:
-    """A number, never -0.00; a dash where it is not finite.
+    """A number, never -0.00, or a whole one; a dash where it is not finite.
 
-    >>> number(-0.001), number(math.nan)
-    ('0.00', '–')
+    >>> number(-0.001), number(1234.5, 0), number(math.nan)
+    ('0.00', '1,234', '–')
     """
-    return decimals(round(float(value), digits) + 0.0, digits) if math.isfinite(value) else "–"
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:,.0f}" if digits == 0 else decimals(round(float(value), digits) + 0.0, digits)
 
 
 def with_error(value: float, stderr: float, digits: int = 2) -> str:
