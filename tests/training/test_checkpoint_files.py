@@ -49,35 +49,36 @@ def with_value(array, value):
     return changed
 
 
-POSITION = "stage0_position"
-WEIGHTS = "stage0_parameter_0"
-CHAIN = "stage0_chain_0"
+EPOCH, BATCH, AVERAGED = "stages.0.epoch", "stages.0.batch", "stages.0.n_averaged"
+WEIGHTS = "stages.0.parameters.0"
+CHAIN = "stages.0.chains.0"
 WRONG = {
-    "epoch 99": {POSITION: lambda p: np.add(p, [99, 0, 0])},
-    "batch 10^9": {POSITION: lambda p: np.add(p, [0, 10**9, 0])},
-    "negative epoch": {POSITION: lambda p: np.subtract(p, [9, 0, 0])},
-    "end of the stage with batches": {POSITION: lambda p: np.array([2, 1, p[2]])},
-    "average of too many": {POSITION: lambda p: np.add(p, [0, 0, 1])},
-    "position of two": {POSITION: lambda p: p[:2]},
-    "position of floats": {POSITION: lambda p: p.astype(float)},
-    "position missing": {POSITION: None},
+    "epoch 99": {EPOCH: lambda e: e + 99},
+    "batch 10^9": {BATCH: lambda b: b + 10**9},
+    "negative epoch": {EPOCH: lambda e: e - 9},
+    "end of the stage with batches": {EPOCH: lambda _: np.array(2), BATCH: lambda _: np.array(1)},
+    "average of too many": {AVERAGED: lambda n: n + 1},
+    "two epochs": {EPOCH: lambda e: np.array([e, e])},
+    "an epoch of a float": {EPOCH: lambda e: e.astype(float)},
+    "no epoch": {EPOCH: None},
     "weights transposed": {WEIGHTS: lambda w: w.T},
     "weights too small": {WEIGHTS: lambda w: w[:-1]},
     "weights flat": {WEIGHTS: lambda w: w.ravel()},
     "weights of float64": {WEIGHTS: lambda w: w.astype(float)},
     "weights not finite": {WEIGHTS: lambda w: with_value(w, np.nan)},
     "weights missing": {WEIGHTS: None},
-    "velocity infinite": {"stage0_velocity_1": lambda v: with_value(v, np.inf)},
-    "average too long": {"stage0_average_2": lambda a: np.append(a, a)},
-    "offset beyond 1": {"stage0_offset_0": lambda o: with_value(o, 7)},
-    "offset missing": {"stage0_offset_1": None},
+    "velocity infinite": {"stages.0.velocity.1": lambda v: with_value(v, np.inf)},
+    "average too long": {"stages.0.average.2": lambda a: np.append(a, a)},
+    "offset beyond 1": {"stages.0.offsets.0": lambda o: with_value(o, 7)},
+    "offset missing": {"stages.0.offsets.1": None},
+    "fewer offsets": {"stages.0.offsets": lambda n: n - 1, "stages.0.offsets.1": None},
     "chains of 200s": {CHAIN: lambda c: c + np.uint8(200)},
     "too many chains": {CHAIN: lambda c: np.repeat(c, 9, axis=0)},
     "no chains": {CHAIN: lambda c: c[:0]},
     "chains of units that are not": {CHAIN: lambda c: np.tile(c, (1, 2))},
     "chains of int64": {CHAIN: lambda c: c.astype(np.int64)},
-    "an array too many": {"stage0_chain_1": lambda _: np.zeros(1)},
-    "a stage too many": {"stage1_position": lambda _: np.array([0, 0, 0])},
+    "an array too many": {"stages.0.chains.1": lambda _: np.zeros(1)},
+    "a stage too many": {"stages": lambda n: n + 1},
     "far too many chains": {CHAIN: lambda c: np.zeros((10**6, c.shape[1]), np.uint8)},
     "an array of no stage": {"anything": lambda _: np.zeros(1)},
 }
@@ -98,12 +99,12 @@ def test_a_sealed_checkpoint_with_wrong_arrays_is_refused(case, tmp_path, monkey
 
 def test_counts_of_two_are_right_for_doubled_layers_only(tmp_path, monkeypatch):
     path, arrays = stored("dbm", tmp_path, monkeypatch, after=15)
-    arrays["stage1_chain_0"][:] = 2  # the upper layer of the second pair counts double
+    arrays["stages.1.chains.0"][:] = 2  # the upper layer of the second pair counts double
     seal(path, arrays)
     TRAININGS["dbm"](checkpoint=path)
     path.unlink()
     path, arrays = stored("dbm", tmp_path, monkeypatch, after=9)
-    arrays["stage0_chain_0"][:] = 2
+    arrays["stages.0.chains.0"][:] = 2
     seal(path, arrays)
     with pytest.raises(InputError, match="outside 0 to 1"):
         TRAININGS["dbm"](checkpoint=path)
@@ -111,7 +112,7 @@ def test_counts_of_two_are_right_for_doubled_layers_only(tmp_path, monkeypatch):
 
 def test_a_stage_that_has_not_ended_is_not_followed_by_another(tmp_path, monkeypatch):
     path, arrays = stored("dbn", tmp_path, monkeypatch, after=15)
-    arrays["stage0_position"] = np.array([1, 0, 0])
+    arrays |= {EPOCH: np.array(1), BATCH: np.array(0), AVERAGED: np.array(0)}
     seal(path, arrays)
     with pytest.raises(InputError, match="before the last one had ended"):
         TRAININGS["dbn"](checkpoint=path)
@@ -185,12 +186,10 @@ def test_what_a_killed_training_left_is_removed(tmp_path):
     path = tmp_path / "run.npz"
     folder = tmp_path / ".run.npz.lock"
     folder.mkdir()
-    (folder / ".meltpoint-0123456789abcdef.tmp").write_bytes(b"half")
     (folder / "lock").touch()
-    stranger = tmp_path / ".meltpoint-fedcba9876543210.tmp"  # may be in use by somebody else
-    stranger.write_bytes(b"half")
+    (tmp_path / ".meltpoint-0123456789abcdef.tmp").write_bytes(b"half")
     TRAININGS["cd"](checkpoint=path)
-    assert entries(tmp_path) == sorted([stranger.name, path.name])
+    assert entries(tmp_path) == [path.name]
 
 
 def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logsumexp, xlogy
 
-from meltpoint.training.optimiser import sgd_step, zero_velocity
+from meltpoint.training.optimiser import initial_state, sgd_step
 from meltpoint.training.phases import (
     Gradient,
     TrainableDBM,
@@ -231,7 +231,7 @@ def test_centring_is_the_gradient_in_centred_coordinates(sizes):
 def test_exact_gradient_training_raises_the_likelihood_at_every_step(centred):
     parameters = random_parameters([4, 3], seed=9)
     rbm = dbm_of(parameters)
-    optimiser = zero_velocity(rbm)
+    state = initial_state(rbm)
     offsets = [DATA.mean(axis=0), np.full(3, 0.5)]
     values = [log_likelihood(rbm.parameters)]
     for _ in range(150):
@@ -239,7 +239,7 @@ def test_exact_gradient_training_raises_the_likelihood_at_every_step(centred):
         update = expected_update(rbm, DATA, [visible, rbm.probabilities(1, [visible])], probabilities)
         if centred:
             centre(update, offsets)
-        sgd_step(rbm, optimiser, update, rate=0.2, momentum=0.0, weight_decay=0.0)
+        sgd_step(state, update, rate=0.2, momentum=0.0, weight_decay=0.0)
         values.append(log_likelihood(rbm.parameters))
     assert (np.diff(values) > 0).all()
     assert values[-1] > values[0] + 1.0

@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 from meltpoint.training import loop, rbm
 from meltpoint.training.deep import train_dbm
 from meltpoint.training.loop import Examples
-from meltpoint.training.optimiser import sgd_step, zero_velocity
+from meltpoint.training.optimiser import initial_state, sgd_step
 from meltpoint.training.phases import Architecture, Gradient, initial_dbm, trainable_dbm
 from meltpoint.training.rbm import train_rbm
 
@@ -29,7 +29,7 @@ def test_a_step_is_felt_by_the_next_product():
     lower = (rng.random((5, 300)) < 0.1).astype(np.uint8)
     dbm.couplings[0].up(lower)
     slopes = Gradient((rng.normal(size=(300, 100)),), (np.zeros(300), np.zeros(100)))
-    sgd_step(dbm, zero_velocity(dbm), slopes, 1.0, 0.0, 0.0)
+    sgd_step(initial_state(dbm), slopes, 1.0, 0.0, 0.0)
     np.testing.assert_allclose(dbm.couplings[0].up(lower), lower @ dbm.couplings[0].weights, atol=1e-9)
 
 
@@ -59,14 +59,15 @@ def test_chains_start_at_every_batch_or_once(method, starts, monkeypatch):
 def test_the_last_share_of_the_updates_is_averaged(averaged, count, tmp_path):
     train_rbm(DATA, 4, epochs=2, batch=10, averaged=averaged, checkpoint=tmp_path / "run.npz")
     with np.load(tmp_path / "run.npz") as file:
-        assert file["stage0_position"].tolist() == [2, 0, count]
+        position = [int(file[f"stages.0.{name}"]) for name in ("epoch", "batch", "n_averaged")]
+    assert position == [2, 0, count]
 
 
 def test_what_is_handed_over_is_the_average(tmp_path):
     model = train_rbm(DATA, 4, epochs=2, batch=10, averaged=0.5, checkpoint=tmp_path / "run.npz")
     with np.load(tmp_path / "run.npz") as file:
-        np.testing.assert_array_equal(model.weights, file["stage0_average_0"])
-        assert (file["stage0_average_0"] != file["stage0_parameter_0"]).any()
+        np.testing.assert_array_equal(model.weights, file["stages.0.average.0"])
+        assert (file["stages.0.average.0"] != file["stages.0.parameters.0"]).any()
 
 
 def test_pretraining_doubles_the_layers_that_will_have_two_neighbours(monkeypatch):

@@ -1,16 +1,9 @@
 """Checkpoints: a run that was stopped at any moment ends with the same bits as one that was not.
 
-The file is a sealed .npz that is replaced whole. It holds a fingerprint of data and settings, so that a run is
-never continued with others, and the states of the finished stages and of the present one:
+The file is a sealed record that is replaced whole. It holds a fingerprint of data and settings, so that a run is
+never continued with others, and the states of the finished stages and of the present one.
 
-run                     fingerprint of the data, the architecture, the settings and the seed
-stage0_position         (3,): finished epochs, finished batches of the present epoch, iterates averaged
-stage0_parameter_0 …    weights, lowest first, then biases, visible first; `velocity` and `average` alike
-stage0_offset_0 …       mean activities of every layer, if units are centred
-stage0_chain_0 …        states of the odd layers of persistent chains
-
-While a run is open a folder `.NAME.lock` beside the file holds the lock and what is being written. The run removes
-it at its end; what a killed run left there the next one removes.
+While a run is open a folder `.NAME.lock` beside the file holds the lock. The run removes it at its end.
 """
 
 import math
@@ -21,7 +14,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -31,27 +24,41 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, RunWarning, SystemFailure
 from meltpoint.formats.npz import entry_names
+from meltpoint.layers import BERNOULLI
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM
 from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.lock import is_locked, locked
-from meltpoint.training.optimiser import OptimiserState, TrainingState, n_averaged_before
+from meltpoint.runs.records import from_arrays, to_arrays
+from meltpoint.training.optimiser import TrainingState, n_averaged_before
 from meltpoint.training.phases import Architecture, trainable_dbm
 from meltpoint.training.settings import TrainingSettings
 
 _CONTEXT = "meltpoint training checkpoint"
-_RUN = "run"
 _LARGEST_SHARE = 0.05  # largest fraction of the training time for writing checkpoints
+_GROUPS = "parameters", "velocity", "average", "offsets", "chains"
+_MARGIN = 1024  # bytes: more than the header of an array takes
+
+
+@dataclass(frozen=True)
+class CheckpointRecord:
+    """What a file holds: the fingerprint of a run, its kind of visible units, and the stages that have begun."""
+
+    run: str
+    visible: str
+    stages: tuple[TrainingState, ...]
 
 
 @dataclass(frozen=True)
 class StagePlan:
-    """What determines the arrays of one stage's state."""
+    """One stage of a run: what is trained, and how, which also determines the arrays of its state."""
 
+    name: str
     architecture: Architecture
     settings: TrainingSettings
     n_examples: int
+    sweeps: int = 0
 
     @property
     def n_epochs(self) -> int:
@@ -79,9 +86,9 @@ class StagePlan:
     def most_bytes(self) -> int:
         """Bytes that the arrays of the stage's state never exceed, their headers included."""
         units = sum(self.architecture.sizes)
-        n_arrays = 5 * len(self.parameter_shapes) + 1
+        n_arrays = 5 * len(self.parameter_shapes) + len(fields(TrainingState))
         parameters = sum(map(math.prod, self.parameter_shapes))
-        return 12 * parameters + (4 + self.n_chains) * units + 1024 * n_arrays
+        return 12 * parameters + (4 + self.n_chains) * units + _MARGIN * n_arrays
 
 
 @dataclass
@@ -90,14 +97,10 @@ class Checkpoint:
 
     path: Path
     run: str
-    folder: Path
-    states: list[TrainingState] = field(default_factory=list)
+    visible: str
+    stages: list[TrainingState] = field(default_factory=list)
     due: float = 0.0
     failing: bool = False
-
-    def state_at(self, stage: int) -> TrainingState | None:
-        """The state of a stage, None if it has not begun."""
-        return self.states[stage] if stage < len(self.states) else None
 
     def save(self, stage: int, state: TrainingState) -> None:
         """Write the state of the present stage, after the last states of the stages before it.
@@ -105,12 +108,10 @@ class Checkpoint:
         Training goes on when the disk does not take the file. It is tried again later; one warning says so.
         """
         begun = time.monotonic()
-        self.states[stage:] = [state]
-        arrays: dict[str, NDArray[Any]] = {_RUN: np.array(self.run)}
-        for i, one in enumerate(self.states):
-            arrays |= {f"stage{i}_{name}": array for name, array in _to_arrays(one).items()}
+        self.stages[stage:] = [state]
+        record = CheckpointRecord(self.run, self.visible, tuple(self.stages))
         try:
-            _replace(self.path, self.folder, arrays)
+            write_sealed(self.path, to_arrays(record), _CONTEXT)
         except (InputError, SystemFailure) as problem:
             if not self.failing:
                 warnings.warn(
@@ -131,17 +132,13 @@ class Checkpoint:
             self.save(stage, state)
 
 
-def run_fingerprint(rows: NDArray[Any], *choices: object) -> str:
-    """A fingerprint of the training data and of everything that was chosen."""
-    return fingerprint({"rows": rows}, repr(choices))
-
-
 @contextmanager
 def open_checkpoint(
-    path: str | os.PathLike[str], run: str, plans: Sequence[StagePlan]
+    path: str | os.PathLike[str], rows: NDArray[Any], plans: Sequence[StagePlan], seed: int
 ) -> Iterator[Checkpoint]:
     """The checkpoint at `path`, empty if there is no such file; an error if it is of another run, or in use."""
     target = Path(path).resolve()
+    run = fingerprint({"rows": rows}, repr((plans, seed)))
     folder = target.with_name(f".{target.name}.lock")
     _make_lock_folder(folder, target)
     if is_locked(folder):
@@ -152,10 +149,8 @@ def open_checkpoint(
         )
     with locked(folder):
         try:
-            for left in folder.glob(".meltpoint-*.tmp"):
-                left.unlink(missing_ok=True)
-            states = _read(target, run, plans) if target.exists() else []
-            yield Checkpoint(target, run, folder, states)
+            stages = _read(target, run, plans) if target.exists() else []
+            yield Checkpoint(target, run, plans[0].architecture.visible.name, stages)
         finally:
             # Removed while it is locked: whoever waits for the lock finds its file gone, and tries again.
             shutil.rmtree(folder, ignore_errors=True)
@@ -163,35 +158,28 @@ def open_checkpoint(
 
 def is_checkpoint(path: str | os.PathLike[str]) -> bool:
     """Whether a file is a training checkpoint, by the names of its arrays."""
-    return {_RUN, "stage0_position"} <= set(entry_names(Path(path)))
+    return {"run", "stages", "stages.0.parameters"} <= set(entry_names(Path(path)))
 
 
 def read_checkpoint_model(path: str | os.PathLike[str]) -> RBM | DBM:
     """The model in training, as the run would return it if it ended now: an RBM, or a DBM of all layers together.
 
-    The layers of a greedy stack make up no model that the file tells of; they are refused.
+    The layers of a greedy stack make up no model that the file tells of; they are refused, as are visible units that
+    learn more than their biases.
     """
     file = Path(path)
-    arrays = read_sealed(file, _CONTEXT)
-    last = f"stage{sum(name.endswith('_position') for name in arrays) - 1}_"
-    position = arrays.get(f"{last}position", np.zeros(0))
-    averaged = position.shape == (3,) and position[2] > 0
-    prefix = f"{last}{'average' if averaged else 'parameter'}_"
-    parameters = [
-        arrays[f"{prefix}{i}"]
-        for i in range(sum(name.startswith(prefix) for name in arrays))
-        if f"{prefix}{i}" in arrays
-    ]
-    if len(parameters) == 3 and last == "stage0_":
-        return RBM(*parameters)
+    record = from_arrays(CheckpointRecord, read_sealed(file, _CONTEXT))
+    last = record.stages[-1]
+    parameters = last.average if last.n_averaged else last.parameters
     depth = len(parameters) // 2
-    if len(parameters) < 5 or len(parameters) != 2 * depth + 1:
+    alone = len(record.stages) == 1 and depth == 1
+    if record.visible != BERNOULLI.name or len(parameters) != 2 * depth + 1 or not (alone or depth > 1):
         raise InputError(
-            found=f"{file}, a checkpoint of one layer of a stack",
-            expected="the checkpoint of an RBM, or of the last stage of a DBM",
+            found=f"{file}, a checkpoint of {record.visible} units or of one layer of a stack",
+            expected="the checkpoint of an RBM of Bernoulli units, or of the last stage of a DBM",
             remedy="save models along the training: meltpoint train --trace",
         )
-    return DBM(parameters[:depth], parameters[depth:])
+    return RBM(*parameters) if alone else DBM(parameters[:depth], parameters[depth:])
 
 
 def _make_lock_folder(folder: Path, target: Path) -> None:
@@ -211,22 +199,8 @@ def _make_lock_folder(folder: Path, target: Path) -> None:
         )
 
 
-def _replace(path: Path, folder: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    # What a killed process leaves half written lies in the folder that only the holder of the lock uses.
-    written = folder / "checkpoint.npz"
-    write_sealed(written, arrays, _CONTEXT)
-    try:
-        written.replace(path)
-    except OSError as problem:
-        raise InputError(
-            found=f"{path}, which cannot be replaced ({problem.strerror})",
-            expected="a file that can be written to",
-            remedy="change the permissions",
-        ) from problem
-
-
 def _read(path: Path, run: str, plans: Sequence[StagePlan]) -> list[TrainingState]:
-    if not path.is_file() or _RUN not in entry_names(path):
+    if not path.is_file() or not is_checkpoint(path):
         raise InputError(
             found=f"{path}, which is not a checkpoint",
             expected="a checkpoint, or a file that does not exist yet",
@@ -234,29 +208,34 @@ def _read(path: Path, run: str, plans: Sequence[StagePlan]) -> list[TrainingStat
         )
     with zipfile.ZipFile(path) as archive:
         n_bytes = sum(entry.file_size for entry in archive.infolist())
-    if n_bytes > sum(plan.most_bytes for plan in plans) + 1024:
+    if n_bytes > sum(plan.most_bytes for plan in plans) + 4 * _MARGIN:
         raise _damaged(path, f"{n_bytes:,} bytes, more than this run can have,")
     arrays = read_sealed(path, _CONTEXT)
-    if str(arrays.pop(_RUN)) != run:
+    try:
+        record = from_arrays(CheckpointRecord, arrays)
+    except InputError as problem:
+        raise _damaged(path, problem.found) from problem
+    if record.run != run:
         raise InputError(
             found=f"a checkpoint of another run in {path}",
             expected="the same data, seed and settings",
             remedy="repeat the call that wrote it, or remove the file to start anew",
         )
-    n_stages = sum(name.endswith("_position") for name in arrays)
-    stages = [
-        {name.removeprefix(prefix): arrays.pop(name) for name in list(arrays) if name.startswith(prefix)}
-        for prefix in (f"stage{stage}_" for stage in range(n_stages))
-    ]
-    if arrays or n_stages > len(plans):
-        raise _damaged(path, "arrays of no stage of this run")
+    stages = list(record.stages)
     try:
-        states = [_from_arrays(stage, plan) for stage, plan in zip(stages, plans, strict=False)]
+        for stage, plan in zip(stages, plans, strict=False):
+            check_stage(stage, plan)
+            for name in _GROUPS:
+                setattr(stage, name, tuple(np.array(each, order="C") for each in getattr(stage, name)))
+            architecture = plan.architecture
+            stage.dbm = trainable_dbm(stage.parameters, architecture.copies, architecture.visible)
     except ValueError as problem:
         raise _damaged(path, str(problem)) from problem
-    if any(state.epoch < plan.n_epochs for state, plan in zip(states[:-1], plans, strict=False)):
+    if not 1 <= len(stages) <= len(plans) or any(
+        stage.epoch < plan.n_epochs for stage, plan in zip(stages[:-1], plans, strict=False)
+    ):
         raise _damaged(path, "a stage that began before the last one had ended")
-    return states
+    return stages
 
 
 def _damaged(path: Path, what: str) -> InputError:
@@ -267,84 +246,34 @@ def _damaged(path: Path, what: str) -> InputError:
     )
 
 
-def _to_arrays(state: TrainingState) -> dict[str, NDArray[Any]]:
-    """Arrays by name, from which `_from_arrays` makes the same state to the bit."""
-    groups: dict[str, Any] = {
-        "parameter": state.dbm.parameters,
-        "velocity": state.optimiser.velocity,
-        "average": state.optimiser.average,
-        "offset": state.offsets,
-        "chain": state.chains,
-    }
-    arrays = {f"{name}_{i}": array for name, group in groups.items() for i, array in enumerate(group)}
-    position = [state.epoch, state.batch, state.optimiser.n_averaged]
-    return {"position": np.array(position, np.int64), **arrays}
-
-
-def _from_arrays(arrays: dict[str, NDArray[Any]], plan: StagePlan) -> TrainingState:
-    """The state that `_to_arrays` described, or a ValueError that says which array cannot belong to it.
+def check_stage(stage: TrainingState, plan: StagePlan) -> None:
+    """A ValueError that says what cannot belong to this stage.
 
     Compiled code trusts every shape and every count, so all of them are checked here.
     """
-    architecture, settings = plan.architecture, plan.settings
-    epoch, batch, n_averaged = _checked_position(arrays.pop("position"), plan)
-    begun = epoch > 0 or batch > 0
-    shapes = plan.parameter_shapes
-
-    def group(
-        name: str, shapes: Sequence[tuple[int, ...]], dtype: type, largest: Sequence[float]
-    ) -> list[Any]:
-        return [
-            _checked(f"{name}_{i}", arrays.pop(f"{name}_{i}", None), shape, dtype, high)
-            for i, (shape, high) in enumerate(zip(shapes, largest, strict=True))
-        ]
-
-    anything = [np.inf] * len(shapes)
-    parameters, velocity, average = (
-        group(name, shapes, np.float32, anything) for name in ("parameter", "velocity", "average")
-    )
-    offsets, chains = [], []
-    if begun and settings.centred:
-        sizes = [(size,) for size in architecture.sizes]
-        largest = [architecture.copies[0] * architecture.visible.largest, *architecture.copies[1:]]
-        offsets = group("offset", sizes, np.float32, largest)
-    if begun and settings.method == "pcd":
-        sizes = [(plan.n_chains, size) for size in architecture.sizes[1::2]]
-        chains = group("chain", sizes, np.uint8, architecture.copies[1::2])
-    if arrays:
-        raise ValueError(f"an array {sorted(arrays)[0]!r} too many")
-    optimiser = OptimiserState(tuple(velocity), tuple(average), n_averaged)
-    return TrainingState(
-        trainable_dbm(parameters, architecture.copies, architecture.visible),
-        optimiser,
-        offsets,
-        chains,
-        epoch,
-        batch,
-    )
-
-
-def _checked_position(position: NDArray[Any], plan: StagePlan) -> tuple[int, int, int]:
-    """Finished epochs and batches within the plan, and as many averaged iterates as belong to them."""
-    if position.shape != (3,) or position.dtype != np.int64:
-        raise ValueError("a position that is not three whole numbers")
-    epoch, batch, n_averaged = (int(number) for number in position)
-    n_epochs, n_batches = plan.n_epochs, plan.n_batches
-    most = n_batches if epoch < n_epochs else 0
-    if not (0 <= epoch <= n_epochs and 0 <= batch <= most):
+    epoch, batch, n_epochs, n_batches = stage.epoch, stage.batch, plan.n_epochs, plan.n_batches
+    if not (0 <= epoch <= n_epochs and 0 <= batch <= (n_batches if epoch < n_epochs else 0)):
         raise ValueError(f"epoch {epoch}, batch {batch} of {n_epochs} epochs of {n_batches} batches")
     averaged = n_averaged_before(epoch, batch, n_batches, n_epochs, plan.settings.averaged)
-    if n_averaged != averaged:
-        raise ValueError(f"an average of {n_averaged} iterates where {averaged} belong")
-    return epoch, batch, n_averaged
+    if stage.n_averaged != averaged:
+        raise ValueError(f"an average of {stage.n_averaged} iterates where {averaged} belong")
+    sizes, copies = plan.architecture.sizes, plan.architecture.copies
+    begun = epoch > 0 or batch > 0
+    largest = [copies[0] * plan.architecture.visible.largest, *copies[1:]]
+    parameters = [(shape, np.float32, np.inf) for shape in plan.parameter_shapes]
+    offsets = [((size,), np.float32, high) for size, high in zip(sizes, largest, strict=True)]
+    chains = [((plan.n_chains, size), np.uint8, high) for size, high in zip(sizes, copies, strict=True)][1::2]
+    offsets = offsets if begun and plan.settings.centred else []
+    chains = chains if begun and plan.settings.method == "pcd" else []
+    for name, arrays in zip(_GROUPS, (parameters, parameters, parameters, offsets, chains), strict=True):
+        group = getattr(stage, name)
+        if len(group) != len(arrays):
+            raise ValueError(f"{len(group)} arrays of {name}, not {len(arrays)},")
+        for array, (shape, dtype, high) in zip(group, arrays, strict=True):
+            _check_array(name, array, shape, dtype, high)
 
 
-def _checked(
-    name: str, array: NDArray[Any] | None, shape: tuple[int, ...], dtype: type, largest: float
-) -> NDArray[Any]:
-    """A C-ordered array of this shape and type, finite, and from 0 to `largest` unless that is infinite."""
-    if array is None:
-        raise ValueError(f"no array {name}")
+def _check_array(name: str, array: NDArray[Any], shape: tuple[int, ...], dtype: type, largest: float) -> None:
     if array.shape != shape or array.dtype != dtype:
         raise ValueError(f"{name} {array.shape} of {array.dtype}, not {shape} of {np.dtype(dtype)},")
     if not np.isfinite(array).all():
@@ -352,4 +281,3 @@ def _checked(
     slack = 1e-3 if array.dtype.kind == "f" else 0  # means are rounded
     if np.isfinite(largest) and not (array.min() >= -slack and array.max() <= largest + slack):
         raise ValueError(f"{name} with values outside 0 to {largest:g}")
-    return np.array(array, dtype, order="C")

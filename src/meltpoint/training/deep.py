@@ -18,10 +18,11 @@ from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
 from meltpoint.progress import reports_progress
+from meltpoint.training.checkpoint import StagePlan
 from meltpoint.training.loop import TrainingStage, check_examples, train_stage, training_run
 from meltpoint.training.monitor import Epoch, report_epochs
 from meltpoint.training.phases import Architecture, TrainableDBM, trainable_dbm
-from meltpoint.training.rbm import stack_architectures, train_stack
+from meltpoint.training.rbm import stack_plans, train_stack
 from meltpoint.training.settings import (
     DBM_DEFAULTS,
     DBM_HIDDEN,
@@ -83,16 +84,13 @@ def train_dbn(
     DBN 4-3-2
 
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     sizes = hidden_sizes(hidden)
     options = (method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred)
     settings = settings_of_stages(len(sizes), *options, chains)
     examples = check_examples(data, "data")
-    architectures = stack_architectures((examples.width, *sizes))
+    plans = stack_plans(examples, sizes, settings)
     after_epoch = report_epochs(on_epoch)
-    with training_run(
-        examples, architectures, settings, seed, validation, progress, after_epoch, checkpoint
-    ) as run:
+    with training_run(examples, plans, seed, validation, progress, after_epoch, checkpoint) as run:
         return _dbn(train_stack(run, len(sizes), _dbn))
 
 
@@ -150,24 +148,22 @@ def train_dbm(
     DBM 4-3-2
 
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    hidden = hidden_sizes(hidden)
-    depth = len(hidden)
+    sizes = hidden_sizes(hidden)
+    depth = len(sizes)
     options = (method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred)
-    settings = settings_of_stages(depth + 1, *options, chains)
+    *settings, last = settings_of_stages(depth + 1, *options, chains)
     sweeps = check_positive("sweeps", sweeps)
     examples = check_examples(data, "data")
-    sizes = (examples.width, *hidden)
     # The input from one side stands in for the other side too, except where there is no other side.
     copies = [(1 if layer == depth - 1 else 2, 1 if layer == 0 else 2) for layer in range(depth)]
-    architectures = [*stack_architectures(sizes, copies), Architecture(sizes, (1,) * len(sizes))]
+    joint = Architecture((examples.width, *sizes), (1,) * (depth + 1))
+    together = StagePlan("all layers", joint, last, len(examples), sweeps)
+    plans = [*stack_plans(examples, sizes, settings, copies), together]
     after_epoch = report_epochs(on_epoch)
-    with training_run(
-        examples, architectures, settings, seed, validation, progress, after_epoch, checkpoint, sweeps=sweeps
-    ) as run:
+    with training_run(examples, plans, seed, validation, progress, after_epoch, checkpoint) as run:
         layers = train_stack(run, depth, None)
-        joint = TrainingStage(depth, "all layers", sweeps=sweeps, model=_dbm)
-        return _dbm([train_stage(run, joint, lambda: compose_layers(layers))])
+        stage = TrainingStage(depth, together, model=_dbm)
+        return _dbm([train_stage(run, stage, lambda: compose_layers(layers))])
 
 
 def _dbm(layers: Sequence[TrainableDBM]) -> DBM:

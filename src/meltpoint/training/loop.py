@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, TypeAlias, cast
@@ -22,18 +22,17 @@ from meltpoint.kernels.bit_products import State
 from meltpoint.layers import BERNOULLI, Trainable, Unit, fitted_unit
 from meltpoint.models import Model, checks
 from meltpoint.randomness import Purpose, check_seed, generator
-from meltpoint.training.checkpoint import Checkpoint, StagePlan, open_checkpoint, run_fingerprint
+from meltpoint.training.checkpoint import Checkpoint, StagePlan, open_checkpoint
 from meltpoint.training.optimiser import (
     TrainingState,
     averaged_dbm,
+    initial_state,
     is_averaged,
     sgd_step,
     stage_progress,
     update_average,
-    zero_velocity,
 )
 from meltpoint.training.phases import (
-    Architecture,
     TrainableDBM,
     centre,
     data_phase,
@@ -42,7 +41,7 @@ from meltpoint.training.phases import (
     random_stream,
     start_chains,
 )
-from meltpoint.training.settings import TrainingSettings, with_epochs
+from meltpoint.training.settings import TrainingSettings
 
 _SHUFFLE, _DRAWS = 0, 1  # keys of random streams; the monitor has 2, the starts of stages 3 and 4
 _OFFSET_SHARE = 0.01  # weight of each new batch in the running means that centre the units
@@ -135,9 +134,8 @@ class TrainingStage:
     """
 
     number: int
-    name: str
+    plan: StagePlan
     below: tuple[TrainableDBM, ...] = ()
-    sweeps: int = 0
     model: Callable[[Sequence[TrainableDBM]], Model] | None = None
 
     def lowest_layer(self, visible: State, stream: NDArray[np.uint32]) -> State:
@@ -155,62 +153,46 @@ AfterEpoch: TypeAlias = Callable[["TrainingRun", TrainingStage, TrainingState, f
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What all stages of a run share: data, architecture and settings of each stage, seed, callbacks, checkpoint."""
+    """What all stages of a run share."""
 
     examples: Examples
     validation: Examples | None
-    architectures: tuple[Architecture, ...]
-    settings: tuple[TrainingSettings, ...]
+    plans: tuple[StagePlan, ...]
     seed: int
     progress: Progress | None
     after_epoch: AfterEpoch | None
     checkpoint: Checkpoint | None
 
-    def n_epochs(self, stage: TrainingStage) -> int:
-        """Number of epochs of a stage."""
-        return self.settings[stage.number].n_epochs(len(self.examples))
-
 
 @contextmanager
 def training_run(
     examples: Examples,
-    architectures: Sequence[Architecture],
-    settings: Sequence[TrainingSettings],
+    plans: Sequence[StagePlan],
     seed: int,
     validation: ArrayLike | None,
-    progress: Progress | None,
+    progress: Progress | bool | None,
     after_epoch: AfterEpoch | None,
     checkpoint: str | os.PathLike[str] | None,
-    *,
-    sweeps: int = 0,
 ) -> Iterator[TrainingRun]:
     """A run, and its checkpoint as long as it lasts, which must agree in all that determines the result."""
+    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     seed = check_seed(seed)
-    settings = with_epochs(settings, len(examples))
     held_out = None if validation is None else check_examples(validation, "validation", like=examples)
-    with ExitStack() as stack:
-        file = None
-        if checkpoint is not None:
-            fingerprint = run_fingerprint(examples.rows, architectures, settings, sweeps, seed)
-            plans = [StagePlan(*each, len(examples)) for each in zip(architectures, settings, strict=True)]
-            file = stack.enter_context(open_checkpoint(checkpoint, fingerprint, plans))
-        yield TrainingRun(
-            examples, held_out, tuple(architectures), settings, seed, progress, after_epoch, file
-        )
+    with (
+        nullcontext() if checkpoint is None else open_checkpoint(checkpoint, examples.rows, plans, seed)
+    ) as file:
+        yield TrainingRun(examples, held_out, tuple(plans), seed, progress, after_epoch, file)
 
 
 def train_stage(run: TrainingRun, stage: TrainingStage, start: Callable[[], TrainableDBM]) -> TrainableDBM:
     """The DBM at the end of its stage, trained from `start`, or from the run's checkpoint."""
-    state = run.checkpoint.state_at(stage.number) if run.checkpoint else None
-    if state is None:
-        dbm = start()
-        state = TrainingState(dbm, zero_velocity(dbm))
-    n_epochs = run.n_epochs(stage)
-    if state.epoch == n_epochs:
+    plan, kept = stage.plan, run.checkpoint.stages if run.checkpoint else []
+    state = kept[stage.number] if stage.number < len(kept) else initial_state(start())
+    if state.epoch == plan.n_epochs:
         return averaged_dbm(state)
     seconds = 0.0
     with postponed_interrupts() as interrupted:
-        while state.epoch < n_epochs:
+        while state.epoch < plan.n_epochs:
             begun = time.monotonic()
             _train_epoch(run, stage, state, interrupted)
             seconds += time.monotonic() - begun
@@ -225,30 +207,29 @@ def _train_epoch(
     run: TrainingRun, stage: TrainingStage, state: TrainingState, interrupted: Callable[[], bool]
 ) -> None:
     """Show the model every example once, or those that are left of an epoch that was interrupted."""
-    settings, n_epochs = run.settings[stage.number], run.n_epochs(stage)
-    order = generator(run.seed, Purpose.TRAINING, stage.number, state.epoch, _SHUFFLE)
-    n_batches = settings.n_batches(len(run.examples))
-    batches = shuffled_batches(len(run.examples), n_batches, order)
-    while state.batch < n_batches:
-        stream = random_stream(run.seed, stage.number, state.epoch, _DRAWS, state.batch)
+    plan, number = stage.plan, stage.number
+    order = generator(run.seed, Purpose.TRAINING, number, state.epoch, _SHUFFLE)
+    batches = shuffled_batches(plan.n_examples, plan.n_batches, order)
+    while state.batch < plan.n_batches:
+        stream = random_stream(run.seed, number, state.epoch, _DRAWS, state.batch)
         visible = run.examples.layer(batches[state.batch], stream)
-        progress = stage_progress(state.epoch, state.batch, n_batches, n_epochs)
-        update(state, settings, stage.lowest_layer(visible, stream), stage.sweeps, progress, stream)
+        progress = stage_progress(state.epoch, state.batch, plan.n_batches, plan.n_epochs)
+        update(state, plan.settings, stage.lowest_layer(visible, stream), plan.sweeps, progress, stream)
         state.batch += 1
         if run.progress is not None:
-            run.progress(stage.name, state.epoch + state.batch / n_batches, n_epochs)
+            run.progress(plan.name, state.epoch + state.batch / plan.n_batches, plan.n_epochs)
         if interrupted():
             if run.checkpoint:
-                run.checkpoint.save(stage.number, state)
+                run.checkpoint.save(number, state)
             raise KeyboardInterrupt
         if run.checkpoint:
-            run.checkpoint.save_if_due(stage.number, state)
+            run.checkpoint.save_if_due(number, state)
     state.epoch, state.batch = state.epoch + 1, 0
     if not all(np.isfinite(bias).all() for bias in state.dbm.biases):
         raise InputError(
             found=f"parameters that are not finite after epoch {state.epoch}",
             expected="a training that converges",
-            remedy=f"lower the learning rate, which is {settings.learning_rate:g}",
+            remedy=f"lower the learning rate, which is {plan.settings.learning_rate:g}",
         )
 
 
@@ -263,20 +244,20 @@ def update(
     """Learn from one batch (example, unit), after a fraction `progress` of the stage."""
     dbm = state.dbm
     data = data_phase(dbm, visible, sweeps)
-    chains = state.chains or start_chains(dbm, data, settings.chains or len(visible), stream)
+    chains = list(state.chains) or start_chains(dbm, data, settings.chains or len(visible), stream)
     model, chains = model_phase(dbm, chains, settings.k, stream)
-    state.chains = chains if settings.method == "pcd" else []
+    state.chains = tuple(chains) if settings.method == "pcd" else ()
     slope = gradient(data, model, dbm.biases[0].dtype)
     slope = replace(slope, further=dbm.visible.further_slopes(data[0], model[0], dbm.further))
     if settings.centred:
-        means = [layer.mean(axis=0, dtype=dbm.biases[0].dtype) for layer in data]
+        means = tuple(layer.mean(axis=0, dtype=dbm.biases[0].dtype) for layer in data)
         state.offsets = state.offsets or means
         for offset, mean in zip(state.offsets, means, strict=True):
             offset += _OFFSET_SHARE * (mean - offset)
         centre(slope, state.offsets)
-    sgd_step(dbm, state.optimiser, slope, settings.rate(progress), settings.momentum, settings.weight_decay)
+    sgd_step(state, slope, settings.rate(progress), settings.momentum, settings.weight_decay)
     if is_averaged(progress, settings.averaged):
-        update_average(dbm, state.optimiser)
+        update_average(state)
 
 
 @contextmanager

@@ -66,7 +66,7 @@ def report_epochs(on_epoch: Callable[[Epoch], None] | None) -> AfterEpoch | None
 
 def describe_epoch(run: TrainingRun, stage: TrainingStage, state: TrainingState, seconds: float) -> Epoch:
     """The report on the epoch that has just ended."""
-    n_epochs = run.n_epochs(stage)
+    n_epochs = stage.plan.n_epochs
     stream = random_stream(run.seed, stage.number, state.epoch, _MONITOR)
     gap = bracket = model = None
     if run.validation is not None:
@@ -76,7 +76,7 @@ def describe_epoch(run: TrainingRun, stage: TrainingStage, state: TrainingState,
     if stage.model and (state.epoch % every == 0 or state.epoch == n_epochs):
         model = stage.model([*stage.below, averaged_dbm(state)])
         bracket = _bracket(model, run.examples, run.validation or run.examples, stream)
-    return Epoch(stage.name, state.epoch, n_epochs, seconds, gap, bracket, model)
+    return Epoch(stage.plan.name, state.epoch, n_epochs, seconds, gap, bracket, model)
 
 
 def _log_f(
@@ -85,7 +85,7 @@ def _log_f(
     """Mean log f, or its bound, of the stage's own layers."""
     visible = examples.layer(slice(_GAP_EXAMPLES), stream)
     dbm = averaged_dbm(state)
-    states = data_phase(dbm, stage.lowest_layer(visible, stream), stage.sweeps)
+    states = data_phase(dbm, stage.lowest_layer(visible, stream), stage.plan.sweeps)
     return float(log_f_bound(dbm, states).mean())
 
 

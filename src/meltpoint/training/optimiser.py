@@ -4,80 +4,69 @@
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meltpoint.kernels.compiling import compiled
-from meltpoint.training.phases import Array, Gradient, States, TrainableDBM, trainable_dbm
-
-
-@dataclass
-class OptimiserState:
-    """Velocity and running average of every parameter, weights first, and how many iterates were averaged."""
-
-    velocity: tuple[Array, ...]
-    average: tuple[Array, ...]
-    n_averaged: int = 0
+from meltpoint.training.phases import Array, Gradient, TrainableDBM, trainable_dbm
 
 
 @dataclass
 class TrainingState:
-    """A DBM in training: `batch` batches of epoch `epoch` are done.
+    """A DBM in training: `batch` batches of epoch `epoch` are done. It is a record that checkpoints keep.
 
-    The random numbers of every batch come from a stream of its own, so no generator has to be kept. `offsets`
-    and `chains` have one array for each layer, and for each odd layer; they are empty before the first batch.
+    `velocity` and `average`, the mean of the last iterates, have one array for each parameter, weights first; `offsets`
+    and `chains` have one for each layer, and for each odd layer, and none before the first batch. The random numbers
+    of every batch come from a stream of its own, so no generator has to be kept.
     """
 
-    dbm: TrainableDBM
-    optimiser: OptimiserState
-    offsets: list[Array] = field(default_factory=list)
-    chains: States = field(default_factory=list)
+    parameters: tuple[Array, ...]
+    velocity: tuple[Array, ...]
+    average: tuple[Array, ...]
+    offsets: tuple[Array, ...] = ()
+    chains: tuple[NDArray[Any], ...] = ()
+    n_averaged: int = 0
     epoch: int = 0
     batch: int = 0
+    dbm: TrainableDBM = field(init=False, repr=False)
 
 
-def zero_velocity(dbm: TrainableDBM) -> OptimiserState:
+def initial_state(dbm: TrainableDBM) -> TrainingState:
     """No velocity, nothing averaged yet."""
-    return OptimiserState(
-        tuple(map(np.zeros_like, dbm.parameters)), tuple(map(np.zeros_like, dbm.parameters))
-    )
+    velocity, average = (tuple(map(np.zeros_like, dbm.parameters)) for _ in range(2))
+    state = TrainingState(dbm.parameters, velocity, average)
+    state.dbm = dbm
+    return state
 
 
 def averaged_dbm(state: TrainingState) -> TrainableDBM:
     """The DBM with the average of the last iterates, or with the present one where none is averaged yet."""
-    if state.optimiser.n_averaged:
-        return trainable_dbm(state.optimiser.average, state.dbm.copies, state.dbm.visible)
+    if state.n_averaged:
+        return trainable_dbm(state.average, state.dbm.copies, state.dbm.visible)
     return state.dbm
 
 
 def sgd_step(
-    dbm: TrainableDBM,
-    optimiser: OptimiserState,
-    gradient: Gradient,
-    rate: float,
-    momentum: float,
-    weight_decay: float,
+    state: TrainingState, gradient: Gradient, rate: float, momentum: float, weight_decay: float
 ) -> None:
     """Move every parameter one step along the gradient, in place. Biases do not decay."""
-    decays = [weight_decay] * len(dbm.couplings) + [0.0] * (len(dbm.biases) + len(dbm.further))
-    for value, velocity, slope, decay in zip(
-        dbm.parameters,
-        optimiser.velocity,
-        (*gradient.pairs, *gradient.units, *gradient.further),
-        decays,
-        strict=True,
-    ):
+    dbm = state.dbm
+    slopes = (*gradient.pairs, *gradient.units, *gradient.further)
+    for k, (value, velocity, slope) in enumerate(zip(state.parameters, state.velocity, slopes, strict=True)):
+        decay = weight_decay if k < len(dbm.couplings) else 0.0
         factors = np.array([rate, momentum, decay], value.dtype)
         _move(value.ravel(), velocity.ravel(), slope.ravel(), factors)
     for coupling in dbm.couplings:
         coupling.changed()
 
 
-def update_average(dbm: TrainableDBM, optimiser: OptimiserState) -> None:
+def update_average(state: TrainingState) -> None:
     """Take the present parameters into the average."""
-    optimiser.n_averaged += 1
-    for value, mean in zip(dbm.parameters, optimiser.average, strict=True):
-        _approach(mean.ravel(), value.ravel(), np.array([1.0 / optimiser.n_averaged], value.dtype))
+    state.n_averaged += 1
+    for value, mean in zip(state.parameters, state.average, strict=True):
+        _approach(mean.ravel(), value.ravel(), np.array([1.0 / state.n_averaged], value.dtype))
 
 
 def stage_progress(epoch: int, batch: int, n_batches: int, n_epochs: int) -> float:

@@ -202,7 +202,7 @@ def gradient(data: States, model: States, dtype: np.dtype) -> Gradient:
     return Gradient(tuple(pairs), tuple(np.matmul(share, layer) for layer in both))
 
 
-def centre(gradient: Gradient, offsets: list[Array]) -> None:
+def centre(gradient: Gradient, offsets: Sequence[Array]) -> None:
     """Make it the gradient of the same model written with units minus offsets (Montavon and Müller 2012).
 
     A weight that grows also raises the mean input of the units that it couples, which their biases must undo. With

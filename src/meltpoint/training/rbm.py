@@ -15,7 +15,15 @@ from meltpoint.models import Model
 from meltpoint.models.rbm import RBM
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
-from meltpoint.training.loop import TrainingRun, TrainingStage, check_examples, train_stage, training_run
+from meltpoint.training.checkpoint import StagePlan
+from meltpoint.training.loop import (
+    Examples,
+    TrainingRun,
+    TrainingStage,
+    check_examples,
+    train_stage,
+    training_run,
+)
 from meltpoint.training.monitor import Epoch, report_epochs
 from meltpoint.training.phases import Architecture, TrainableDBM, initial_dbm, random_stream
 from meltpoint.training.settings import (
@@ -108,20 +116,15 @@ def train_rbm(
     RBM 4-2
 
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     examples = check_examples(data, "data", visible)
-    rate = learning_rate
-    if rate is None:
-        rate = RBM_DEFAULTS.learning_rate * examples.visible.rate_share
+    if learning_rate is None:
+        learning_rate = RBM_DEFAULTS.learning_rate * examples.visible.rate_share
     settings = TrainingSettings(
-        method, k, epochs, batch, rate, schedule, momentum, weight_decay, averaged, centred, chains
+        method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred, chains
     )
-    sizes = examples.width, check_positive("hidden", hidden)
-    architectures = [Architecture(sizes, (1, 1), examples.visible)]
+    plans = stack_plans(examples, (check_positive("hidden", hidden),), [settings])
     after_epoch = report_epochs(on_epoch)
-    with training_run(
-        examples, architectures, [settings], seed, validation, progress, after_epoch, checkpoint
-    ) as run:
+    with training_run(examples, plans, seed, validation, progress, after_epoch, checkpoint) as run:
         return _rbm(train_stack(run, 1, _rbm))
 
 
@@ -129,12 +132,23 @@ def _rbm(layers: Sequence[TrainableDBM]) -> RBM:
     return RBM(**layers[0].visible.rbm_arguments(*layers[0].parameters))
 
 
-def stack_architectures(
-    sizes: Sequence[int], copies: Sequence[tuple[int, int]] | None = None
-) -> list[Architecture]:
+def stack_plans(
+    examples: Examples,
+    hidden: Sequence[int],
+    settings: Sequence[TrainingSettings],
+    copies: Sequence[tuple[int, int]] | None = None,
+) -> list[StagePlan]:
     """Every two neighbouring layers as an RBM, with these copies of its lower and upper layer."""
-    pairs = list(pairwise(sizes))
-    return [Architecture(*each) for each in zip(pairs, copies or [(1, 1)] * len(pairs), strict=True)]
+    depth = len(hidden)
+    return [
+        StagePlan(
+            f"layer {k + 1} of {depth}" if depth > 1 else "training",
+            Architecture(pair, copies[k] if copies else (1, 1), examples.visible if k == 0 else BERNOULLI),
+            settings[k],
+            len(examples),
+        )
+        for k, pair in enumerate(pairwise((examples.width, *hidden)))
+    ]
 
 
 def train_stack(
@@ -146,20 +160,18 @@ def train_stack(
     None if they do not make one up yet.
     """
     layers: list[TrainableDBM] = []
-    for number in range(n_layers):
-        name = f"layer {number + 1} of {n_layers}" if n_layers > 1 else "training"
-        stage = TrainingStage(number, name, tuple(layers), model=model)
+    for number, plan in enumerate(run.plans[:n_layers]):
+        stage = TrainingStage(number, plan, tuple(layers), model)
         layers.append(train_stage(run, stage, partial(_initial_rbm, run, stage)))
     return layers
 
 
 def _initial_rbm(run: TrainingRun, stage: TrainingStage) -> TrainableDBM:
     """Where a stage starts: with the visible biases that fit the layer below."""
-    if not stage.below:
-        bias = run.examples.visible.initial_bias(run.examples.rows)
-    else:
+    states = run.examples.rows
+    if stage.below:
         stream = random_stream(run.seed, stage.number, _RATES)
-        ones = stage.lowest_layer(run.examples.layer(slice(_RATES_EXAMPLES), stream), stream)
-        bias = BERNOULLI.initial_bias(ones)
+        states = stage.lowest_layer(run.examples.layer(slice(_RATES_EXAMPLES), stream), stream)
+    architecture = stage.plan.architecture
     random = generator(run.seed, Purpose.TRAINING, stage.number, _START)
-    return initial_dbm(run.architectures[stage.number], bias, random)
+    return initial_dbm(architecture, architecture.visible.initial_bias(states), random)

@@ -7,7 +7,7 @@ import difflib
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -164,11 +164,6 @@ def settings_of_stages(n_stages: int, *options: Any) -> list[TrainingSettings]: 
         for stage, one in zip(stages, each, strict=True):
             stage[name] = one
     return [TrainingSettings(**stage) for stage in stages]
-
-
-def with_epochs(settings: Sequence[TrainingSettings], n_examples: int) -> tuple[TrainingSettings, ...]:
-    """The same settings with the number of epochs for this many examples filled in."""
-    return tuple(replace(stage, epochs=stage.n_epochs(n_examples)) for stage in settings)
 
 
 @dataclass(frozen=True)
