@@ -47,12 +47,12 @@ class Ternary(layers.Unit):
             (np.cumsum(weights, axis=-1)[..., :2] < uniforms[..., np.newaxis]).sum(axis=-1).astype(np.uint8)
         )
 
-    def sufficient(self, states):
+    def _statistics(self, states):
         x = self.decode(states).astype(float)
         return np.stack([x, -(x**2) / 2], axis=-1)
 
     def log_weight(self, states, inputs):
-        return (self.sufficient(states) * inputs).sum(axis=-1)
+        return (self._statistics(states) * inputs).sum(axis=-1)
 
     def bias_from_sample(self, sample, smoothing):
         share = (np.mean(np.abs(self.decode(sample)), axis=0) + smoothing) / (1 + 2 * smoothing)

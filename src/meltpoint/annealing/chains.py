@@ -32,7 +32,6 @@ class Annealing:
 
     @cached_property
     def path(self) -> Path:
-        """The path."""
         return self.model.path(self.base)
 
     @cached_property
@@ -46,7 +45,6 @@ class Annealing:
         return self.path.log_z_base + self.path.log_constant
 
     def prepare(self, progress: Progress | None) -> None:
-        """Lay the path out, and load the kernels."""
         compile_kernels(self.prepared, progress)
 
     def anywhere(self, chains: int) -> Bits:

@@ -20,14 +20,12 @@ class ReferencePath:
 
     @property
     def chains_at_once(self) -> int:
-        """Chains are run one beside the other."""
         return 1
 
     def compile(self) -> None:
         """Nothing to compile."""
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
-        """Take the tile's chains through the segments, and pause after every so many steps."""
         draws = StreamDraws(tile.streams.generators(), in_rows=self.path.draws_in_rows)
         state, log_weights = tile.state, np.zeros(len(tile.state))
         cumulative = np.empty_like(tile.cumulative_log_weights)
@@ -48,9 +46,7 @@ class ReferenceBackend:
     name = "reference"
 
     def supports(self, path: Path) -> bool:
-        """Whether it can run a path: any."""
         return True
 
     def prepare(self, path: Path, precision: str) -> ReferencePath:
-        """The path itself."""
         return ReferencePath(path)

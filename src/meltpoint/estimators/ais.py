@@ -136,11 +136,9 @@ class ForwardChains:
     first_number: int = 0
 
     def prepare(self, progress: Progress | None) -> None:
-        """Lay the path out, and load the kernels."""
         self.annealing.prepare(progress)
 
     def compute(self, items: Items, progress: Progress) -> ForwardWeights:
-        """Log weights of some of them."""
         numbers = self.first_number + items
         return ForwardWeights(
             run_ais(self.annealing.prepared, self.betas, numbers, self.seed, progress=progress).log_weights

@@ -120,11 +120,9 @@ class SamplingChains:
     seed: int
 
     def prepare(self, progress: Progress | None) -> None:
-        """Lay the path out, and load the kernels."""
         self.annealing.prepare(progress)
 
     def compute(self, items: Items, progress: Progress) -> ChainEstimates:
-        """The estimates of some of the chains."""
         model, prepared = self.annealing.model, self.annealing.prepared
         generators = Streams(self.seed, Purpose.CSL, _keys(items, 0)).generators()
         state = self.annealing.anywhere(len(items))

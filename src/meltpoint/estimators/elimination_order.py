@@ -162,7 +162,6 @@ class _Search:
         self.effort = 0
 
     def run(self, log2_largest: float, log2_work: float) -> Order | None:
-        """The order, None as soon as it has a table or work beyond the limits."""
         graph, bits = self._graph, self._bits
         scores = [self._score(unit) for unit in range(len(graph))]
         heap = [(score, unit) for unit, score in enumerate(scores)]

@@ -85,7 +85,6 @@ class FrictionSchedule:
 
     @property
     def name(self) -> ScheduleName:
-        """'friction', or 'linear' where the pilot found that this is better."""
         return "friction" if self.pilot.helps else "linear"
 
     def betas(self, steps: int) -> Floats:
@@ -213,7 +212,6 @@ class _Rounds:
         return _CHAINS * self.steps * (1 + self.annealing.model.raise_passes)
 
     def run(self, k: int, betas: Floats, examples: Bits | None) -> _Round:
-        """Up, and down from examples (chain, visible unit) or from where the way up ended, in windows of betas."""
         annealing, path = self.annealing, self.annealing.path
         windows = Windows.of(betas, _WINDOWS)
         count = len(windows.parts)

@@ -125,11 +125,9 @@ class MeltingChains:
     first_number: int = 0
 
     def prepare(self, progress: Progress | None) -> None:
-        """Lay the path out, and load the kernels."""
         self.annealing.prepare(progress)
 
     def compute(self, items: Items, progress: Progress) -> RaiseWeights:
-        """The weights of some examples."""
         return run_raise(
             self.annealing.model,
             self.annealing.prepared,

@@ -41,17 +41,14 @@ class Gaussian(Unit):
 
     @property
     def n_states(self) -> None:
-        """States are real numbers."""
         return
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Float64."""
         return np.dtype(np.float64)
 
     @property
     def input_shape(self) -> tuple[int]:
-        """t and τ."""
         return (2,)
 
     def encode(self, values: NDArray[Any], name: str) -> Floats:
@@ -66,7 +63,6 @@ class Gaussian(Unit):
         return values.astype(np.float64)
 
     def decode(self, states: Bits) -> Floats:
-        """The states themselves."""
         return states
 
     def log_partition(self, inputs: NDArray[np.floating]) -> Floats:
@@ -82,9 +78,6 @@ class Gaussian(Unit):
         """The quantile of the uniform."""
         normal = ndtri(np.minimum(uniforms, _LARGEST_UNIFORM))
         return self.mean(inputs) + normal / np.sqrt(inputs[..., 1])
-
-    def sufficient(self, states: Bits) -> Floats:
-        return np.stack([states, -(states**2) / 2], axis=-1)
 
     def log_weight(self, states: Bits, inputs: NDArray[np.floating]) -> Floats:
         """T v - ½ τ v²."""

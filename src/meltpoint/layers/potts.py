@@ -45,17 +45,14 @@ class Potts(Unit, Trainable):
 
     @property
     def n_states(self) -> int:
-        """q."""
         return self.q
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The smallest that holds q - 1: one byte up to 256 states."""
         return np.min_scalar_type(self.q - 1)
 
     @property
     def input_shape(self) -> tuple[int]:
-        """One number for each state."""
         return (self.q,)
 
     def encode(self, values: NDArray[Any], name: str) -> Bits:
@@ -85,7 +82,6 @@ class Potts(Unit, Trainable):
         return values.astype(self.dtype)
 
     def decode(self, states: Bits) -> Bits:
-        """The states themselves."""
         return states
 
     def log_partition(self, inputs: NDArray[np.floating]) -> Floats:
@@ -108,13 +104,8 @@ class Potts(Unit, Trainable):
         return self.q
 
     def coupled(self, states: Bits) -> NDArray[np.uint8]:
-        return self._one_hot(states).reshape(*states.shape[:-1], -1).astype(np.uint8)
-
-    def sufficient(self, states: Bits) -> Floats:
-        return self._one_hot(states).astype(np.float64)
-
-    def _one_hot(self, states: Bits) -> NDArray[np.bool_]:
-        return states[..., np.newaxis] == np.arange(self.q, dtype=states.dtype)
+        one_hot = states[..., np.newaxis] == np.arange(self.q, dtype=states.dtype)
+        return one_hot.reshape(*states.shape[:-1], -1).astype(np.uint8)
 
     def log_weight(self, states: Bits, inputs: NDArray[np.floating]) -> Floats:
         """The input of the state."""

@@ -34,7 +34,6 @@ class Spin(TwoState):
         return (values == 1).astype(np.uint8)
 
     def decode(self, states: Bits) -> NDArray[np.int8]:
-        """-1 for state 0 and +1 for state 1."""
         return (2 * states.astype(np.int8) - 1).astype(np.int8)
 
     def log_partition(self, inputs: NDArray[np.floating]) -> Floats:

@@ -105,10 +105,6 @@ class Unit(ABC):
         """Log unnormalised probability of states: input · statistics, one for each unit."""
 
     @abstractmethod
-    def sufficient(self, states: Bits) -> Floats:
-        """Statistics (…, unit, *input_shape) of states: the gradient of `log_weight` in the inputs."""
-
-    @abstractmethod
     def bias_from_sample(self, sample: NDArray[Any], smoothing: float) -> Floats:
         """Inputs (unit, *input_shape) of independent units that are distributed as in a sample (example, unit).
 
@@ -146,9 +142,6 @@ class TwoState(Unit, Trainable):
     @property
     def bit(self) -> "TwoState":
         return self
-
-    def sufficient(self, states: Bits) -> Floats:
-        return self.decode(states).astype(np.float64)
 
     @abstractmethod
     def bias_from_counts(self, counts: Floats, smoothing: float) -> Floats:

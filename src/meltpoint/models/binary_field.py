@@ -29,7 +29,6 @@ class BinaryField(LayoutField):
     log_constant: float = 0.0
 
     def unit_of(self, columns: Indices) -> Unit:
-        """Bits."""
         return BERNOULLI
 
     def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:

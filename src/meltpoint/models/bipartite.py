@@ -65,22 +65,18 @@ class Bipartite(MarkovRandomField):
 
     @cached_property
     def even_bias(self) -> Floats:
-        """Biases (even unit,)."""
         return np.concatenate(self.even_biases)
 
     @cached_property
     def odd_bias(self) -> Floats:
-        """Biases (odd unit,)."""
         return np.concatenate(self.odd_biases)
 
     @property
     def n_even(self) -> int:
-        """Number of even units."""
         return self.even_slices[-1].stop
 
     @property
     def n_odd(self) -> int:
-        """Number of odd units."""
         return self.odd_slices[-1].stop
 
     @cached_property
@@ -98,12 +94,10 @@ class Bipartite(MarkovRandomField):
 
     @property
     def summed_out(self) -> UnitBlock:
-        """The odd side."""
         return self._sides[1]
 
     @property
     def draws_in_rows(self) -> bool:
-        """Layers are drawn in whole vectors."""
         return True
 
     def path_from(self, base: tuple[Floats, ...]) -> "TwoSidedPath":
@@ -112,7 +106,6 @@ class Bipartite(MarkovRandomField):
 
     @property
     def smaller_side(self) -> int:
-        """Units of the smaller side: the other one is summed out."""
         return min(self.n_even, self.n_odd)
 
     @property
@@ -200,11 +193,9 @@ class TwoSidedPath(BlockPath):
         return self.base[1]
 
     def even_bias(self, s: float) -> Floats:
-        """Biases (even unit,) at s."""
         return self.base_even + s * (self.target.even_bias - self.base_even)
 
     def odd_bias(self, s: float) -> Floats:
-        """Biases (odd unit,) at s."""
         return self.base_odd + s * (self.target.odd_bias - self.base_odd)
 
     def log_f(self, s: float, state: NDArray[Any]) -> Floats:

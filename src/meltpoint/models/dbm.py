@@ -92,12 +92,10 @@ class DBM(Model):
 
     @property
     def layer_sizes(self) -> tuple[int, ...]:
-        """Units of each layer, visible first."""
         return tuple(b.size for b in self.biases)
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """The kind of unit of each layer."""
         return self.layer_units
 
     @cached_property
@@ -107,15 +105,12 @@ class DBM(Model):
 
     @property
     def mrf(self) -> Bipartite:
-        """The two-sided form."""
         return self.bipartite
 
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
-        """Log odds (chain, visible unit) of state 1, given a draw of the lowest hidden layer."""
         return self.bipartite.lowest_even_log_odds(state, uniforms)
 
     def as_factors(self) -> Factors:
-        """Cardinalities of all units, lowest layer first, factors (scope, log values), and a constant."""
         return layered_factors(self.weights, self.biases, self.units)
 
     def state_of(self, units: NDArray[Any]) -> NDArray[Any]:
@@ -124,7 +119,6 @@ class DBM(Model):
         return np.concatenate(layers[::2], axis=1)
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
-        """Inputs of the bits of independent units on the two sides."""
         return two_sided_base(layers, self.units)
 
     def log_f(self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0) -> Floats:
@@ -270,14 +264,12 @@ class DBM(Model):
 
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:
-        """Names that a file must have, its depth taken from the names that are there."""
         depth = sum(name.startswith("weights_") for name in present)
         own = ("weights", "hidden_bias")
         return ["visible_bias", *(f"{name}_{layer}" for layer in range(1, depth + 1) for name in own)]
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "DBM":
-        """The DBM with these parameters, in the order of `array_names`."""
         return cls(arrays[1::2], [arrays[0], *arrays[2::2]], units=units or "bernoulli")
 
 

@@ -116,22 +116,18 @@ class DBN(Model):
 
     @property
     def layer_sizes(self) -> tuple[int, ...]:
-        """Units of each layer, visible first."""
         return (*(layer.weights.shape[0] for layer in self.directed), *self.top.layer_sizes)
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """The kind of unit of each layer."""
         return (*self.directed_units, *self.top.units)
 
     @property
     def undirected(self) -> RBM:
-        """The top RBM."""
         return self.top
 
     @property
     def mrf(self) -> Bipartite:
-        """The two-sided form of the top RBM."""
         return self.top.bipartite
 
     def path(self, base: Base) -> Path:
@@ -209,7 +205,6 @@ class DBN(Model):
         return state
 
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
-        """Log odds (chain, visible unit) of state 1, given a draw of the lowest hidden layer."""
         if not self.directed:
             return self.top.visible_log_odds(state, uniforms)
         lowest, *others = self._bit_layers
@@ -340,7 +335,6 @@ class DBN(Model):
 
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:
-        """Names that a file must have, its depth taken from the names that are there."""
         depth = sum(name.startswith("directed_") and name.endswith("_weights") for name in present)
         own = ("weights", "visible_bias", "recognition_bias")
         directed = [f"directed_{layer}_{name}" for layer in range(1, depth + 1) for name in own]
@@ -348,7 +342,6 @@ class DBN(Model):
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "DBN":
-        """The DBN with these parameters, in the order of `array_names`."""
         layers = list(zip(arrays[:-3:3], arrays[1:-3:3], arrays[2:-3:3], strict=True))
         kinds = checks.unit_names(units, len(layers) + 2)
         return cls(layers, RBM(*arrays[-3:], visible=kinds[-2], hidden=kinds[-1]), units=kinds[:-2])

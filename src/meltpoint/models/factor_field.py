@@ -65,7 +65,6 @@ class FactorField(LayoutField):
     log_constant: float = 0.0
 
     def unit_of(self, columns: Indices) -> Unit:
-        """Potts units, all of the same number of states in a block."""
         return Potts(int(self.cardinalities[columns[0]]))
 
     def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:

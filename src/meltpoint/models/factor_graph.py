@@ -69,34 +69,21 @@ class FactorGraph(GraphModel):
 
     @property
     def cardinalities(self) -> Indices:
-        """Number of states (variable,) of each variable."""
         return self.variable_cardinalities
 
     @property
     def unit(self) -> Potts:
-        """Potts units with the largest number of states."""
         return Potts(int(self.cardinalities.max()))
 
-    @property
-    def adjacency(self) -> Sparse:
-        """Which variables (variable, variable) share a factor."""
-        return self._adjacency
-
     @cached_property
-    def _adjacency(self) -> Sparse:
+    def adjacency(self) -> Sparse:  # pyright: ignore[reportIncompatibleMethodOverride]
         return adjacency_of([scope for scope, _ in self.factors], self.cardinalities.size)
 
-    @property
-    def mrf(self) -> GraphField:
-        """The field of all factors."""
-        return self._mrf
-
     @cached_property
-    def _mrf(self) -> GraphField:
+    def mrf(self) -> GraphField:  # pyright: ignore[reportIncompatibleMethodOverride]
         return field_of_factors(self, self.factors)
 
     def as_factors(self) -> Factors:
-        """Cardinalities of all variables, visible ones first, factors (scope, log values), and a constant."""
         return visible_first(self, self.factors)
 
     def arrays(self) -> ParameterArrays:
@@ -112,12 +99,10 @@ class FactorGraph(GraphModel):
 
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:
-        """Names that a file must have."""
         return ["cardinalities", "orders", "scopes", "values", "hidden"]
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "FactorGraph":
-        """The factor graph with these parameters, in the order of `array_names`."""
         counts = check_cardinalities(arrays[0])
         orders, scopes = (checks.whole_numbers(arrays[k], name) for k, name in ((1, "orders"), (2, "scopes")))
         if (scopes.size and scopes.max() >= counts.size) or scopes.size != orders.sum():

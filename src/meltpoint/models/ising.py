@@ -74,26 +74,18 @@ class Ising(GraphModel):
 
     @property
     def cardinalities(self) -> Indices:
-        """Two states for each site."""
         return np.full(self.fields.size, 2)
 
     @property
     def unit(self) -> TwoState:
-        """Spins or Bernoulli units."""
         return self.site_unit
 
     @property
     def adjacency(self) -> Sparse:
-        """Which sites (site, site) are coupled."""
         return self.couplings
 
-    @property
-    def mrf(self) -> BinaryField:
-        """The field of the sites' bits: value = offset + scale · bit."""
-        return self._mrf
-
     @cached_property
-    def _mrf(self) -> BinaryField:
+    def mrf(self) -> BinaryField:  # pyright: ignore[reportIncompatibleMethodOverride]
         scale, offset = self.unit.scale, self.unit.offset
         sums = np.asarray(self.couplings.sum(axis=1))
         constant = self.constant + offset * float(self.fields.sum()) + offset**2 * float(sums.sum()) / 2
@@ -105,7 +97,6 @@ class Ising(GraphModel):
         )
 
     def as_factors(self) -> Factors:
-        """Cardinalities of all sites, visible ones first, factors (scope, log values), and the constant."""
         values = np.array(self.unit.values)
         rows, columns, data = self._pairs()
         number = number_visible_first(self.visible, self.hidden)
@@ -138,12 +129,10 @@ class Ising(GraphModel):
 
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:
-        """Names that a file must have."""
         return ["fields", "pairs", "couplings", "hidden", "constant"]
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "Ising":
-        """The model with these parameters, in the order of `array_names`."""
         fields, pairs, couplings, hidden, constant = arrays
         n = len(fields)
         pairs = checks.pairs(pairs, n, len(couplings))

@@ -33,7 +33,6 @@ class Layout:
 
     @property
     def n_units(self) -> int:
-        """Number of sites."""
         return len(self.order)
 
     @property
@@ -54,22 +53,12 @@ class LayoutField(MarkovRandomField):
     def unit_of(self, columns: Indices) -> Unit:
         """The unit that all these columns have."""
 
-    @property
-    def state_blocks(self) -> tuple[UnitBlock, ...]:
-        """The colour classes of the state, cut by kinds of units."""
-        return self._state_blocks
-
     @cached_property
-    def _state_blocks(self) -> tuple[UnitBlock, ...]:
+    def state_blocks(self) -> tuple[UnitBlock, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         return tuple(self._block(columns) for columns in self.layout.blocks)
 
-    @property
-    def summed_out(self) -> UnitBlock | None:
-        """The independent set that is not kept, if there is one."""
-        return self._summed_out
-
     @cached_property
-    def _summed_out(self) -> UnitBlock | None:
+    def summed_out(self) -> UnitBlock | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         columns = np.arange(self.n_state, self.n_units)
         return self._block(columns) if len(columns) else None
 
@@ -78,12 +67,10 @@ class LayoutField(MarkovRandomField):
 
     @property
     def n_state(self) -> int:
-        """Units of the state."""
         return self.layout.n_state
 
     @property
     def n_units(self) -> int:
-        """All units."""
         return self.layout.n_units
 
 

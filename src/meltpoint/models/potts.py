@@ -82,40 +82,23 @@ class Potts(GraphModel):
         states = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         return f"{self.kind} {sizes}, q = {states}"
 
-    @property
-    def cardinalities(self) -> Indices:
-        """Number of states (site,) of each site."""
-        return self._cardinalities
-
     @cached_property
-    def _cardinalities(self) -> Indices:
+    def cardinalities(self) -> Indices:  # pyright: ignore[reportIncompatibleMethodOverride]
         return np.array([field.size for field in self.fields])
 
     @property
     def unit(self) -> PottsUnit:
-        """Potts units with the largest number of states."""
         return PottsUnit(int(self.cardinalities.max()))
 
-    @property
-    def adjacency(self) -> Sparse:
-        """Which sites (site, site) are coupled."""
-        return self._adjacency
-
     @cached_property
-    def _adjacency(self) -> Sparse:
+    def adjacency(self) -> Sparse:  # pyright: ignore[reportIncompatibleMethodOverride]
         return adjacency_of(self.pairs.tolist(), len(self.fields))
 
-    @property
-    def mrf(self) -> GraphField:
-        """The field of fields and couplings."""
-        return self._mrf
-
     @cached_property
-    def _mrf(self) -> GraphField:
+    def mrf(self) -> GraphField:  # pyright: ignore[reportIncompatibleMethodOverride]
         return field_of_factors(self, self._factors())
 
     def as_factors(self) -> Factors:
-        """Cardinalities of all sites, visible ones first, factors (scope, log values), and the constant."""
         return visible_first(self, self._factors())
 
     def _factors(self) -> list[Factor]:
@@ -145,12 +128,10 @@ class Potts(GraphModel):
 
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:
-        """Names that a file must have."""
         return ["cardinalities", "fields", "pairs", "couplings", "hidden", "constant"]
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "Potts":
-        """The Potts model with these parameters, in the order of `array_names`."""
         counts = check_cardinalities(arrays[0])
         pairs = checks.pairs(arrays[2], counts.size, len(arrays[2]))
         sizes = counts[pairs].prod(axis=1)

@@ -171,7 +171,6 @@ class RBM(Model):
         return self.visible.mean(self.two_layer.visible_inputs(states))
 
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
-        """Log odds (chain, visible unit) of state 1, given a draw of the hidden units."""
         if not self._has_bits:
             raise InputError(
                 found=f"{self!r}, whose units do not all have two states",
@@ -181,7 +180,6 @@ class RBM(Model):
         return self.bipartite.lowest_even_log_odds(state, uniforms)
 
     def as_factors(self) -> Factors:
-        """Cardinalities of visible, then hidden units, factors (scope, log values), and a constant."""
         if self._has_bits:
             return layered_factors([self.weights], [self.visible_bias, self.hidden_bias], self.units)
         if self.hidden.bit is None or not self.visible.counts_states:
@@ -191,7 +189,6 @@ class RBM(Model):
         )
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
-        """Inputs of independent units on the two sides, written for the bits of two-state units."""
         if self._has_bits:
             return two_sided_base(layers, self.units)
         return layers[0], layers[1] if self.hidden.bit is None else self.hidden.bit.scale * layers[1]
@@ -214,7 +211,6 @@ class RBM(Model):
         return rbm_readings(RBM, self.weights, self.visible_bias, self.hidden_bias, self.units)
 
     def arrays(self) -> ParameterArrays:
-        """Parameters by the names they have in a file."""
         arrays: ParameterArrays = {
             "weights": self.weights,
             "visible_bias": self.visible_bias,
@@ -224,13 +220,11 @@ class RBM(Model):
 
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:
-        """Names that a file must have; Gaussian units have scales too."""
         scale = ["visible_scale"] if "visible_scale" in present else []
         return ["weights", "visible_bias", "hidden_bias", *scale]
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "RBM":
-        """The RBM with these parameters, in the order of `array_names`."""
         visible, hidden = checks.unit_names(units, 2)
         weights, visible_bias, hidden_bias, *scale = arrays
         return cls(

@@ -70,7 +70,10 @@ class TwoLayer(MarkovRandomField):
     def enumerated(self) -> MarkovRandomField:
         """The layer with fewer states as the state, the other one summed out."""
         visible, hidden = (block.size * math.log2(block.unit.n_states or math.inf) for block in self._layers)
-        return HiddenState(self) if hidden <= visible else self
+        if hidden > visible:
+            return self
+        weights = self._transposed.reshape(self.n_hidden, self.hidden.n_coupled, -1)
+        return TwoLayer(self.hidden, self.hidden_bias, weights, self.bias, self.log_constant, self.unit)
 
     @property
     def log_z_ceiling(self) -> float:
@@ -119,43 +122,6 @@ class TwoLayer(MarkovRandomField):
             return state  # means would have too small a variance
         uniforms = generator.random((len(state), self.n_hidden))
         return self.unit.mean(self.visible_inputs(self.hidden.draw(self.hidden_inputs(state), uniforms)))
-
-
-@dataclass(frozen=True, eq=False)
-class HiddenState(MarkovRandomField):
-    """The same field with the hidden units as the state and the visible ones summed out, to enumerate."""
-
-    field: TwoLayer
-
-    @property
-    def log_constant(self) -> float:  # type: ignore[override]
-        return self.field.log_constant
-
-    @cached_property
-    def _layers(self) -> tuple[UnitBlock, UnitBlock]:
-        n, m = self.field.n_visible, self.field.n_hidden
-        return UnitBlock(self.field.hidden, slice(0, m), (m,)), UnitBlock(
-            self.field.unit, slice(m, m + n), (n,)
-        )
-
-    @property
-    def state_blocks(self) -> tuple[UnitBlock, ...]:
-        return self._layers[:1]
-
-    @property
-    def summed_out(self) -> UnitBlock:
-        return self._layers[1]
-
-    def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
-        m = self.field.n_hidden
-        if block is self.summed_out:
-            return self.field.visible_inputs(units[:, :m].astype(self.field.hidden.dtype, copy=False))
-        return self.field.hidden_inputs(units[:, m:].astype(self.field.unit.dtype, copy=False))
-
-    def log_f_of_state(self, units: NDArray[Any]) -> Floats:
-        """Log weights of the hidden units under their biases."""
-        hidden = units[:, : self.field.n_hidden].astype(self.field.hidden.dtype, copy=False)
-        return self.field.hidden.log_weight(hidden, self.field.hidden_bias).sum(axis=1)
 
 
 def with_hidden_bits(

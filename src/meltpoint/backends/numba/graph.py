@@ -45,7 +45,6 @@ class GraphBackend:
         return path.target.form(BinaryField) is not None
 
     def prepare(self, path: BlockPath, precision: Precision) -> PreparedPath:
-        """Lay a path out for the kernels. `mixed` falls back to float32 where 16 bits are too coarse."""
         check_precision(precision)
         graph, factors = path.target.form(BinaryField), path.target.form(FactorField)
         if graph is not None:
@@ -66,7 +65,6 @@ class GraphPath(Generic[Form]):
 
     @property
     def chains_at_once(self) -> int:
-        """Chains in the lanes of a vector."""
         return self.forms.chains_at_once
 
     def compile(self) -> None:
@@ -74,7 +72,6 @@ class GraphPath(Generic[Form]):
         run_without_chains(self)
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
-        """Take the tile's chains through the segments; pause for other tiles after about so many steps."""
         chains = self.forms.start(tile.state, tile.streams.generators())
         n_chains = len(tile.state)
         work = self.forms.work * CHAINS * max(1, n_groups(n_chains))

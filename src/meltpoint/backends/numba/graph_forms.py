@@ -122,7 +122,6 @@ class BitForms:
         return self.fine.sites.size + self.fine.neighbours.size // 4
 
     def start(self, state: Bits, generators: NDArray[np.uint32]) -> "BitChains":
-        """Chains in these states (chain, site of the state)."""
         return BitChains(self, state, generators)
 
 
@@ -142,15 +141,12 @@ class BitChains(Chains[BitGraph]):
         return log_f_at(beta, self.forms.exact, self.words).reshape(-1)
 
     def rounding_gap(self, beta: float, graph: BitGraph) -> Floats:
-        """The same (chain,) less that of a rounded graph."""
         return rounding_gap(beta, self.forms.exact, graph, self.words).reshape(-1)
 
     def enter(self, graph: BitGraph) -> None:
-        """Add up log f in its steps."""
         self.energy = state_energy(graph, self.words)
 
     def run(self, graph: BitGraph, segment: Segment, betas: Floats) -> None:
-        """Take the chains through some of a segment's betas."""
         clamped = _clamped(segment, self.words.shape[1])
         weights = self.log_weights.reshape(self.energy.shape)
         run_bits(
@@ -160,7 +156,6 @@ class BitChains(Chains[BitGraph]):
         self.drawn += (betas.size - 1) * graph.sites.size
 
     def state(self) -> Bits:
-        """States (chain, site of the state)."""
         state = np.empty(self.shape, np.uint8)
         unpack_bits(self.words, state)
         return state
@@ -183,7 +178,6 @@ class TableForms:
         return 4 * vectors * (16 * self.fine.sites.size + self.fine.at.size)
 
     def start(self, state: Bits, generators: NDArray[np.uint32]) -> "TableChains":
-        """Chains in these states (chain, site of the state)."""
         return TableChains(self, state, generators)
 
 
@@ -204,7 +198,6 @@ class TableChains(Chains[TableGraph]):
         return beta * self._energy(0.0) + self._summed_out(beta, self.forms.exact)
 
     def rounding_gap(self, beta: float, graph: TableGraph) -> Floats:
-        """The same (chain,) less that of a rounded graph."""
         rounded = graph.scale * self._energy(graph.scale)
         gap = beta * (self._energy(0.0) - rounded)
         return gap + self._summed_out(beta, self.forms.exact) - self._summed_out(beta, graph)
@@ -225,11 +218,9 @@ class TableChains(Chains[TableGraph]):
         )  # fmt: skip
 
     def enter(self, graph: TableGraph) -> None:
-        """Add up log f in its steps."""
         self.energy = self._energy(graph.scale).astype(np.int64)
 
     def run(self, graph: TableGraph, segment: Segment, betas: Floats) -> None:
-        """Take the chains through some of a segment's betas."""
         clamped = _clamped(segment, len(self.sites))
         run_tables(
             betas, graph, segment.reversed_sweeps, clamped, self.sites, self.generators, self.drawn % LANES,
@@ -238,7 +229,6 @@ class TableChains(Chains[TableGraph]):
         self.drawn += (betas.size - 1) * graph.sites.size
 
     def state(self) -> Bits:
-        """States (chain, site of the state)."""
         return np.ascontiguousarray(self.sites[: self.forms.incident.factors.n_state, : self.n_chains].T)
 
 

@@ -43,13 +43,11 @@ class FusedBackend:
     name = "fused"
 
     def supports(self, path: Path) -> bool:
-        """Whether it can run a path."""
         if not isinstance(path.transition, BlockGibbs):
             return False
         return isinstance(path, TwoSidedPath) or (type(path) is BlockPath and has_potts_sites(path))
 
     def prepare(self, path: BlockPath, precision: Precision) -> "FusedPath":
-        """Lay a path out for the kernels. `mixed` falls back to float32 where 16 bits are too coarse."""
         check_precision(precision)
         places, bits = (None, path) if isinstance(path, TwoSidedPath) else one_hot_path(path)
 
@@ -94,7 +92,6 @@ class FusedPath:
         return state if self.places is None else self.places.bits(state)
 
     def to_state(self, bits: NDArray[np.uint8]) -> Bits:
-        """What `to_bits` was given."""
         return bits if self.places is None else self.places.states(bits)
 
     def spans(self, betas: Floats) -> list[PrecisionSpan]:
@@ -102,7 +99,6 @@ class FusedPath:
         return [PrecisionSpan(betas, True)] if self.rounded is None else cut_at_model(betas)
 
     def packed(self, exact: bool) -> Packed:
-        """The layout for a span."""
         return self.exact_packed if exact or self.rounded_packed is None else self.rounded_packed
 
     def change(self, beta: float, bits: NDArray[np.uint8], to_exact: bool) -> Floats:
@@ -115,15 +111,12 @@ class FusedPath:
 
     @property
     def chains_at_once(self) -> int:
-        """Units are in the lanes of vectors, chains are not."""
         return 1
 
     def compile(self) -> None:
-        """Compile what it needs, or load it from a cache."""
         run_without_chains(self)
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
-        """Take the tile's chains through the segments; pause for other tiles after about so many steps."""
         chains = _Chains.start(tile, self.to_bits(tile.state), self.sizes)
         cuts = [self.spans(segment.betas) for segment in segments]
         cumulative = np.empty_like(tile.cumulative_log_weights)
@@ -192,7 +185,6 @@ class _Chains:
         return self.log_weights - log(self.pending_product)
 
     def units(self, sizes: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Even bits (chain, unit)."""
         return without_padding(to_bits(self.words), sizes)
 
 
