@@ -82,6 +82,13 @@ def test_a_pickle_is_never_opened(tmp_path):
         ({"temprature": 1}, "option 'temprature', expected one of orientation"),
         ({"gap": "yes"}, "gap='yes', expected 'state' or 'masked'"),
         ({"update": 3}, "update for .*expected only what this format leaves open: nothing"),
+        ({"states": 21.0}, r"states=21\.0, expected a whole number"),
+        ({"states": 0}, "states=0, expected a whole number from 1 on"),
+        ({"states": True}, "states=True, expected a whole number"),
+        ({"temperature": "1"}, "temperature='1', expected a number"),
+        ({"update": 1.5}, r"update=1\.5, expected a whole number or text"),
+        ({"units": ["spin"]}, "units=a list, expected text"),
+        ({"unpacked": 0}, "unpacked=0, expected a whole number from 1 on"),
         ({"member": "a"}, "member for .*UAI file.*leaves open: nothing"),
     ],
 )

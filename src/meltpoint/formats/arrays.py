@@ -7,15 +7,18 @@ from typing import Any
 from numpy.typing import NDArray
 
 from meltpoint.formats.format import Table
-from meltpoint.formats.options import Options
+from meltpoint.formats.options import Options, parse_options
 from meltpoint.formats.registry import recognised
 
 
-def read_array(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
+def read_array(
+    path: str | os.PathLike[str], name: str | None = None, *, unpacked: int | None = None
+) -> NDArray[Any]:
     r"""The array in a .npy, .npz, .mat, .csv or MNIST idx file (.gz too), with the values as stored.
 
     In files that hold several, name the array, or write it behind a colon: `data.npz:test`. Images of an idx
-    file and batches (case, pixel, batch) of a .mat file become (example, pixel).
+    file and batches (case, pixel, batch) of a .mat file become (example, pixel). A packed file may be unpacked to 256
+    megabytes, or `unpacked`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -25,7 +28,7 @@ def read_array(path: str | os.PathLike[str], name: str | None = None) -> NDArray
     array([[0., 1.],
            [1., 1.]])
     """
-    found = _read(path, name, Options(), as_examples=False)
+    found = _read(path, name, parse_options({"unpacked": unpacked}), as_examples=False)
     assert not isinstance(found, Table), "an array was wanted"
     return found
 

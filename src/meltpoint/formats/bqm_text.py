@@ -65,8 +65,7 @@ def _from_json(source: Source, options: Options) -> tuple[Floats, Triplets, str,
     values = _array(found, "quadratic_biases", np.float64)
     if not i.size == j.size == values.size:
         raise ValueError("heads, tails and biases of different numbers")
-    units = UNITS[found["variable_type"]]
-    _check_units(source, options, units)
+    units = _units(source, options, UNITS[found["variable_type"]])
     return linear, (i, j, values), units, float(found["offset"])
 
 
@@ -76,15 +75,19 @@ def _array(found: Any, name: str, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
         listed = np.array(listed, np.float64)
     if not isinstance(listed, np.ndarray):
         raise ValueError(f"{name} is no list of numbers")
-    array = listed.astype(dtype)
-    if (array != listed).any():
+    if (
+        dtype is np.int64
+        and not ((listed >= 0) & (listed < _LARGEST_LABEL) & (listed == np.floor(listed))).all()
+    ):
         raise ValueError(f"{name} has numbers that are no indices")
-    return array
+    return listed.astype(dtype)
 
 
 def _from_coo(source: Source, options: Options) -> tuple[Floats, Triplets, str]:
     data = source.numbers
-    units = _coo_units(source, data, options)
+    header, problem = _VARTYPE.search(data), _PROBLEM.search(data)
+    said = UNITS[header[1].decode("latin-1")] if header else "bernoulli" if problem else None
+    units = _units(source, options, said)
     found = rows(_REMARK.sub(b"", data), 3)
     labels = found[:, :2]
     if not ((labels >= 0) & (labels < _LARGEST_LABEL) & (labels == np.floor(labels))).all():
@@ -94,35 +97,28 @@ def _from_coo(source: Source, options: Options) -> tuple[Floats, Triplets, str]:
     is_linear = u == v
     linear = np.zeros(present.size)
     np.add.at(linear, u[is_linear], found[is_linear, 2])
-    problem = _PROBLEM.search(data)
     if problem:
         _compare(source, problem, int(is_linear.sum()), int((~is_linear).sum()))
     return linear, (u[~is_linear], v[~is_linear], found[~is_linear, 2]), units
 
 
-def _coo_units(source: Source, data: bytes, options: Options) -> str:
-    header = _VARTYPE.search(data)
-    units = UNITS[header[1].decode("latin-1")] if header else "bernoulli" if _PROBLEM.search(data) else None
-    if units is not None:
-        _check_units(source, options, units)
-        return units
-    if options.units is None:
+def _units(source: Source, options: Options, said: str | None) -> str:
+    """The units that the file or the caller says; they must not contradict each other."""
+    units = said or options.units
+    if units is None:
         raise ask(
             "units",
             f"{source.name}, COO text without a line '# vartype='",
             '"spin" or "bernoulli"',
             "spin for -1 and +1 (an Ising problem), bernoulli for 0 and 1 (a QUBO)",
         )
-    return options.units
-
-
-def _check_units(source: Source, options: Options, units: str) -> None:
     if options.units not in (None, units):
         raise InputError(
             found=f"units={options.units!r} for {source.name}, whose header says {units}",
             expected=f"units={units!r}, or none",
             remedy="leave units out",
         )
+    return units
 
 
 def _compare(source: Source, problem: re.Match[bytes], linear: int, couplings: int) -> None:

@@ -39,18 +39,7 @@ _SALAKHUTDINOV = ("vishid", "visbiases", "hidbiases")
 def save(
     model: Model, path: str | os.PathLike[str], *, dtype: DTypeLike = np.float64, note: str = ""
 ) -> None:
-    """Write a model to a .npz file, whole or not at all; the same model always gives the same bytes.
-
-    With dtype float32 or float16 the file is smaller, and what it holds is the model: `load` returns exactly
-    the rounded parameters. The note is kept in the file; `read_note` returns it.
-
-    >>> import tempfile
-    >>> from meltpoint.models.rbm import RBM
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(RBM([[0.5], [2.0]], [0, 0], [1]), f"{folder}/model.npz", note="made by hand")
-    ...     read_note(f"{folder}/model.npz")
-    'made by hand'
-    """
+    """Write a model to a .npz file, as `meltpoint.save` says."""
     if Path(path).suffix.lower() != ".npz":
         raise InputError(
             found=f"{os.fspath(path)!r} as the name of a model file",
@@ -102,11 +91,7 @@ def _model(source: Source, _: Options) -> Model:
     _require(wanted, names, source)
     unknown = sorted(names - set(wanted) - {_KIND, _VERSION, _NOTE})
     if unknown:
-        raise InputError(
-            found=f"{', '.join(unknown)} in {source.name}",
-            expected=f"nothing but the parameters of one {kind}",
-            remedy="save the model again with meltpoint.save",
-        )
+        raise _refused(source, ", ".join(unknown), f"nothing but the parameters of one {kind}")
     return _built(kind, npz.read_arrays(source, wanted), source)
 
 
@@ -160,10 +145,8 @@ def _header(source: Source) -> tuple[str, set[str]]:
         )
     kind = _scalar(source, _KIND, "U")
     if version < 1 or not is_kind(kind):
-        raise InputError(
-            found=f"a {kind!r} of version {version} in {source.name}",
-            expected=f"one of {', '.join(KINDS)} of version 1 or 2",
-            remedy="save the model again with meltpoint.save",
+        raise _refused(
+            source, f"a {kind!r} of version {version}", f"one of {', '.join(KINDS)} of version 1 or 2"
         )
     return kind, set(names)
 
@@ -175,11 +158,15 @@ def _scalar(source: Source, name: str, kinds: str) -> Any:  # noqa: ANN401
 def _require(wanted: Sequence[str], present: set[str], source: Source) -> None:
     missing = [name for name in wanted if name not in present]
     if missing:
-        raise InputError(
-            found=f"no {', '.join(missing)} in {source.name}",
-            expected=f"all of {', '.join(wanted)}",
-            remedy="save the model again with meltpoint.save",
-        )
+        raise _refused(source, f"no {', '.join(missing)}", f"all of {', '.join(wanted)}")
+
+
+def _refused(source: Source, found: str, expected: str) -> InputError:
+    return InputError(
+        found=f"{found} in {source.name}",
+        expected=expected,
+        remedy="save the model again with meltpoint.save",
+    )
 
 
 FORMAT = Format(

@@ -2,10 +2,12 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
 
 from meltpoint.errors import InputError
-from meltpoint.formats.bounded import CEILING
+from meltpoint.formats.bounded import CEILING, described
 
 
 @dataclass(frozen=True)
@@ -86,26 +88,32 @@ _CHOICES: dict[str, tuple[object, ...]] = {
 }
 
 
+_KINDS = {name: get_args(kind)[:-1] for name, kind in get_type_hints(Options).items()}
+_WORDS = {str: "text", int: "a whole number", float: "a number"}
+
+
 def parse_options(given: dict[str, Any]) -> Options:
-    """The options by name, unknown names and values refused."""
-    present = {name: value for name, value in given.items() if value is not None}
+    """The options by name; unknown names, and values of other types than theirs, are refused."""
+    present = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in given.items()
+        if value is not None
+    }
     for name, value in present.items():
         if name not in NAMES:
             raise InputError(
                 found=f"option {name!r}", expected=f"one of {', '.join(NAMES)}", remedy="correct its name"
             )
-        choices = _CHOICES.get(name)
-        if choices is not None and value not in choices:
-            raise InputError(
-                found=f"{name}={value!r}",
-                expected=" or ".join(map(repr, choices)),
-                remedy="choose one of them",
-            )
-    unpacked = present.get("unpacked", 1)
-    if type(unpacked) is not int or unpacked < 1:
-        raise InputError(
-            found=f"unpacked={unpacked!r}", expected="a whole number of megabytes", remedy="for example 512"
-        )
+        kinds, choices = _KINDS[name], _CHOICES.get(name)
+        if type(value) not in kinds and not (float in kinds and type(value) is int):
+            expected = " or ".join(_WORDS[kind] for kind in kinds)
+        elif choices is not None and value not in choices:
+            expected = " or ".join(map(repr, choices))
+        elif name in ("states", "unpacked") and value < 1:
+            expected = "a whole number from 1 on"
+        else:
+            continue
+        raise InputError(found=f"{name}={described(value)}", expected=expected, remedy="correct it")
     return Options(**present)
 
 

@@ -85,7 +85,7 @@ def recognised(
     Whatever goes wrong in it is an InputError that names the file.
     """
     with Source(path, ceiling=options.ceiling) as whole, reading(path, f"{wanted} file"):
-        source = _member(whole, wanted, member)
+        source = whole.closing.enter_context(_member(whole, wanted, member))
         format = _format_of(source, wanted)
         taken = format.options if source is whole else {*format.options, "member"}
         refuse_unused(options, taken, f"{source.name}, {format.name}")

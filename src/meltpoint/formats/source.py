@@ -47,7 +47,7 @@ class Source:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.closing.close()
+        self.closing.close()  # once: closing again does nothing
 
     def stream(self) -> BinaryIO:
         """The content from its beginning, to be read once."""
