@@ -72,7 +72,7 @@ class Comparison(Readable):
                 f"that on the {self.about}.",
             )
         )
-        blocks += [Fact("guaranteed", text) for pair in self.pairs if (text := self._guaranteed(pair))]
+        blocks += [Fact("guaranteed", self._guaranteed(pair)) for pair in self.pairs]
         blocks += [
             Fact(self._letters[name], f"{name}: {report.verdict}")
             for name, report in self.reports.items()
@@ -83,7 +83,7 @@ class Comparison(Readable):
             title,
             self.trusted,
             self.verdict,
-            [Section("comparison", "The comparison", blocks)],
+            [Section.of("comparison", "The comparison", *blocks)],
             interrupted=self.interrupted,
             undecided=not self.untrusted,
         )

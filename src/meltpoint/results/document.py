@@ -111,6 +111,13 @@ class Section:
     title: str
     blocks: Sequence[Block]
 
+    @classmethod
+    def of(cls, name: str, title: str, *blocks: Block | None) -> Section:
+        """The section of those blocks that there are: None, and a fact without a text, is left out."""
+        return cls(
+            name, title, [each for each in blocks if each and not (isinstance(each, Fact) and not each.text)]
+        )
+
 
 @dataclass(frozen=True)
 class Document:

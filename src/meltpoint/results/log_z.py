@@ -119,13 +119,14 @@ class LogZBracket(Readable):
             )
         if self.interrupted:
             facts["interrupted"] = "by Ctrl-C: made of what was finished by then"
-        blocks = [
+        section = Section.of(
+            "log-z",
+            "Both sides",
             *(chart for chart in self._charts() if chart.marks),
             Estimates(rows, digits),
-            *(Fact(label, text) for label, text in facts.items() if text),
+            *(Fact(label, text) for label, text in facts.items()),
             *run_facts(s.seed, self.seconds, self.versions),
-        ]
-        section = Section("log-z", "Both sides", blocks)
+        )
         trusted = self.verdict.trusted and not self.interrupted
         return Document(
             f"log Z of {self.model}{clamped}, in nats",

@@ -70,16 +70,12 @@ def report_document(report: Report) -> Document:
     warning = misreading(report)
     # Weights may be infinite: what follows from them is shown as unknown, or not drawn.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        sections = [
-            Section(name, title, blocks)
-            for name, title, make in _SECTIONS
-            if (blocks := [block for block in make(report) if block is not None])
-        ]
+        sections = [Section.of(name, title, *make(report)) for name, title, make in _SECTIONS]
     return Document(
         title=f"{subject(report)}, {report.unit}",
         trusted=report.verdict.trusted and not report.interrupted and warning is None,
         verdict=str(report.verdict),
-        sections=sections,
+        sections=[section for section in sections if section.blocks],
         answer=answer_text(report),
         warnings=[] if warning is None else [warning],
         interrupted=report.interrupted,
@@ -107,8 +103,10 @@ def _answer(report: Report) -> Sequence[Block | None]:
     annealing = "p_N is the annealing model with N particles"
     if "p_N" not in report.certificate.quantity:
         annealing = "p_ann is the annealing model"
-    upper = report.upper_bound
-    log_f_error = f"± {report.log_f_error:.3f}" if math.isfinite(report.log_f_error) else "error unknown"
+    upper, at_most = report.upper_bound, ""
+    if upper is not None and math.isfinite(upper):
+        at_most = f"mean log p <= {bound(upper, up=True)} with {sure} confidence, whatever was missed"
+    error = f"± {report.log_f_error:.3f}" if math.isfinite(report.log_f_error) else "error unknown"
     s = report.settings
     done = f"{len(report.per_example.log_prob):,} of {count(s.examples, 'example')}"
     if len(report.ais_log_weights) < s.ais_chains:
@@ -117,18 +115,14 @@ def _answer(report: Report) -> Sequence[Block | None]:
         interval_chart(report),
         Estimates(rows, report.gap.digits, "Nats per example; ± one standard error"),
         Fact("between", _between(report)),
-        Fact("at most", f"mean log p <= {bound(upper, up=True)} with {sure} confidence, whatever was missed")
-        if upper is not None and math.isfinite(upper)
-        else None,
+        Fact("at most", at_most),
         Fact(
             "certificate",
             f"{report.certificate} (estimated: {number(report.certified_estimate)}), whatever the number of steps and "
             f"chains; {annealing}",
         ),
-        None
-        if report.log_f_exact
-        else Fact("log f", f"estimated too, {log_f_error}: AIS rests on two estimates"),
-        Fact("interrupted", f"after {done}") if report.interrupted else None,
+        Fact("log f", "" if report.log_f_exact else f"estimated too, {error}: AIS rests on two estimates"),
+        Fact("interrupted", f"after {done}" if report.interrupted else ""),
     ]
 
 
