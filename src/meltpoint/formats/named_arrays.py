@@ -71,7 +71,13 @@ def model(
             raise ValueError(f"{name!r} has values of type {array.dtype}")
     hidden_bias = hidden_bias.reshape(-1)
     if weights.ndim == 3:
-        weights, visible_bias = _potts_axes(source, names, weights, visible_bias, hidden_bias)
+        if weights.shape != (*visible_bias.shape, hidden_bias.size):
+            raise InputError(
+                found=f"weights {names[0]} of shape {weights.shape}, visible bias {visible_bias.shape} and "
+                f"{hidden_bias.size} hidden biases in {source.name}",
+                expected="(site, state, hidden), (site, state) and (hidden,)",
+                remedy="transpose the arrays, and save them again",
+            )
     else:
         visible_bias = visible_bias.reshape(-1)
         weights = _oriented(source, names[0], weights, visible_bias.size, hidden_bias.size, options)
@@ -196,24 +202,6 @@ def _oriented(
             remedy="leave it out; are the two biases swapped?",
         )
     return weights if fitting == "visible-hidden" else weights.T
-
-
-def _potts_axes(
-    source: Source,
-    names: tuple[str, str, str],
-    weights: NDArray[Any],
-    visible_bias: NDArray[Any],
-    hidden_bias: NDArray[Any],
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Weights (site, state, hidden) and visible bias (site, state)."""
-    if weights.shape != (*visible_bias.shape, hidden_bias.size):
-        raise InputError(
-            found=f"weights {names[0]} of shape {weights.shape}, visible bias {visible_bias.shape} and "
-            f"{hidden_bias.size} hidden biases in {source.name}",
-            expected="(site, state, hidden), (site, state) and (hidden,)",
-            remedy="transpose the arrays, and save them again",
-        )
-    return weights, visible_bias
 
 
 def _graph(source: Source, couplings: NDArray[Any], fields: NDArray[Any], options: Options) -> Model:

@@ -64,16 +64,14 @@ FORMATS: list[Format] = [
 
 Wanted = Literal["model", "data"]
 
-_EXPECTED = {
-    "model": "a model in one of the formats of docs/formats.md",
-    "data": "a .npy, .npz, .mat, .csv, FASTA, parquet or MNIST idx file",
-}
-
 
 def detect(source: Source, wanted: Wanted) -> Format | None:
     """The format of a file that is to hold a model or data, None if it is of none."""
-    able = (format for format in FORMATS if (format.model if wanted == "model" else format.array) is not None)
-    return next((format for format in able if format.recognises(source)), None)
+    return next((format for format in _formats_of(wanted) if format.recognises(source)), None)
+
+
+def _formats_of(wanted: Wanted) -> list[Format]:
+    return [format for format in FORMATS if (format.model if wanted == "model" else format.array) is not None]
 
 
 @contextmanager
@@ -85,7 +83,9 @@ def recognised(
     Whatever goes wrong in it is an InputError that names the file.
     """
     with Source(path, ceiling=options.ceiling) as whole, reading(path, f"{wanted} file"):
-        source = whole.closing.enter_context(_member(whole, wanted, member))
+        source = _member(whole, wanted, member)
+        if source is not whole:
+            whole.closing.enter_context(source)
         format = _format_of(source, wanted)
         taken = format.options if source is whole else {*format.options, "member"}
         refuse_unused(options, taken, f"{source.name}, {format.name}")
@@ -128,9 +128,13 @@ def _format_of(source: Source, wanted: Wanted) -> Format:
     format = detect(source, wanted)
     if format is not None:
         return format
-    expected = _EXPECTED[wanted]
-    if wanted == "model" and (other := detect(source, "data")) is not None:
+    expected = "a model in one of the formats of docs/formats.md"
+    if wanted == "data":
+        expected = f"one of these: {', '.join(format.name for format in _formats_of(wanted))}"
+    elif (other := detect(source, "data")) is not None:
         raise InputError(
             found=f"{source.name}, a {other.name}", expected=expected, remedy="are model and data swapped?"
         )
-    raise unknown_file(source, expected)
+    suffix = source.path.suffix.lower()
+    named = [format.name for format in _formats_of(wanted) if suffix in format.suffixes]
+    raise unknown_file(source, f"{' or '.join(named)}, as its name says" if named else expected)
