@@ -100,3 +100,35 @@ class ThreeBlocks(mp.Model):
 
     def fingerprint(self):
         return f"three blocks {self.scale}"
+
+
+class RandomWalk:
+    """Metropolis moves of all units at once by normal steps of a fixed size: reversible."""
+
+    def reversed(self):
+        return self
+
+    def move(self, path, s, state, draws, clamped=None):
+        for _ in range(5):
+            proposed = state + 0.6 * draws.normals(state.shape[1])
+            ratio = path.log_f(s, proposed) - path.log_f(s, state)
+            accepted = np.log(draws.uniforms(1)) <= ratio[:, np.newaxis]
+            state = np.where(accepted, proposed, state)
+        return state
+
+
+class Reals(mp.Model):
+    """Two coupled real numbers: log f = -½ x·precision·x, whose normaliser is known."""
+
+    support = mp.layers.Gaussian()
+    n_visible = 2
+    precision = np.array([[2.0, 0.8], [0.8, 1.0]])
+
+    def log_f(self, x):
+        return -np.einsum("ei,ij,ej->e", x, self.precision, x) / 2
+
+    def path(self, base):
+        return mp.annealing.GeometricPath(self, self.independent(base), RandomWalk())
+
+    def fingerprint(self):
+        return "reals"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from contract.own_models import Energy, ThreeBlocks
+from contract.own_models import Energy, Reals, ThreeBlocks
 from oracle.tables import all_states
 
 MODELS = [Energy(), ThreeBlocks()]
@@ -105,3 +105,16 @@ def test_a_run_folder_goes_on_where_it_was_interrupted(model, tmp_path):
     other = Energy(model.n_visible, seed=9)
     with pytest.raises(mp.InputError, match="model"):
         mp.evaluate(other, x, x, run=tmp_path / "run", **options)
+
+
+def test_real_numbers():
+    """Likelihoods are densities, which may be above 1, and the base "uniform" is standard normal."""
+    model = Reals()
+    exact = np.log(2 * np.pi) - np.log(np.linalg.det(model.precision)) / 2
+    x = np.random.default_rng(4).multivariate_normal(np.zeros(2), np.linalg.inv(model.precision), 60)
+    forward = mp.ais_log_z(model, steps=200, chains=300)
+    assert abs(forward.value - exact) < 6 * forward.stderr
+    report = mp.evaluate(model, x, x, steps=100, schedule="linear", progress=False)
+    low, high = report.between
+    assert low <= model.log_f(x).mean() - exact <= high
+    assert "Lebesgue" in str(report)

@@ -51,6 +51,10 @@ class Gaussian(Unit):
     def input_shape(self) -> tuple[int]:
         return (2,)
 
+    def flat_bias(self, size: int) -> Floats:
+        """Standard normal numbers: there is no uniform distribution of all real ones."""
+        return np.tile([0.0, 1.0], (size, 1))
+
     def encode(self, values: NDArray[Any], name: str) -> Floats:
         """The same as float64."""
         check_real(values, name, "real numbers")

@@ -80,6 +80,10 @@ class Unit(ABC):
         """Axes of one unit's input."""
         return ()
 
+    def flat_bias(self, size: int) -> Floats:
+        """Inputs (unit, *input_shape) of so many units under which all states are equally probable."""
+        return np.zeros((size, *self.input_shape))
+
     @abstractmethod
     def encode(self, values: NDArray[Any], name: str) -> Bits:
         """States of data values, the same shape; an InputError where `name` has other values."""

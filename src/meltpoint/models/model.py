@@ -335,10 +335,7 @@ class Model(ABC):
 
     def uniform_layers(self) -> list[Floats]:
         """Inputs (unit, *input_shape) of every layer under which all states are equally probable."""
-        return [
-            np.zeros((size, *unit.input_shape))
-            for size, unit in zip(self.layer_sizes, self.units, strict=True)
-        ]
+        return [unit.flat_bias(size) for size, unit in zip(self.layer_sizes, self.units, strict=True)]
 
     def other_readings(self) -> Sequence[Reading]:
         """What the parameters would mean under other conventions, the most usual mistake first."""
