@@ -78,6 +78,7 @@ def test_a_layer(tmp_path):
         first = np.logaddexp.reduce(log_f[(v == v[0]).all(axis=1)])
         assert model.log_f(v[:1])[0] == pytest.approx(first, abs=1e-12)
         x = mp.sample(model, 40, steps=50, moves=5)
+        assert mp.sample(model, 5, exact=True).shape == (5, 3)  # by elimination
         report = mp.evaluate(model, x, x, **QUICK)
         low, high = report.between
         assert low <= model.log_f(x).mean() - log_z <= high

@@ -7,7 +7,6 @@ import numpy as np
 
 from meltpoint.annealing.blocks import Indices
 from meltpoint.errors import InputError
-from meltpoint.layers import two_state
 from meltpoint.layers.unit import Floats, Unit
 
 Factor: TypeAlias = tuple[tuple[int, ...], Floats]
@@ -18,22 +17,25 @@ Factors: TypeAlias = tuple[tuple[int, ...], list[Factor], float]
 
 
 def layered_factors(weights: Sequence[Floats], biases: Sequence[Floats], units: Sequence[Unit]) -> Factors:
-    """Factors of layers of units, lowest first: one for every bias, and one for every weight that is not 0."""
-    values = [np.array(unit.values) for unit in two_state(units)]
-    first = np.cumsum([0, *(bias.size for bias in biases)])
-    factors: list[Factor] = [
-        ((int(first[k]) + i,), value * values[k])
-        for k, bias in enumerate(biases)
-        for i, value in enumerate(bias.tolist())
-    ]
+    """Factors of layers of units, lowest first: one for every bias, and one for every pair whose weights are not 0.
+
+    Weights are those of the numbers that units are coupled by, (lower, upper) or with axes of states behind each.
+    """
+    states = [np.arange(unit.n_states or 0, dtype=unit.dtype)[:, np.newaxis] for unit in units]
+    sizes = [len(bias) for bias in biases]
+    first = np.cumsum([0, *sizes])
+    factors: list[Factor] = []
+    for k, (unit, bias) in enumerate(zip(units, biases, strict=True)):
+        tables = unit.log_weight(np.repeat(states[k], sizes[k], axis=1), bias).T
+        factors += [((int(first[k]) + i,), table) for i, table in enumerate(tables)]
+    numbers = [unit.coupled(own) for unit, own in zip(units, states, strict=True)]  # (state, number)
     for k, matrix in enumerate(weights):
-        pair = np.multiply.outer(values[k], values[k + 1])
-        rows, columns = np.nonzero(matrix)
+        pairs = matrix.reshape(sizes[k], units[k].n_coupled, sizes[k + 1], units[k + 1].n_coupled)
+        rows, columns = np.nonzero((pairs != 0).any(axis=(1, 3)))
         scopes = zip((first[k] + rows).tolist(), (first[k + 1] + columns).tolist(), strict=True)
-        factors += zip(scopes, np.multiply.outer(matrix[rows, columns], pair), strict=True)
-    cardinalities = tuple(
-        len(own) for own, bias in zip(values, biases, strict=True) for _ in range(bias.size)
-    )
+        tables = np.einsum("ac,pcd,bd->pab", numbers[k], pairs[rows, :, columns], numbers[k + 1])
+        factors += zip(scopes, tables, strict=True)
+    cardinalities = tuple(len(own) for own, size in zip(states, sizes, strict=True) for _ in range(size))
     return cardinalities, factors, 0.0
 
 
@@ -64,21 +66,6 @@ def condition(factors: Factors, clamped: Mapping[int, int]) -> Factors:
         else:
             constant += float(part)
     return tuple(cardinalities[unit] for unit in left), conditioned, constant
-
-
-def potts_layer_factors(
-    weights: Floats, visible_bias: Floats, hidden_bias: Floats, hidden_values: Floats
-) -> Factors:
-    """Factors of Potts units (site, state) below two-state units of these values, weights (site, state, hidden)."""
-    sites, states, hidden = weights.shape
-    factors: list[Factor] = [((i,), bias) for i, bias in enumerate(visible_bias)]
-    factors += [((sites + j,), bias * hidden_values) for j, bias in enumerate(hidden_bias.tolist())]
-    factors += [
-        ((i, sites + j), np.multiply.outer(weights[i, :, j], hidden_values))
-        for i in range(sites)
-        for j in range(hidden)
-    ]
-    return (states,) * sites + (len(hidden_values),) * hidden, factors, 0.0
 
 
 def number_visible_first(visible: Indices, hidden: Indices) -> Indices:

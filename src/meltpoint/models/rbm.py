@@ -14,7 +14,7 @@ from meltpoint.layers import GAUSSIAN, Unit, kind_of_layer, layer_named
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite, as_bernoulli
-from meltpoint.models.factors import Factors, layered_factors, potts_layer_factors
+from meltpoint.models.factors import Factors, layered_factors
 from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
 from meltpoint.models.readings import Reading, potts_readings, rbm_readings
 from meltpoint.models.two_layer import TwoLayer, with_hidden_bits
@@ -180,13 +180,9 @@ class RBM(Model):
         return self.bipartite.lowest_even_log_odds(state, uniforms)
 
     def as_factors(self) -> Factors:
-        if self._has_bits:
-            return layered_factors([self.weights], [self.visible_bias, self.hidden_bias], self.units)
-        if self.hidden.bit is None or not self.visible.counts_states:
+        if not all(unit.is_discrete for unit in self.units):
             return super().as_factors()
-        return potts_layer_factors(
-            self.weights, self.visible_bias, self.hidden_bias, np.array(self.hidden.bit.values)
-        )
+        return layered_factors([self.weights], self._biases, self.units)
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
         if self._has_bits:
