@@ -4,18 +4,22 @@ Every default of training is defined here. The training functions and the comman
 """
 
 import difflib
+import json
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
 from meltpoint.errors import InputError
 
 Method: TypeAlias = Literal["cd", "pcd"]
 Schedule: TypeAlias = Literal["linear", "constant"]
+_Allowed: TypeAlias = tuple[str, Callable[[Any], bool]]
+"""What is expected of an option, in words, and whether a value is."""
 
 _LEAST_EPOCHS = 30
 _LEAST_UPDATES = 3000
@@ -31,53 +35,59 @@ def hidden_sizes(hidden: Any) -> tuple[int, ...]:  # noqa: ANN401
 
 def check_positive(name: str, value: Any) -> int:  # noqa: ANN401
     """A whole number from 1, or an error that names it."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(found=f"{name} = {value}", expected="a whole number from 1", remedy=f"change {name}")
+    return _check(name, value, _COUNT)
+
+
+def _check(name: str, value: Any, allowed: _Allowed) -> Any:  # noqa: ANN401
+    expected, fits = allowed
+    if not fits(value):
+        raise InputError(found=f"{name} = {value!r}", expected=expected, remedy=f"change {name}")
     return value
 
 
-def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:  # noqa: ANN401
-    if value not in choices:
-        raise InputError(
-            found=f"{name} = {value!r}", expected=" or ".join(map(repr, choices)), remedy="choose one of them"
-        )
+def _one_of(*choices: Any) -> _Allowed:  # noqa: ANN401
+    return " or ".join(map(repr, choices)), lambda value: value in choices
 
 
-def _check_range(name: str, value: Any, low: float, high: float) -> None:  # noqa: ANN401
-    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
-        raise InputError(found=f"{name} = {value}", expected=f"{low:g} to {high:g}", remedy=f"change {name}")
+def _between(low: float, high: float) -> _Allowed:
+    return (
+        f"{low:g} to {high:g}",
+        lambda value: isinstance(value, Real) and not isinstance(value, bool) and low <= float(value) <= high,
+    )
+
+
+def _is_count(value: Any) -> bool:  # noqa: ANN401
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+_COUNT = "a whole number from 1", _is_count
+_COUNT_OR_NONE = "a whole number from 1", lambda value: value is None or _is_count(value)
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """The options of one stage of training; every value is checked here.
+    """The options of one stage of training: type, what is allowed, the command's help, default.
 
     `epochs` None is 30, or as many as make 3,000 updates: few examples make few updates in an epoch.
     """
 
-    method: Method = "pcd"
-    k: int = 1
-    epochs: int | None = None
-    batch: int = 100
-    learning_rate: float = 0.2
-    schedule: Schedule = "linear"
-    momentum: float = 0.0
-    weight_decay: float = 1e-4
-    averaged: float = 0.2
-    centred: bool = True
-    chains: int | None = None
+    method: Annotated[Method, _one_of("cd", "pcd"), "pcd or cd."] = "pcd"
+    k: Annotated[int, _COUNT, "Gibbs steps of each update."] = 1
+    epochs: Annotated[int | None, _COUNT_OR_NONE, "How often every example is shown."] = None
+    batch: Annotated[int, _COUNT, "Examples of one update."] = 100
+    learning_rate: Annotated[float, _between(0, 10), "Step size of the first update."] = 0.2
+    schedule: Annotated[Schedule, _one_of("linear", "constant"), "linear (to zero) or constant."] = "linear"
+    momentum: Annotated[float, _between(0, 0.999), "0 to 0.999."] = 0.0
+    weight_decay: Annotated[float, _between(0, 1), "Decay rate of the weights."] = 1e-4
+    averaged: Annotated[
+        float, _between(0, 1), "Fraction of the last updates whose parameters are averaged."
+    ] = 0.2
+    centred: Annotated[bool, _one_of(True, False), "true or false: centre the units."] = True
+    chains: Annotated[int | None, _COUNT_OR_NONE, "Persistent chains."] = None
 
     def __post_init__(self) -> None:
-        _check_choice("method", self.method, ("cd", "pcd"))
-        _check_choice("schedule", self.schedule, ("linear", "constant"))
-        _check_choice("centred", self.centred, (True, False))
-        for name in ("k", "epochs", "batch", "chains"):
-            if name in ("k", "batch") or getattr(self, name) is not None:
-                check_positive(name, getattr(self, name))
-        _check_range("learning_rate", self.learning_rate, 0.0, 10.0)
-        _check_range("momentum", self.momentum, 0.0, 0.999)
-        _check_range("weight_decay", self.weight_decay, 0.0, 1.0)
-        _check_range("averaged", self.averaged, 0.0, 1.0)
+        for name, (allowed, _) in stage_options().items():
+            _check(name, getattr(self, name), allowed)
         if self.method == "cd" and self.chains is not None:
             raise InputError(
                 found=f"chains = {self.chains} with method 'cd'",
@@ -104,6 +114,13 @@ class TrainingSettings:
         return self.learning_rate * (1.0 - progress) if self.schedule == "linear" else self.learning_rate
 
 
+@cache
+def stage_options() -> dict[str, tuple[_Allowed, str]]:
+    """What is allowed for each option of a stage, and the command's help."""
+    hints = get_type_hints(TrainingSettings, include_extras=True)
+    return {name: hint.__metadata__ for name, hint in hints.items()}
+
+
 RBM_DEFAULTS = TrainingSettings()
 DBN_DEFAULTS = TrainingSettings()
 DBM_DEFAULTS = TrainingSettings(learning_rate=0.1)
@@ -114,7 +131,7 @@ MEAN_FIELD_SWEEPS = 10
 SEED = 0
 
 
-_STAGE_OPTIONS = [field.name for field in fields(TrainingSettings)]
+_STAGE_OPTIONS = list(stage_options())
 _OPTIONS = {
     "rbm": ["hidden", "visible", *_STAGE_OPTIONS, "seed"],
     "dbn": ["hidden", *_STAGE_OPTIONS, "seed"],
@@ -240,10 +257,6 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
 
 
 def _toml(value: Any) -> str:  # noqa: ANN401
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return repr(value)
+    return repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
