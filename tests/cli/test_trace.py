@@ -7,6 +7,7 @@ import pytest
 
 import meltpoint as mp
 from meltpoint.cli import trace as tracing
+from meltpoint.evaluation.training_trace import TrainingTrace
 from meltpoint.results.trace import TracePoint
 
 QUICK = ("--steps", "40", "--examples", "10", "--ais-chains", "60", "--threads", "1")
@@ -111,7 +112,7 @@ def test_training_is_traced_on_held_out_examples(run, folder):
 @pytest.mark.slow
 def test_a_training_that_was_killed_before_its_first_checkpoint_goes_on(run, folder, monkeypatch):
     command = ("train", "rbm", "--data", "train.npy", "--hidden", "4", "--epochs", "7", "--validation", "10")
-    shown = tracing.TrainingTrace.__call__
+    shown = TrainingTrace.add
 
     def die(self, epoch):
         shown(self, epoch)
@@ -119,7 +120,7 @@ def test_a_training_that_was_killed_before_its_first_checkpoint_goes_on(run, fol
             raise SystemExit(137)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tracing.TrainingTrace, "__call__", die)
+        patch.setattr(TrainingTrace, "add", die)
         assert run(*command, "--trace", "--out", "model.npz").exit_code == 137
     (folder / "model.checkpoint.npz").unlink(missing_ok=True)
     (folder / "model.trace" / ".meltpoint-0.tmp").touch()
@@ -138,7 +139,7 @@ def test_a_trace_needs_held_out_examples(run, folder):
 @pytest.mark.slow
 def test_a_training_that_is_continued_continues_its_trace(run, folder, monkeypatch):
     command = ("train", "rbm", "--data", "train.npy", "--hidden", "4", "--epochs", "7", "--validation", "10")
-    shown = tracing.TrainingTrace.__call__
+    shown = TrainingTrace.add
 
     def stop(self, epoch):
         shown(self, epoch)
@@ -146,7 +147,7 @@ def test_a_training_that_is_continued_continues_its_trace(run, folder, monkeypat
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(tracing.TrainingTrace, "__call__", stop)
+        patch.setattr(TrainingTrace, "add", stop)
         stopped = run(*command, "--trace", "--out", "model.npz")
     assert stopped.exit_code == 130, stopped.stderr
     part = json.loads((folder / "model.trace" / "trace.json").read_text())

@@ -208,3 +208,29 @@ def _binarized(
 
     white = 255.0 if high > 1 else 1.0
     return threshold(array, white) if binarize == "threshold" else stochastic(array, white, seed, stream)
+
+
+def read_training(data: str, takes_rates: bool, progress: Progress) -> "Examples":
+    """Training examples: zeros and ones, or grey values from 0 to 1 that are drawn anew in every epoch.
+
+    Units that do not take rates have other values, which are taken as they are.
+    """
+    import numpy as np
+
+    from meltpoint.data.catalogue import load, names
+    from meltpoint.data.read import read
+
+    if data in names() and not Path(data).exists():
+        dataset = load(data, progress=progress)
+        return dataset.train if dataset.images.binary else dataset.grey_train
+    array = read(data)
+    high = array.max(initial=0)
+    if not (takes_rates and np.issubdtype(array.dtype, np.integer) and high > 1):
+        return array
+    if not 128 <= high <= 255:
+        raise InputError(
+            found=f"{data} with whole numbers up to {high}",
+            expected="zeros and ones, or grey values up to 255",
+            remedy="for numbered states add --visible potts; grey values of another scale divide by that of white",
+        )
+    return array.astype(np.float32) / np.float32(255)

@@ -7,34 +7,27 @@ import typer
 
 from meltpoint.cli import options
 from meltpoint.cli.ending import INTERRUPTED, report_errors
-from meltpoint.cli.screen import echo, echo_err, progress_bar
-from meltpoint.cli.trace import TraceScreen, TrainingTrace, trace_screen
-from meltpoint.errors import InputError, Progress
-from meltpoint.training.settings import SEED, Recipe, default_text, n_held_out, read_recipe
+from meltpoint.cli.inputs import read_training
+from meltpoint.cli.screen import echo, echo_err
+from meltpoint.cli.trace import TraceScreen, trace_screen
+from meltpoint.errors import InputError
+from meltpoint.training.settings import SEED, Recipe, default_text, read_recipe, stage_options, values_in
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from meltpoint.evaluation.training_trace import TrainingTrace
+    from meltpoint.results.trace import Trace
     from meltpoint.training.monitor import Epoch
 
-_EACH = "One value, or one for each stage: 40,20."
-
-_LISTS = {
-    "method": f"pcd or cd. {_EACH}",
-    "k": f"Gibbs steps of each update. {_EACH}",
-    "epochs": f"How often every example is shown. {_EACH}",
-    "batch": f"Examples of one update. {_EACH}",
-    "learning_rate": f"Step size of the first update. {_EACH}",
-    "schedule": f"linear (to zero) or constant. {_EACH}",
-    "momentum": f"0 to 0.999. {_EACH}",
-    "weight_decay": f"Decay rate of the weights. {_EACH}",
-    "averaged": f"Fraction of the last updates whose parameters are averaged. {_EACH}",
-    "centred": f"true or false: centre the units. {_EACH}",
+_STAGES = {
+    name: f"{text} One value, or one for each stage: 40,20."
+    for name, (_, text) in stage_options().items()
+    if name != "chains"
 }
-"""Keywords of the training functions that may differ between stages, whose defaults are theirs."""
-
-_NUMBERS = {"chains": "Persistent chains.", "sweeps": "Mean-field sweeps of a dbm."}
+_NUMBERS = {
+    "chains": stage_options()["chains"][1],
+    "sweeps": "Mean-field sweeps of a dbm.",
+    "validation": "Examples held out to watch the training.",
+}
 
 
 @options.takes(
@@ -47,20 +40,9 @@ _NUMBERS = {"chains": "Persistent chains.", "sweeps": "Mean-field sweeps of a db
     ),
     options.option("hidden", str, "Hidden units; for a deep model 500,1000."),
     options.option("out", Path, "The trained model, a .npz file.", shown="RECIPE.npz"),
-    options.option(
-        "visible",
-        str,
-        "Visible units of an rbm: bernoulli, spin, potts or gaussian.",
-        shown="bernoulli",
-    ),
-    *(options.option(name, str, text, shown=default_text(name)) for name, text in _LISTS.items()),
+    options.option("visible", str, "Of an rbm: bernoulli, spin, potts or gaussian units.", shown="bernoulli"),
+    *(options.option(name, str, text, shown=default_text(name)) for name, text in _STAGES.items()),
     *(options.option(name, int, text, shown=default_text(name)) for name, text in _NUMBERS.items()),
-    options.option(
-        "validation",
-        int,
-        "Examples held out to watch the training.",
-        shown=default_text("validation"),
-    ),
     options.option("seed", int, "Seed: the same seed gives the same model.", default=SEED),
     options.option(
         "precision", str, "Precision of the file: float16, float32 or float64.", default="float32"
@@ -94,7 +76,7 @@ def train(
     """
     with report_errors():
         given = {
-            name: _values(value) if isinstance(value, str) else value
+            name: values_in(value) if isinstance(value, str) else value
             for name, value in keywords.items()
             if value is not None
         }
@@ -103,9 +85,8 @@ def train(
         if path is None:
             raise InputError(found="no --out", expected="a file for the model", remedy="add --out model.npz")
         chosen = _recipe(recipe, model, data, validation, given)
-        with trace_screen() if trace else progress_bar() as screen:
-            progress = screen.progress if isinstance(screen, TraceScreen) else screen
-            _run(chosen, path, precision, json, progress, screen if isinstance(screen, TraceScreen) else None)
+        with trace_screen(table=trace) as screen:
+            _run(chosen, path, precision, json, trace, screen)
 
 
 def _recipe(
@@ -129,119 +110,65 @@ def _recipe(
     return Recipe(model, data, validation, options)
 
 
-def _run(
-    recipe: Recipe, path: Path, precision: str, json: bool, progress: Progress, screen: TraceScreen | None
-) -> None:
-    """Train by the recipe, save the model with the recipe as its note, and tell where it is."""
+def _run(recipe: Recipe, path: Path, precision: str, json: bool, trace: bool, screen: TraceScreen) -> None:
+    """Train by the recipe, save the model with the recipe as its note, and say where it is."""
     from time import monotonic
 
     import meltpoint as mp
-    from meltpoint.runs.fingerprint import fingerprint
 
-    grey = recipe.options.get("visible", "bernoulli") == "bernoulli"
-    examples = _read(recipe.data, progress, grey)
-    held_out = n_held_out(len(examples)) if recipe.validation is None else recipe.validation
-    if not 0 <= held_out < len(examples):
-        raise InputError(
-            found=f"{held_out} validation examples of {len(examples)}",
-            expected="fewer than there are",
-            remedy="lower --validation",
-        )
-    train, validation = examples[: len(examples) - held_out], examples[len(examples) - held_out :]
+    train, validation = recipe.split(read_training(recipe.data, recipe.takes_rates, screen.progress))
     checkpoint = path.with_suffix(".checkpoint.npz")
     if checkpoint.exists():
         echo_err(f"Going on from {checkpoint}")
     traced = None
-    if screen is not None:
-        if not held_out:
-            raise InputError(
-                found="--trace and no validation examples",
-                expected="examples that are held out of the training",
-                remedy="leave out --validation 0",
-            )
-        training = f"{recipe}{fingerprint({'examples': examples})}\n"
-        seed = recipe.options.get("seed", SEED)
-        traced = TrainingTrace(path, training, train, validation, seed, screen, grey)
-    trainers = {"rbm": mp.train_rbm, "dbn": mp.train_dbn, "dbm": mp.train_dbm}
+    if trace:
+        from meltpoint.evaluation.training_trace import TrainingTrace
+
+        traced = TrainingTrace(path, recipe, train, validation, screen.progress, screen.show)
     last: list[Epoch] = []
+
+    def after_epoch(epoch: "Epoch") -> None:
+        last[:] = [epoch]
+        if traced:
+            traced.add(epoch)
+        elif epoch.bracket:
+            echo_err(str(epoch))
+
+    trainers = {"rbm": mp.train_rbm, "dbn": mp.train_dbn, "dbm": mp.train_dbm}
     begun = monotonic()
     try:
         model = trainers[recipe.model](
             train,
             **recipe.options,
-            validation=validation if held_out else None,
-            progress=progress,
-            on_epoch=lambda epoch: (last.append(epoch), traced(epoch) if traced else _tell(epoch)),
+            validation=validation if len(validation) else None,
+            progress=screen.progress,
+            on_epoch=after_epoch,
             checkpoint=checkpoint,
         )
     except KeyboardInterrupt:
-        if traced is not None:
-            traced.write()
+        _write(traced)
         saved = f"saved in {checkpoint}: the same command goes on from there"
         echo_err(f"meltpoint: interrupted; {saved if checkpoint.exists() else 'nothing was saved'}")
         raise typer.Exit(INTERRUPTED) from None
     mp.save(model, path, dtype=precision, note=str(recipe))
-    if traced is not None:  # while there is a checkpoint to go on from
-        traced.write()
+    found = _write(traced)  # while there is a checkpoint to go on from
     checkpoint.unlink(missing_ok=True)
     seconds = monotonic() - begun
     if json:
         from json import dumps
 
         described = {"model": repr(model), "path": str(path), "seconds": seconds, "recipe": str(recipe)}
-        described |= {} if traced is None else {"trace": traced.to_dict()}
+        described |= {"trace": found.to_dict() if found else None} if trace else {}
         echo(dumps(described | {"last_epoch": last[-1].to_dict() if last else None}, indent=2))
         return
     echo_err(f"{model!r} in {seconds:.0f} s. Next: meltpoint evaluate {path} {recipe.data}")
     echo(path)
 
 
-def _read(data: str, progress: Progress, grey: bool) -> "NDArray[np.generic]":
-    """Training examples: zeros and ones, or grey values from 0 to 1 that are drawn anew in every epoch.
-
-    Units that are not Bernoulli (not `grey`) have other values, which are taken as they are.
-    """
-    import numpy as np
-
-    from meltpoint.data.catalogue import load, names
-    from meltpoint.data.read import read
-
-    if data in names() and not Path(data).exists():
-        dataset = load(data, progress=progress)
-        return dataset.train if dataset.images.binary else dataset.grey_train
-    array = read(data)
-    high = array.max(initial=0)
-    if not (grey and np.issubdtype(array.dtype, np.integer) and high > 1):
-        return array
-    if not 128 <= high <= 255:
-        raise InputError(
-            found=f"{data} with whole numbers up to {high}",
-            expected="zeros and ones, or grey values up to 255",
-            remedy="for numbered states add --visible potts; grey values of another scale divide by that of white",
-        )
-    return array.astype(np.float32) / np.float32(255)
-
-
-def _tell(epoch: "Epoch") -> None:
-    if epoch.bracket is None:
-        return
-    gap = "" if epoch.gap is None else f", free-energy gap {epoch.gap:+.2f}"
-    between = f"between {epoch.bracket.conservative:.2f} and {epoch.bracket.optimistic:.2f} nats"
-    echo_err(f"{epoch.stage}, epoch {epoch.number} of {epoch.of}, {epoch.seconds:.0f} s: {between}{gap}")
-
-
-def _values(text: str) -> Any:
-    """A value, or a list of values between commas: whole and real numbers, true and false, words."""
-    parts = [_value(part.strip()) for part in text.split(",")]
-    return parts[0] if len(parts) == 1 else parts
-
-
-def _value(text: str) -> int | float | bool | str:
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+def _write(traced: "TrainingTrace | None") -> "Trace | None":
+    """Write the trace, if there is one, and its table to stderr."""
+    found = traced.write() if traced else None
+    if traced and found:
+        echo_err(str(found))
+        echo_err(f"models, trace.json and trace.png: {traced.folder}")
+    return found

@@ -29,6 +29,7 @@ __all__ = [
     "fitted_unit",
     "kind_of_layer",
     "layer_named",
+    "takes_rates",
     "two_state",
     "unit_named",
 ]
@@ -107,6 +108,12 @@ def fitted_unit(kind: str | Unit, data: NDArray[Any], name: str) -> Trainable:
             found=f"{unit!r} units", expected="units that can be trained", remedy="choose another kind"
         )
     return fitted
+
+
+def takes_rates(kind: str | Unit) -> bool:
+    """Whether training data of a kind may be rates in [0, 1] in place of states."""
+    own = kind_of_layer(kind)
+    return issubclass(own, Trainable) and own.takes_rates
 
 
 def two_state(units: Sequence[Unit]) -> tuple[TwoState, ...]:

@@ -50,6 +50,12 @@ class Epoch:
     bracket: TrainingBracket | None
     model: Model | None = field(default=None, repr=False, compare=False)
 
+    def __str__(self) -> str:
+        text = f"{self.stage}, epoch {self.number} of {self.of}, {self.seconds:.0f} s"
+        if self.bracket is not None:
+            text += f": between {self.bracket.conservative:.2f} and {self.bracket.optimistic:.2f} nats"
+        return text if self.gap is None else f"{text}, free-energy gap {self.gap:+.2f}"
+
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values, without the model."""
         values = asdict(replace(self, model=None))

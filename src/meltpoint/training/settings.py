@@ -8,13 +8,17 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Real
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 
 from meltpoint.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Method: TypeAlias = Literal["cd", "pcd"]
 Schedule: TypeAlias = Literal["linear", "constant"]
@@ -159,11 +163,6 @@ def default_text(name: str) -> str:
     return ours if ours == dbm else f"{ours}; dbm: {dbm}"
 
 
-def n_held_out(n_examples: int) -> int:
-    """How many examples the command holds out by default: 5%, at most 1,000."""
-    return min(_LARGEST_HELD_OUT, int(n_examples * _HELD_OUT_SHARE))
-
-
 def settings_of_stages(n_stages: int, *options: Any) -> list[TrainingSettings]:  # noqa: ANN401
     """Settings of each stage, from options that are one value for all or a sequence with one for each.
 
@@ -221,6 +220,27 @@ class Recipe:
                     remedy=f"did you mean {near[0]}?" if near else "leave it out",
                 )
 
+    @property
+    def takes_rates(self) -> bool:
+        """Whether the examples may be grey values in [0, 1], from which bits are drawn."""
+        from meltpoint.layers import takes_rates
+
+        return takes_rates(self.options.get("visible", "bernoulli"))
+
+    def split(self, examples: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
+        """Training examples and those that are held out: by default 5%, at most 1,000."""
+        n = len(examples)
+        held_out = min(_LARGEST_HELD_OUT, int(n * _HELD_OUT_SHARE))
+        if self.validation is not None:
+            held_out = self.validation
+        if not 0 <= held_out < n:
+            raise InputError(
+                found=f"{held_out} validation examples of {n}",
+                expected="fewer than there are",
+                remedy="lower --validation",
+            )
+        return examples[: n - held_out], examples[n - held_out :]
+
     def __str__(self) -> str:
         """The same recipe as TOML."""
         lines = {"model": self.model, "data": self.data, **self.options}
@@ -254,6 +274,23 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
         )
     held_out = entries.pop("validation", None)
     return Recipe(entries.pop("model"), entries.pop("data"), held_out, entries)
+
+
+def values_in(text: str) -> Any:  # noqa: ANN401
+    """A value, or a list of values between commas: whole and real numbers, true and false, words.
+
+    >>> values_in("40,20"), values_in("0.1"), values_in("true,false"), values_in("cd")
+    ([40, 20], 0.1, [True, False], 'cd')
+    """
+    values = [_value(part.strip()) for part in text.split(",")]
+    return values if len(values) > 1 else values[0]
+
+
+def _value(text: str) -> int | float | bool | str:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return {"true": True, "false": False}.get(text, text)
 
 
 def _toml(value: Any) -> str:  # noqa: ANN401
