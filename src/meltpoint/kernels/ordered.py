@@ -46,9 +46,9 @@ def ordered_product(states: NDArray[Any], weights: NDArray[Any] | Strips) -> Flo
         weights = strips_for_products(weights)
     rows = np.ascontiguousarray(states, real).view()
     rows.flags.writeable = False
-    sums: Any = np.empty((len(rows), columns), real)
+    sums: Any = np.empty((len(rows), -(-columns // weights.width) * weights.width), real)
     _multiply(rows, weights, sums)
-    return sums
+    return np.ascontiguousarray(sums[:, :columns])
 
 
 def strips_for_products(weights: NDArray[Any]) -> Strips:
@@ -58,18 +58,10 @@ def strips_for_products(weights: NDArray[Any]) -> Strips:
 
 @compiled
 def _multiply(states: np.ndarray, weights: Strips, out: np.ndarray) -> None:
-    """out (row, column) = states (row, unit) @ weights, strip by strip: all rows use one while it is in the cache."""
+    """out (row, padded column) = states (row, unit) @ weights, strip by strip: all rows use one while it is cached."""
     n_rows, n_units = states.shape
-    width = weights.width
-    last = np.empty((n_rows, width), out.dtype)
-    for strip in range(-(-weights.n_columns // width)):
-        column = strip * width
-        place = strip * n_units * width
-        if column + width <= weights.n_columns:
-            multiply_strip(weights.flat, place, states, n_rows, n_units, out, column, weights.n_columns)
-        else:
-            multiply_strip(weights.flat, place, states, n_rows, n_units, last, 0, width)
-            out[:, column:] = last[:, : weights.n_columns - column]
+    for column in range(0, out.shape[1], weights.width):
+        multiply_strip(weights.flat, column * n_units, states, n_rows, n_units, out, column, out.shape[1])
 
 
 @compiled

@@ -5,8 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.kernels.compiling import compiled
-
 STRIP_BYTES = 64
 GROUP = 16
 """Units whose int16 weights may always be added up before the sum is widened to int32; often it can be more."""
@@ -35,8 +33,12 @@ def strips_of(matrix: NDArray[np.floating], n_lines: int = 1) -> Strips:
     """Cut a matrix, or a transposed view of one, into strips of n_lines cache lines."""
     n_rows, n_columns = matrix.shape
     width = n_lines * STRIP_BYTES // matrix.itemsize
-    flat = empty_aligned(n_rows * (-(-n_columns // width)) * width, matrix.dtype)
-    _cut(matrix, flat, width)
+    n_strips, n_whole = -(-n_columns // width), n_columns // width
+    flat = empty_aligned(n_strips * n_rows * width, matrix.dtype)
+    strips, end = flat.reshape(n_strips, n_rows, width), n_whole * width
+    strips[:n_whole] = matrix[:, :end].reshape(n_rows, n_whole, width).swapaxes(0, 1)
+    strips[n_whole:] = 0
+    strips[n_whole:, :, : n_columns - end] = matrix[:, end:]
     return Strips(flat, n_rows, n_columns, width)
 
 
@@ -45,22 +47,6 @@ def empty_aligned(size: int, dtype: np.dtype) -> NDArray[Any]:
     room = np.empty(size * dtype.itemsize + STRIP_BYTES, np.uint8)
     skip = -room.ctypes.data % STRIP_BYTES
     return room[skip : skip + size * dtype.itemsize].view(dtype)
-
-
-@compiled
-def _cut(matrix: np.ndarray, flat: np.ndarray, width: int) -> None:
-    n_rows, n_columns = matrix.shape
-    at = 0
-    for column in range(0, n_columns, width):
-        whole = column + width <= n_columns
-        for row in range(n_rows):
-            if whole and width == 16:  # a loop of known length is vectorised
-                for k in range(16):
-                    flat[at + k] = matrix[row, column + k]
-            else:
-                for k in range(width):
-                    flat[at + k] = matrix[row, column + k] if column + k < n_columns else 0
-            at += width
 
 
 def largest_sum(weights: np.ndarray, n_rows: int) -> float:
