@@ -36,7 +36,7 @@ from meltpoint.formats.registry import detect
 from meltpoint.formats.source import Source
 from meltpoint.models import Model
 from meltpoint.runs.chunks import read_sealed, write_sealed
-from meltpoint.training.settings import read_recipe
+from meltpoint.training.recipe import read_recipe
 
 READERS: tuple[Callable[[Path], object], ...] = (
     read_array,

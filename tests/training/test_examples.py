@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from meltpoint.errors import InputError
-from meltpoint.training.loop import check_examples, shuffled_batches
+from meltpoint.training.examples import check_examples
+from meltpoint.training.loop import shuffled_batches
 from meltpoint.training.phases import random_stream
 from meltpoint.training.settings import TrainingSettings
 

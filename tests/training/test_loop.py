@@ -6,7 +6,7 @@ from scipy.special import expit, logit
 
 from meltpoint.training import loop, rbm
 from meltpoint.training.deep import train_dbm
-from meltpoint.training.loop import Examples
+from meltpoint.training.examples import Examples
 from meltpoint.training.optimiser import initial_state, sgd_step
 from meltpoint.training.phases import Architecture, Gradient, initial_dbm, trainable_dbm
 from meltpoint.training.rbm import train_rbm

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import meltpoint as mp
 from meltpoint.errors import InputError
 from meltpoint.training import settings
-from meltpoint.training.settings import MODEL_NAMES, Recipe, TrainingSettings, read_recipe
+from meltpoint.training.recipe import MODEL_NAMES, Recipe, read_recipe
+from meltpoint.training.settings import TrainingSettings
 
 TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"]))
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
@@ -110,7 +111,7 @@ def test_functions_take_the_options_of_a_recipe_with_the_defaults_of_the_setting
 
 @pytest.mark.parametrize(
     ("n_examples", "batch", "epochs"),
-    [(60_000, 100, 30), (1500, 100, -(-settings._LEAST_UPDATES // 15)), (30, 100, settings._LEAST_UPDATES)],
+    [(60_000, 100, 30), (1500, 100, -(-settings.LEAST_UPDATES // 15)), (30, 100, settings.LEAST_UPDATES)],
 )
 def test_few_examples_get_more_epochs(n_examples, batch, epochs):
     assert TrainingSettings(batch=batch).n_epochs(n_examples) == epochs

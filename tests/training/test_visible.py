@@ -8,7 +8,7 @@ from scipy.special import logsumexp, softmax
 
 import meltpoint as mp
 from meltpoint.layers import Potts
-from meltpoint.training.loop import check_examples
+from meltpoint.training.examples import check_examples
 from meltpoint.training.phases import (
     Architecture,
     data_phase,

@@ -7,7 +7,7 @@ import pytest
 
 import meltpoint as mp
 from meltpoint.formats.models import read_note
-from meltpoint.training.settings import read_recipe
+from meltpoint.training.recipe import read_recipe
 
 ROOT = Path(__file__).parents[2]
 RECIPES = sorted((ROOT / "recipes").glob("*.toml"))

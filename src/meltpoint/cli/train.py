@@ -11,7 +11,8 @@ from meltpoint.cli.inputs import read_training
 from meltpoint.cli.screen import echo, echo_err
 from meltpoint.cli.trace import TraceScreen, trace_screen
 from meltpoint.errors import InputError
-from meltpoint.training.settings import SEED, Recipe, default_text, read_recipe, stage_options, values_in
+from meltpoint.training.recipe import Recipe, default_text, read_recipe, values_in
+from meltpoint.training.settings import SEED, stage_options
 
 if TYPE_CHECKING:
     from meltpoint.evaluation.training_trace import TrainingTrace

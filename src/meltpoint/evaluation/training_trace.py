@@ -19,7 +19,8 @@ from meltpoint.models import Model
 from meltpoint.results.trace import Trace, TracePoint
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.training.monitor import Epoch
-from meltpoint.training.settings import SEED, Recipe
+from meltpoint.training.recipe import Recipe
+from meltpoint.training.settings import SEED
 
 _TRAINING = "training.txt"
 """A file in the folder: a text that no other training has, so that the same training may use the folder again."""

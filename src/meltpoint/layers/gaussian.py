@@ -122,7 +122,6 @@ class Standardised(Gaussian, Trainable):
     deviation: Floats
 
     def encode(self, values: NDArray[Any], name: str) -> NDArray[Any]:
-        """As float32."""
         return super().encode(values, name).astype(np.float32)
 
     @property
@@ -131,20 +130,16 @@ class Standardised(Gaussian, Trainable):
         return 2 / math.sqrt(len(self.center))
 
     def statistics(self, states: Bits) -> NDArray[np.float32]:
-        """The standardised values."""
         return ((states - self.center) / self.deviation).astype(np.float32)
 
     def initial_bias(self, states: Bits) -> Floats:
-        """Biases of mean 0."""
         return np.zeros(states.shape[1])
 
     def activate_(self, inputs: Means, bias: Means, further: Further) -> None:
-        """The means."""
         inputs += bias
         inputs *= np.exp(-further[0])
 
     def draw_statistics(self, means: Means, further: Further, stream: NDArray[np.uint32]) -> Means:
-        """Means plus normal noise."""
         uniforms = np.empty(-(-means.size // LANES) * LANES)
         fill_uniforms(stream, 0, uniforms, uniforms.size)
         noise = ndtri(uniforms[: means.size]).reshape(means.shape).astype(means.dtype)

@@ -127,7 +127,6 @@ class Potts(Unit, Trainable):
         return self.bias_from_counts(counts, smoothing)
 
     def statistics(self, states: Bits) -> NDArray[np.uint8]:
-        """One-hot states, site after site."""
         return self.coupled(states)
 
     def initial_bias(self, states: Bits) -> Floats:
@@ -145,11 +144,9 @@ class Potts(Unit, Trainable):
         return self
 
     def activate_(self, inputs: Means, bias: Means, further: Further) -> None:
-        """Probabilities of the states."""
         softmax_(inputs, bias, self.q)
 
     def draw_statistics(self, means: Means, further: Further, stream: NDArray[np.uint32]) -> Bits:
-        """One-hot states."""
         one_hot = np.zeros(means.shape, np.uint8)
         draw_states(means, stream, one_hot, self.q)
         return one_hot

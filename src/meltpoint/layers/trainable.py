@@ -37,12 +37,10 @@ class Trainable(ABC):
         return 0.01
 
     @abstractmethod
-    def encode(self, values: NDArray[Any], name: str) -> NDArray[Any]:
-        """As `Unit.encode`."""
+    def encode(self, values: NDArray[Any], name: str) -> NDArray[Any]: ...
 
     @abstractmethod
-    def decode(self, states: NDArray[Any]) -> NDArray[Any]:
-        """As `Unit.decode`."""
+    def decode(self, states: NDArray[Any]) -> NDArray[Any]: ...
 
     def statistics(self, states: NDArray[Any]) -> State:
         """Statistics (example, statistic) of states (example, unit)."""

@@ -171,11 +171,9 @@ class TwoState(Unit, Trainable):
         return self.scale * self.bias_from_sample(states, 1.0)
 
     def activate_(self, inputs: Means, bias: Means, further: Further) -> None:
-        """Probabilities of state 1."""
         sigmoid_(inputs, bias)
 
     def draw_statistics(self, means: Means, further: Further, stream: NDArray[np.uint32]) -> Bits:
-        """The bits."""
         bits = np.empty(means.shape, np.uint8)
         draw_bits(means, stream, bits)
         return bits

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, RunWarning, SystemFailure
+from meltpoint.formats.atomic import write_error
 from meltpoint.formats.npz import entry_names
 from meltpoint.layers import BERNOULLI
 from meltpoint.models.dbm import DBM
@@ -62,12 +63,10 @@ class StagePlan:
 
     @property
     def n_epochs(self) -> int:
-        """Number of epochs of the stage."""
         return self.settings.n_epochs(self.n_examples)
 
     @property
     def n_batches(self) -> int:
-        """Number of updates in an epoch."""
         return self.settings.n_batches(self.n_examples)
 
     @property
@@ -186,11 +185,7 @@ def _make_lock_folder(folder: Path, target: Path) -> None:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as problem:
-        raise InputError(
-            found=f"{target}, beside which no lock can be taken ({problem.strerror})",
-            expected="a file in a folder that exists and can be written to",
-            remedy="create the folder first, or choose another one",
-        ) from problem
+        raise write_error(target, problem) from problem
     if folder.is_symlink():
         raise InputError(
             found=f"{folder}, which is a link",

@@ -19,8 +19,9 @@ from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
 from meltpoint.progress import reports_progress
 from meltpoint.training.checkpoint import StagePlan
-from meltpoint.training.loop import TrainingStage, check_examples, train_stage, training_run
-from meltpoint.training.monitor import Epoch, report_epochs
+from meltpoint.training.examples import check_examples
+from meltpoint.training.loop import TrainingStage, train_stage, training_run
+from meltpoint.training.monitor import Epoch
 from meltpoint.training.phases import Architecture, TrainableDBM, trainable_dbm
 from meltpoint.training.rbm import stack_plans, train_stack
 from meltpoint.training.settings import (
@@ -89,8 +90,7 @@ def train_dbn(
     settings = settings_of_stages(len(sizes), *options, chains)
     examples = check_examples(data, "data")
     plans = stack_plans(examples, sizes, settings)
-    after_epoch = report_epochs(on_epoch)
-    with training_run(examples, plans, seed, validation, progress, after_epoch, checkpoint) as run:
+    with training_run(examples, plans, seed, validation, progress, on_epoch, checkpoint) as run:
         return _dbn(train_stack(run, len(sizes), _dbn))
 
 
@@ -159,8 +159,7 @@ def train_dbm(
     joint = Architecture((examples.width, *sizes), (1,) * (depth + 1))
     together = StagePlan("all layers", joint, last, len(examples), sweeps)
     plans = [*stack_plans(examples, sizes, settings, copies), together]
-    after_epoch = report_epochs(on_epoch)
-    with training_run(examples, plans, seed, validation, progress, after_epoch, checkpoint) as run:
+    with training_run(examples, plans, seed, validation, progress, on_epoch, checkpoint) as run:
         layers = train_stack(run, depth, None)
         stage = TrainingStage(depth, together, model=_dbm)
         return _dbm([train_stage(run, stage, lambda: compose_layers(layers))])

@@ -12,17 +12,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Any, TypeAlias, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.kernels.bit_products import State
-from meltpoint.layers import BERNOULLI, Trainable, Unit, fitted_unit
-from meltpoint.models import Model, checks
+from meltpoint.layers import BERNOULLI
+from meltpoint.models import Model
 from meltpoint.randomness import Purpose, check_seed, generator
 from meltpoint.training.checkpoint import Checkpoint, StagePlan, open_checkpoint
+from meltpoint.training.examples import Examples, check_examples
+from meltpoint.training.monitor import Epoch, describe_epoch
 from meltpoint.training.optimiser import (
     TrainingState,
     averaged_dbm,
@@ -45,79 +47,6 @@ from meltpoint.training.settings import TrainingSettings
 
 _SHUFFLE, _DRAWS = 0, 1  # keys of random streams; the monitor has 2, the starts of stages 3 and 4
 _OFFSET_SHARE = 0.01  # weight of each new batch in the running means that centre the units
-
-
-Chosen: TypeAlias = NDArray[np.integer] | slice
-
-
-@dataclass(frozen=True)
-class Examples:
-    """States (example, unit) of visible units, or the rates from which they are drawn in every epoch."""
-
-    rows: NDArray[Any]
-    visible: Trainable = BERNOULLI
-    are_rates: bool = False
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def n_visible(self) -> int:
-        """Number of visible units."""
-        return self.rows.shape[1]
-
-    @property
-    def width(self) -> int:
-        """Numbers in the visible layer."""
-        return self.visible.statistics(self.rows[:1]).shape[1]
-
-    def states(self, chosen: Chosen, stream: NDArray[np.uint32]) -> NDArray[Any]:
-        """States (chosen example, unit), drawn if there are only rates."""
-        rows = self.rows[chosen]
-        return self.visible.draw_statistics(rows, (), stream) if self.are_rates else rows
-
-    def layer(self, chosen: Chosen, stream: NDArray[np.uint32]) -> State:
-        """The visible layer (chosen example, number): the statistics of states."""
-        return self.visible.statistics(self.states(chosen, stream))
-
-    def values(self, chosen: Chosen, stream: NDArray[np.uint32]) -> NDArray[Any]:
-        """Examples (chosen example, unit) as the model takes them."""
-        return self.visible.decode(self.states(chosen, stream))
-
-
-def check_examples(
-    data: ArrayLike, name: str, kind: str | Unit = "bernoulli", like: Examples | None = None
-) -> Examples:
-    """Examples of a kind of visible unit: zeros and ones (or grey values in [0, 1]), spins, states, real numbers.
-
-    Held-out examples are `like` those of the training.
-    """
-    array = checks.as_array(data, name)
-    if array.ndim != 2 or 0 in array.shape:
-        raise InputError(
-            found=f"{name} of shape {array.shape}",
-            expected="(examples, units), neither of them 0",
-            remedy=f"flatten each example: {name}.reshape(len({name}), -1)",
-        )
-    if like is not None and array.shape[1] != like.n_visible:
-        raise InputError(
-            found=f"{name} with {array.shape[1]} columns",
-            expected=f"{like.n_visible}, as in the training data",
-            remedy="is the label column still in one of them?",
-        )
-    visible = fitted_unit(kind, array, name) if like is None else like.visible
-    if visible.takes_rates and is_grey(array):
-        return Examples(array.astype(np.float32, copy=False), visible, are_rates=True)
-    return Examples(visible.encode(array, name), visible)
-
-
-def is_grey(array: NDArray[Any]) -> bool:
-    """Whether values are from 0 to 1 and some of them between."""
-    return (
-        np.issubdtype(array.dtype, np.floating)
-        and bool(array.min() >= 0 and array.max() <= 1)
-        and bool(((array != 0) & (array != 1)).any())
-    )
 
 
 def shuffled_batches(n: int, n_batches: int, generator: np.random.Generator) -> list[NDArray[np.int64]]:
@@ -147,10 +76,6 @@ class TrainingStage:
         return state
 
 
-AfterEpoch: TypeAlias = Callable[["TrainingRun", TrainingStage, TrainingState, float], None]
-"""Called after every epoch with the seconds that the stage has taken in this process."""
-
-
 @dataclass(frozen=True)
 class TrainingRun:
     """What all stages of a run share."""
@@ -160,7 +85,7 @@ class TrainingRun:
     plans: tuple[StagePlan, ...]
     seed: int
     progress: Progress | None
-    after_epoch: AfterEpoch | None
+    on_epoch: Callable[[Epoch], None] | None
     checkpoint: Checkpoint | None
 
 
@@ -171,7 +96,7 @@ def training_run(
     seed: int,
     validation: ArrayLike | None,
     progress: Progress | bool | None,
-    after_epoch: AfterEpoch | None,
+    on_epoch: Callable[[Epoch], None] | None,
     checkpoint: str | os.PathLike[str] | None,
 ) -> Iterator[TrainingRun]:
     """A run, and its checkpoint as long as it lasts, which must agree in all that determines the result."""
@@ -181,7 +106,7 @@ def training_run(
     with (
         nullcontext() if checkpoint is None else open_checkpoint(checkpoint, examples.rows, plans, seed)
     ) as file:
-        yield TrainingRun(examples, held_out, tuple(plans), seed, progress, after_epoch, file)
+        yield TrainingRun(examples, held_out, tuple(plans), seed, progress, on_epoch, file)
 
 
 def train_stage(run: TrainingRun, stage: TrainingStage, start: Callable[[], TrainableDBM]) -> TrainableDBM:
@@ -196,8 +121,8 @@ def train_stage(run: TrainingRun, stage: TrainingStage, start: Callable[[], Trai
             begun = time.monotonic()
             _train_epoch(run, stage, state, interrupted)
             seconds += time.monotonic() - begun
-            if run.after_epoch is not None:
-                run.after_epoch(run, stage, state, seconds)
+            if run.on_epoch is not None:
+                run.on_epoch(describe_epoch(run, stage, state, seconds))
         if run.checkpoint:
             run.checkpoint.save(stage.number, state)
     return averaged_dbm(state)

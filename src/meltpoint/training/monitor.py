@@ -1,8 +1,7 @@
 """The report after each epoch: likelihood, overfitting, time."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +10,12 @@ from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.base_rates import data_rates
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.models import Model
-from meltpoint.training.loop import AfterEpoch, Examples, TrainingRun, TrainingStage
+from meltpoint.training.examples import Examples
 from meltpoint.training.optimiser import TrainingState, averaged_dbm
 from meltpoint.training.phases import data_phase, log_f_bound, random_stream
+
+if TYPE_CHECKING:
+    from meltpoint.training.loop import TrainingRun, TrainingStage
 
 _MONITOR = 2  # key of the random stream
 _FEWEST_EPOCHS = 5  # fewest epochs between two brackets
@@ -63,14 +65,7 @@ class Epoch:
         return values
 
 
-def report_epochs(on_epoch: Callable[[Epoch], None] | None) -> AfterEpoch | None:
-    """What the loop calls after each epoch, so that `on_epoch` is given its report."""
-    if on_epoch is None:
-        return None
-    return lambda run, stage, state, seconds: on_epoch(describe_epoch(run, stage, state, seconds))
-
-
-def describe_epoch(run: TrainingRun, stage: TrainingStage, state: TrainingState, seconds: float) -> Epoch:
+def describe_epoch(run: "TrainingRun", stage: "TrainingStage", state: TrainingState, seconds: float) -> Epoch:
     """The report on the epoch that has just ended."""
     n_epochs = stage.plan.n_epochs
     stream = random_stream(run.seed, stage.number, state.epoch, _MONITOR)
@@ -86,7 +81,7 @@ def describe_epoch(run: TrainingRun, stage: TrainingStage, state: TrainingState,
 
 
 def _log_f(
-    stage: TrainingStage, state: TrainingState, examples: Examples, stream: NDArray[np.uint32]
+    stage: "TrainingStage", state: TrainingState, examples: Examples, stream: NDArray[np.uint32]
 ) -> float:
     """Mean log f, or its bound, of the stage's own layers."""
     visible = examples.layer(slice(_GAP_EXAMPLES), stream)

@@ -52,7 +52,6 @@ class TrainableDBM:
 
     @property
     def n_layers(self) -> int:
-        """Number of layers, the visible one included."""
         return len(self.biases)
 
     @property
@@ -61,7 +60,6 @@ class TrainableDBM:
         return (*(coupling.weights for coupling in self.couplings), *self.biases, *self.further)
 
     def unit(self, layer: int) -> Trainable:
-        """The kind of unit of a layer."""
         return self.visible if layer == 0 else BERNOULLI
 
     def probabilities(self, layer: int, states: States, from_below: Array | None = None) -> Array:

@@ -16,15 +16,14 @@ from meltpoint.models.rbm import RBM
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.training.checkpoint import StagePlan
+from meltpoint.training.examples import Examples, check_examples
 from meltpoint.training.loop import (
-    Examples,
     TrainingRun,
     TrainingStage,
-    check_examples,
     train_stage,
     training_run,
 )
-from meltpoint.training.monitor import Epoch, report_epochs
+from meltpoint.training.monitor import Epoch
 from meltpoint.training.phases import Architecture, TrainableDBM, initial_dbm, random_stream
 from meltpoint.training.settings import (
     RBM_DEFAULTS,
@@ -123,8 +122,7 @@ def train_rbm(
         method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred, chains
     )
     plans = stack_plans(examples, (check_positive("hidden", hidden),), [settings])
-    after_epoch = report_epochs(on_epoch)
-    with training_run(examples, plans, seed, validation, progress, after_epoch, checkpoint) as run:
+    with training_run(examples, plans, seed, validation, progress, on_epoch, checkpoint) as run:
         return _rbm(train_stack(run, 1, _rbm))
 
 
