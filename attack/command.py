@@ -20,7 +20,7 @@ import time
 import types
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -223,7 +223,7 @@ def _make_evaluations_small() -> None:
     A pilot's chains are one chunk in place of two: other starts and samples are two, and kept by the same calls.
     """
     from meltpoint.estimators import pilot
-    from meltpoint.evaluation import evaluate, stage_sizes, trace
+    from meltpoint.evaluation import plan, prerequisites, trace
     from meltpoint.runs import batch
 
     def ranges(n: int, largest: int) -> list[tuple[int, int]]:
@@ -232,8 +232,8 @@ def _make_evaluations_small() -> None:
     cut = batch.ranges
     _replace(batch, ranges=ranges)
     _replace(pilot, PILOT_STEPS=100, _WINDOWS=30)
-    _replace(evaluate, PILOT_STEPS=100)
-    _replace(stage_sizes, _FIRST_AIS_CHAINS=64)
+    _replace(prerequisites, PILOT_STEPS=100)
+    _replace(plan, _MEASURING=replace(plan._MEASURING, ais_chains=64))
     _replace(trace, TRACE_STEPS=1200, TRACE_AIS_CHAINS=100)
 
 

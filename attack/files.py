@@ -13,13 +13,16 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import scipy.io
 import scipy.sparse
+from numpy.typing import NDArray
 
 import meltpoint as mp
 from attack.campaign import Campaign
@@ -35,7 +38,8 @@ from meltpoint.formats.models import read_note
 from meltpoint.formats.registry import detect
 from meltpoint.formats.source import Source
 from meltpoint.models import Model
-from meltpoint.runs.chunks import read_sealed, write_sealed
+from meltpoint.runs.records import from_arrays
+from meltpoint.runs.sealed import read_sealed, write_sealed
 from meltpoint.training.recipe import read_recipe
 
 READERS: tuple[Callable[[Path], object], ...] = (
@@ -47,12 +51,21 @@ READERS: tuple[Callable[[Path], object], ...] = (
     lambda path: _load_told(path),  # defined below
     read_evidence,
     read_note,
-    lambda path: read_sealed(path, "run", "name", layout={"a": ((None, None), "f")}),
+    lambda path: from_arrays(_Matrix, read_sealed(path, "run", "name")),  # defined below
     read_recipe,
     load_checkpoint,
     read_omniglot,
     lambda path: read_mnist(path, path),
 )
+
+
+@dataclass(frozen=True, eq=False)
+class _Matrix:
+    """A record."""
+
+    a: Annotated[NDArray[np.floating], None, None]
+
+
 _BATCH = 40
 _SLOWEST = 5.0  # seconds of processor time
 _LONGEST_MESSAGE = 600

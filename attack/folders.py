@@ -18,8 +18,8 @@ import numpy as np
 from attack.campaign import Campaign
 from attack.command import LARGEST, Ended, run
 from attack.scenarios import EVALUATIONS, PAPER, SEVERAL, TRAININGS, Scenario
-from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.fingerprint import fingerprint
+from meltpoint.runs.sealed import read_sealed, write_sealed
 from meltpoint.runs.specification import FILE as _SPECIFICATION
 from meltpoint.runs.specification import read_specification
 
@@ -189,7 +189,7 @@ def _damage(run_folder: Path, outside: Path, empty: Path, rng: random.Random) ->
 
 def _changed_specification(text: str, rng: random.Random) -> str:
     content = json.loads(text)
-    inner = rng.choice((content, content["settings"], content["judgement"], content["fingerprints"]))
+    inner = rng.choice((content, content["settings"], content["reporting_settings"], content["fingerprints"]))
     return _changed_json(text, content, inner, rng)
 
 
@@ -265,7 +265,7 @@ def _changed_arrays(content: bytes, rng: random.Random) -> tuple[bytes, str]:
 
 def _without_seals() -> None:
     """Take every seal for the right one, in this process."""
-    import meltpoint.runs.chunks as chunks
+    import meltpoint.runs.sealed as chunks
 
     chunks.fingerprint = lambda arrays, *context: _Anything()  # pyright: ignore
 

@@ -1,18 +1,17 @@
 import json
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from meltpoint.errors import InputError
-from meltpoint.evaluation import adaptive
+from meltpoint.errors import InputError, RunWarning
+from meltpoint.evaluation import stages
+from meltpoint.evaluation.plan import Decision, Planner
+from meltpoint.evaluation.stage import Size
 from meltpoint.evaluation.stored import merge_runs
-from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.lock import locked
+from meltpoint.runs.sealed import read_sealed, write_sealed
 from meltpoint.runs.specification import read_specification
-from meltpoint.stages.decisions import Decision
-from meltpoint.stages.stage import Size
 
 ARGUMENTS = ["model.npz", "test.npy", "--train", "train.npy", "--steps", "50"]
 
@@ -133,8 +132,12 @@ def test_a_merge_names_the_folder_that_is_broken(run, kept, order):
     write_sealed(kept / f"b/{name}.npz", arrays, digest, name)
     merged = run("runs", "merge", *order)
     assert merged.exit_code == 2
-    assert merged.stderr.startswith("meltpoint: found b, whose chunks make no run")
-    with pytest.raises(InputError, match="found b, whose chunks make no run"):
+    assert merged.stderr.startswith(f"meltpoint: b/{name}.npz with no betas")
+    assert "found an unfinished run in b" in merged.stderr
+    with (
+        pytest.warns(RunWarning, match="with no betas"),
+        pytest.raises(InputError, match="unfinished run in b"),
+    ):
         merge_runs(order)
 
 
@@ -174,25 +177,23 @@ def staged(monkeypatch):
     """Stages of these steps, whatever the planner likes."""
 
     def decide(_planner, index):
-        return Decision(Size(STAGES[index], 20, 2, 64)) if index < len(STAGES) else None
+        return Decision(Size(STAGES[index], 20, 2, 64), _planner.base) if index < len(STAGES) else None
 
-    monkeypatch.setattr(adaptive.Planner, "decide", decide)
+    monkeypatch.setattr(Planner, "decide", decide)
 
 
 def stop_in_stage(monkeypatch, number):
     """Ctrl-C when that stage is begun."""
-    run_stage = adaptive.run_stage
+    run_stage = stages.run_stage
 
-    def stopped(stage, execution, known):
-        if stage.index + 1 < number:
-            return run_stage(stage, execution, known)
-
+    def stopped(stage, model, precision, run, task):
         def press(*_):
             raise KeyboardInterrupt
 
-        return run_stage(stage, replace(execution, progress=press), known)
+        stops = stage.number + 1 >= number
+        return run_stage(stage, model, precision, run.counting(press) if stops else run, task)
 
-    monkeypatch.setattr(adaptive, "run_stage", stopped)
+    monkeypatch.setattr(stages, "run_stage", stopped)
 
 
 @pytest.mark.usefixtures("staged")
@@ -231,7 +232,7 @@ def test_an_interruption_alone_is_exit_code_1(run, folder, monkeypatch):
     arguments = ["model.npz", "test.npy", "--gap", "5", "--budget", "1h"]
     assert run("evaluate", *arguments).exit_code == 0
     # The first stage is good enough; the target is made smaller only for the run to go on.
-    monkeypatch.setattr(adaptive.Planner, "reached", property(lambda _: False))
+    monkeypatch.setattr(Planner, "reached", property(lambda _: False))
     stop_in_stage(monkeypatch, 2)
     stopped = run("evaluate", *arguments, "--json")
     report = json.loads(stopped.stdout)

@@ -8,13 +8,12 @@ import pytest
 
 import meltpoint as mp
 from evaluation.kept import plain
-from meltpoint.evaluation import adaptive, planner
-from meltpoint.evaluation import evaluate as front
+from meltpoint.evaluation import prerequisites, stages
+from meltpoint.evaluation.plan import Decision, Planner
+from meltpoint.evaluation.stage import Size
 from meltpoint.evaluation.stored import read_run
 from meltpoint.results.duration import Clock
 from meltpoint.results.stages import alpha_of
-from meltpoint.stages.decisions import Decision
-from meltpoint.stages.stage import Size
 
 STIFF = {"gap": 0.003, "budget": "1h"}  # a budget that no clock matters for
 PLANNED = {
@@ -51,9 +50,11 @@ def plan(patch, all_steps=STEPS):
 
     def decide(planner, index):
         enough = index == 0 or planner.budget.left > 0
-        return Decision(Size(all_steps[index], 20, 2, 64)) if index < len(all_steps) and enough else None
+        if planner.reached or index >= len(all_steps) or not enough:
+            return None
+        return Decision(Size(all_steps[index], 20, 2, 64), planner.base)
 
-    patch.setattr(adaptive.Planner, "decide", decide)
+    patch.setattr(Planner, "decide", decide)
 
 
 @pytest.fixture
@@ -142,38 +143,36 @@ def test_each_stage_uses_its_share_of_alpha(planned):
 
 def test_stages_share_neither_chains_nor_the_choice_of_examples(monkeypatch):
     plan(monkeypatch)
-    stages, original = [], adaptive.run_stage
+    ran, original = [], stages.run_stage
 
     def spy(stage, *rest):
-        stages.append(stage)
+        ran.append(stage)
         return original(stage, *rest)
 
-    monkeypatch.setattr(adaptive, "run_stage", spy)
+    monkeypatch.setattr(stages, "run_stage", spy)
     mp.evaluate(rbm(), bits(200), **PLANNED)
-    assert len({stage.seed for stage in stages}) == len(stages) == len(STEPS)
-    assert not np.array_equal(stages[0].positions, stages[1].positions)
-    assert [stage.index for stage in stages] == list(range(len(stages)))
+    assert len({stage.seed for stage in ran}) == len(ran) == len(STEPS)
+    assert not np.array_equal(ran[0].positions, ran[1].positions)
+    assert [stage.number for stage in ran] == list(range(len(ran)))
 
 
 def test_what_is_measured_decides(monkeypatch):
-    """The planner hears the target, what is known, and the chain-steps that are affordable."""
+    """The planner hears what was measured, how much wider the interval is than predicted, and what is affordable."""
     heard = []
 
-    def listening(measured, target, sigmas, known, available, segments, affordable, overhead):
-        heard.append((measured.steps, target, known, available, segments, affordable, overhead))
+    def listening(planner, measured, sigmas, affordable):
+        heard.append((planner, measured, affordable))
 
-    monkeypatch.setattr(planner, "next_size", listening)
+    monkeypatch.setattr(Planner, "_next", listening)
     report = mp.evaluate(rbm(), bits(), **STIFF)
     assert report.stages[0].half_width > 0.003
-    ((steps, target, known, available, segments, affordable, overhead),) = heard
-    assert steps == report.stages[0].steps
-    # If the interval is wider than the quick formulas say, the next one is planned to be as much narrower.
-    assert 0.001 <= target <= 0.009
+    ((planner, measured, affordable),) = heard
+    assert measured.steps == report.stages[0].steps
+    assert 1 <= measured.widening <= 3
     low, high = report.between
-    assert known / ((high - low) / 2) == pytest.approx(target / 0.003)
-    assert (available, segments) == (80, 1)
+    assert planner._known == pytest.approx((high - low) / 2)
     assert 0 < affordable < np.inf
-    assert overhead > 0  # other starts were asked, and timed
+    assert planner._overhead > 0  # other starts were asked
 
 
 @pytest.mark.slow
@@ -254,8 +253,9 @@ def test_ctrl_c_in_a_later_stage_gives_the_best_complete_one_and_says_so(tmp_pat
     assert json.loads((run / "report.json").read_text())["interrupted"] is False
 
 
-def test_ctrl_c_in_the_first_stage_is_that_of_any_run(tmp_path, monkeypatch, planned):
-    monkeypatch.setattr(planner, "first_size", lambda *_: Size(40, 20, 2, 4000))
+def test_ctrl_c_in_the_first_stage_is_that_of_any_run(tmp_path, monkeypatch):
+    decision = Decision(Size(40, 20, 2, 4000), "uniform")
+    monkeypatch.setattr(Planner, "decide", lambda *_: decision)
     with pytest.raises(KeyboardInterrupt):
         mp.evaluate(rbm(), bits(), run=tmp_path / "run", progress=stopping("stage 1"), **PLANNED)
 
@@ -267,7 +267,7 @@ def test_a_run_stopped_between_base_and_schedule_goes_on_to_the_bit(tmp_path, mo
     arguments = {"train": bits(30, seed=2), "run": tmp_path / "run", **PLANNED}
     whole = mp.evaluate(rbm(), bits(), **(arguments | {"run": None}))
     assert whole.pilot.chain_steps == 2 * 128_000  # of both bases
-    run_pilot, left = front.run_pilot, [pilots]
+    run_pilot, left = prerequisites.run_pilot, [pilots]
 
     def interrupted(*values, **options):
         if not left[0]:
@@ -275,13 +275,13 @@ def test_a_run_stopped_between_base_and_schedule_goes_on_to_the_bit(tmp_path, mo
         left[0] -= 1
         return run_pilot(*values, **options)
 
-    monkeypatch.setattr(front, "run_pilot", interrupted)
+    monkeypatch.setattr(prerequisites, "run_pilot", interrupted)
     with pytest.raises(KeyboardInterrupt):
         mp.evaluate(rbm(), bits(), **arguments)
     kept = {path.stem for path in (tmp_path / "run").glob("*.npz")}
     assert kept >= ({"base-data", "schedule-data", "base-uniform"} if pilots else {"base-data"})
     assert "schedule-uniform" not in kept
-    monkeypatch.setattr(front, "run_pilot", run_pilot)
+    monkeypatch.setattr(prerequisites, "run_pilot", run_pilot)
     assert plain(mp.evaluate(rbm(), bits(), **arguments)) == plain(whole)
     assert plain(read_run(tmp_path / "run").report()) == plain(whole)
 
@@ -359,14 +359,14 @@ def test_a_run_killed_between_stages_is_not_finished(tmp_path, monkeypatch, plan
     class Killed(BaseException):
         pass
 
-    run, decide = tmp_path / "run", adaptive.Planner.decide
+    run, decide = tmp_path / "run", Planner.decide
 
     def killed(planner, index):
         if index:
             raise Killed
         return decide(planner, index)
 
-    monkeypatch.setattr(adaptive.Planner, "decide", killed)
+    monkeypatch.setattr(Planner, "decide", killed)
     with pytest.raises(Killed):
         mp.evaluate(rbm(), bits(), run=run, **PLANNED)
     stored = read_run(run)
@@ -374,10 +374,10 @@ def test_a_run_killed_between_stages_is_not_finished(tmp_path, monkeypatch, plan
     assert stored.report().interrupted
     assert stored.report().stages == planned.stages[:1]
     # The same for a run that was finished, and then asked for more.
-    monkeypatch.setattr(adaptive.Planner, "decide", decide)
+    monkeypatch.setattr(Planner, "decide", decide)
     mp.evaluate(rbm(), bits(), run=run, gap=100.0, budget="1h")
     assert read_run(run).complete
-    monkeypatch.setattr(adaptive.Planner, "decide", killed)
+    monkeypatch.setattr(Planner, "decide", killed)
     with pytest.raises(Killed):
         mp.evaluate(rbm(), bits(), run=run, **PLANNED)
     assert not read_run(run).complete

@@ -83,9 +83,12 @@ def test_refused_before_anything_is_run(model, changes, message):
 
 
 def test_too_many_units_to_enumerate_is_known_before_ais():
+    def begun(task, *_):
+        assert task == "unnormalised probabilities"
+
     large = mp.RBM(np.ones((40, 31)), np.zeros(40), np.zeros(31))  # without weights it would be eliminated
     with pytest.raises(mp.InputError, match="found 31 units on the smaller side"):
-        mp.evaluate(large, np.zeros((1, 40)), base="uniform", exact=True, progress=never)
+        mp.evaluate(large, np.zeros((1, 40)), base="uniform", exact=True, progress=begun)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from meltpoint.annealing.loop import Annealed
 from meltpoint.errors import RunWarning
 from meltpoint.estimators.base_rates import rates_of_chains
 from meltpoint.estimators.pilot import run_pilot
-from meltpoint.evaluation import evaluate as front
+from meltpoint.evaluation import prerequisites
 from meltpoint.kernels.streams import Streams
 from meltpoint.randomness import Purpose
 from meltpoint.runs.run import Run, sender_to
@@ -198,7 +198,7 @@ def test_the_steps_that_the_clock_has_chosen_for_a_pilot_stay(tmp_path, monkeypa
         asked.append(1)
         return 100 + len(asked)
 
-    monkeypatch.setattr(front, "pilot_steps_within", steps)
+    monkeypatch.setattr(prerequisites, "pilot_steps_within", steps)
     with pytest.raises(KeyboardInterrupt):
         mp.evaluate(MODEL, TEST, progress=stop_at(0.5, "pilot"), **arguments)
     assert mp.evaluate(MODEL, TEST, **arguments).pilot.steps == 101

@@ -6,123 +6,107 @@ import pickle
 import signal
 import threading
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier, Lock, Timer
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, TEST, evaluate, plain, whole
 from meltpoint.annealing import loop
+from meltpoint.annealing.chains import Annealing
 from meltpoint.backends.registry import prepare_path
 from meltpoint.errors import SystemFailure
+from meltpoint.estimators.ais import ForwardChains
+from meltpoint.evaluation.stage import Size, Stage, run_stage
 from meltpoint.evaluation.stored import read_run
+from meltpoint.fingerprint import fingerprint
+from meltpoint.runs import sending
 from meltpoint.runs.dask import dask_cluster
-from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.processes import processes
-from meltpoint.stages.execute import Execution, PreparedStage, load_payload, run_stage
-from meltpoint.stages.old_sending import payload_of
-from meltpoint.stages.stage import (
-    Size,
-    Stage,
-    Task,
-    stage_from_arrays,
-    stage_to_arrays,
-    tasks_of,
-)
+from meltpoint.runs.records import from_arrays, to_arrays
+from meltpoint.runs.run import Run
+from meltpoint.runs.sending import Payload
 
 MODELS = [MODEL, DEEP, STACK]
 
 
-def stage_of(model, **changes):
+def stage_of(model, part=0, **changes):
     rng = np.random.default_rng(0)
-    arguments = {
-        "examples": rng.integers(0, 2, (50, 24), np.uint8),
-        "positions": np.arange(50),
-        "base": mp.data_rates(rng.integers(0, 2, (9, 24)), model),
-        "betas": np.linspace(0, 1, 21),
-        "chains": 5,
-        "ais_chains": 300,
-        "seed": 2**80 + 1,
-        "precision": "mixed",
-    }
-    return Stage(model=model, **(arguments | changes))
-
-
-@settings(max_examples=2 * settings().max_examples)
-@given(st.integers(1, 3000), st.integers(1, 200), st.integers(1, 3000))
-def test_tasks_cover_everything_once_in_ranges_of_a_sensible_size(examples, chains, ais_chains):
-    tasks = tasks_of(Size(1, examples, chains, ais_chains))
-    for estimator, n, largest in (("ais", ais_chains, 64), ("raise", examples, max(1, 64 // chains))):
-        own = [task for task in tasks if task.estimator == estimator]
-        covered = np.concatenate([np.arange(n)[task.part] for task in own])
-        np.testing.assert_array_equal(covered, np.arange(n))
-        sizes = [task.count for task in own]
-        assert max(sizes) <= largest
-        assert max(sizes) - min(sizes) <= 1
-    assert len({task.name for task in tasks}) == len(tasks)
+    size = replace(Size(20, 50, 5, 300), **changes)
+    return Stage(
+        size,
+        mp.data_rates(rng.integers(0, 2, (9, 24)), model),
+        np.linspace(0, 1, 21),
+        np.arange(50),
+        rng.integers(0, 2, (50, 24), np.uint8),
+        2**80 + 1,
+        number=3,
+        part=part,
+    )
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_any_range_has_the_weights_of_the_whole(model):
-    stage = stage_of(model, seed=3)
-    prepared = PreparedStage(stage)
+def test_any_items_have_the_weights_of_the_whole(model):
+    stage = replace(stage_of(model), seed=3)
+    ais, raised = stage.batches(model, "mixed")
     log_z = mp.ais_log_z(model, base=stage.base, steps=20, chains=300, seed=3)
     prob = mp.raise_log_prob(model, stage.examples, base=stage.base, steps=20, chains=5, seed=3)
-    for task in (Task("ais", 0, 1), Task("ais", 63, 100), Task("ais", 299, 1)):
-        found = prepared.compute(task)["log_weights"]
-        np.testing.assert_array_equal(found, log_z.log_weights[task.part])
-    for task in (Task("raise", 0, 1), Task("raise", 7, 33), Task("raise", 49, 1)):
-        found = prepared.compute(task)
-        np.testing.assert_array_equal(found["log_weights"], prob.log_weights[task.part])
-        assert found["log_reverse_weights"].shape == found["log_weights"].shape
+    for low, high in ((0, 1), (63, 163), (299, 300)):
+        found = ais.work.compute(np.arange(low, high), lambda *_: None)
+        np.testing.assert_array_equal(found.log_weights, log_z.log_weights[low:high])
+    for low, high in ((0, 1), (7, 40), (49, 50)):
+        found = raised.work.compute(np.arange(low, high), lambda *_: None)
+        np.testing.assert_array_equal(found.log_weights, prob.log_weights[low:high])
         if isinstance(model, mp.RBM):
-            log_f = model.log_f(stage.examples[task.part])[:, np.newaxis]
-            np.testing.assert_allclose(found["log_reverse_weights"], log_f - found["log_weights"], atol=1e-9)
+            log_f = model.log_f(stage.examples[low:high])[:, np.newaxis]
+            np.testing.assert_allclose(found.log_reverse_weights, log_f - found.log_weights, atol=1e-9)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_the_parts_are_the_chains_of_a_larger_run(model):
-    larger = run_stage(stage_of(model, chains=10, ais_chains=600), Execution(threads=2)).weights
+    larger = run_stage(stage_of(model, chains=10, ais_chains=600), model, "mixed", Run(2))
     for part in (0, 1):
-        found = run_stage(stage_of(model, part=part), Execution(threads=2))
+        found = run_stage(stage_of(model, part=part), model, "mixed", Run(2))
         assert found.complete
-        own = found.weights.log_z().log_weights
-        np.testing.assert_array_equal(own, larger.log_z().log_weights[300 * part : 300 * part + 300])
-        for mine, all_of_them in zip(found.weights.melted(), larger.melted(), strict=True):
+        own = found.log_z.log_weights
+        np.testing.assert_array_equal(own, larger.log_z.log_weights[300 * part : 300 * part + 300])
+        for mine, all_of_them in zip(found.melted, larger.melted, strict=True):
             np.testing.assert_array_equal(mine, all_of_them[:, 5 * part : 5 * part + 5])
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_a_stage_survives_its_journey(model, tmp_path):
-    stage = stage_of(model, index=3, part=2)
-    for sent in (
-        payload_of(stage_to_arrays(stage)),
-        payload_of(stage_to_arrays(stage)).in_file(tmp_path / "stage.npz"),
-    ):
-        arrived = load_payload(pickle.loads(pickle.dumps(sent))).stage
-        assert (
-            fingerprint(stage_to_arrays(arrived)) == fingerprint(stage_to_arrays(stage)) == sent.fingerprint
-        )
-        assert (arrived.seed, arrived.index, arrived.part) == (2**80 + 1, 3, 2)
-        assert repr(arrived.model) == repr(model)
+def test_a_stage_comes_back(model):
+    stage = stage_of(model, part=2)
+    found = from_arrays(Stage, to_arrays(stage))
+    assert fingerprint(to_arrays(found)) == fingerprint(to_arrays(stage))
+    assert (found.seed, found.number, found.part) == (2**80 + 1, 3, 2)
 
 
-def test_workers_with_another_method_refuse():
-    arrays = stage_to_arrays(stage_of(MODEL)) | {"method": np.array(99)}
+def test_workers_with_another_method_refuse(tmp_path):
+    arrays = sending._model_arrays(MODEL)
+    assert arrays is not None
+    sent = Payload("another", {**arrays, "method": np.array(99)})
     with pytest.raises(
         mp.InputError, match=r"found version 99 of the method, .*: install the same meltpoint"
     ):
-        stage_from_arrays(arrays)
+        sending._load_model(sent)
+
+
+def payloads(seed, folder=None):
+    others = []
+    work = ForwardChains(Annealing(MODEL, mp.uniform()), np.linspace(0, 1, 21), seed)
+    arrays = to_arrays(work, others)
+    given = [Payload(fingerprint(each), each) for each in (arrays, sending._model_arrays(others[0]))]
+    return given if folder is None else [each.in_file(folder / f"{k}.npz") for k, each in enumerate(given)]
 
 
 def test_a_worker_that_does_not_see_the_file_says_so(tmp_path):
-    sent = payload_of(stage_to_arrays(stage_of(MODEL, seed=11))).in_file(tmp_path / "stage.npz")
-    (tmp_path / "stage.npz").unlink()
+    sent = payloads(11, tmp_path)
+    (tmp_path / "0.npz").unlink()
     with pytest.raises(mp.InputError, match=r"on a worker .*, expected workers that see the disk") as stop:
-        load_payload(sent)
+        sending._compute(ForwardChains, sent[0], 0, 1, sent[1])
     assert str(pickle.loads(pickle.dumps(stop.value))) == str(stop.value)
 
 
@@ -140,14 +124,14 @@ def test_threads_of_a_worker_share_what_one_of_them_lays_out(monkeypatch):
         laid_out.append(1)
         return prepare_path(*arguments)
 
-    def open_it(_):
+    def compute(_):
         together.wait()
-        return load_payload(sent).path
+        return sending._compute(ForwardChains, sent[0], 0, 2, sent[1])
 
-    monkeypatch.setattr("meltpoint.stages.execute.prepare_path", counting)
-    sent = payload_of(stage_to_arrays(stage_of(MODEL, seed=12)))
+    monkeypatch.setattr("meltpoint.annealing.chains.prepare_path", counting)
+    sent = payloads(12)
     with ThreadPoolExecutor(4) as threads:
-        assert len(set(map(id, threads.map(open_it, range(4))))) == 1
+        assert len(list(threads.map(compute, range(4)))) == 4
     assert len(laid_out) == 1
 
 
@@ -183,10 +167,22 @@ class Backwards(Executor):
             waiting.set_result(pickle.loads(pickle.dumps(call(*given))))
 
 
-def test_the_order_does_not_matter_and_the_model_does_not_travel_with_tasks():
+def test_the_order_does_not_matter_and_the_model_travels_once(monkeypatch):
+    opened = []
+    model_from_arrays = sending.model_from_arrays
+
+    def counting(*arguments):
+        opened.append(1)
+        return model_from_arrays(*arguments)
+
+    monkeypatch.setattr(sending, "model_from_arrays", counting)
+    sending._load_model.cache_clear()
+    sending._load_once.cache_clear()
     executor = Backwards()
     assert plain(evaluate(executor=executor)) == whole(MODEL)
+    assert opened == [1]
     assert max(executor.sizes) < 1000
+    assert set(executor.functions) == {"meltpoint.runs.sending"}
 
 
 @pytest.mark.parametrize("model", [MODEL, DEEP, STACK], ids=repr)
@@ -222,8 +218,8 @@ def test_processes_that_are_killed_lose_only_what_was_unfinished(tmp_path):
         processes(2) as executor,
     ):
         evaluate(run=tmp_path, executor=executor, progress=kill, steps=3000)
-    kept = read_run(tmp_path).stages[0].weights
-    assert kept.ais_chains > 0
+    kept = read_run(tmp_path).stages[0]
+    assert kept.ais.finished.any()
     assert not kept.complete
     assert plain(evaluate(run=tmp_path, steps=3000)) == plain(evaluate(steps=3000))
 

@@ -10,7 +10,7 @@ from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators import starts
 from meltpoint.estimators.evidence import MODES, Start, Starts, is_weighed
 from meltpoint.estimators.starts import ask_starts
-from meltpoint.stages import evidence as kept
+from meltpoint.runs.records import from_arrays, to_arrays
 
 ALONE, PAIR, WITHIN = 7.0, 5.0, 1.5
 
@@ -106,6 +106,5 @@ def test_a_mode_in_which_few_chains_end_is_not_weighed():
 def test_what_was_not_weighed_is_kept(monkeypatch):
     found, forward = asked(2, monkeypatch)
     assert found.unweighed > 0
-    again = kept._from_arrays(kept._to_arrays(found, 0.0))
+    again = from_arrays(Starts, to_arrays(found))
     assert again.evidence(forward) == found.evidence(forward)
-    assert set(kept._to_arrays(found, 0.0)) == set(kept._LAYOUT)

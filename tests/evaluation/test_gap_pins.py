@@ -9,7 +9,7 @@ import pytest
 
 from evaluation import gap_pins
 from evaluation.kept import plain
-from meltpoint.evaluation.adaptive import Planner
+from meltpoint.evaluation.plan import Planner
 
 PINS = json.loads(gap_pins.FILE.read_text())
 EXACT = ("verdict", "base", "sizes")

@@ -1,19 +1,17 @@
 """Ctrl-C in every stage: a KeyboardInterrupt raised by the progress callback takes the way of the signal."""
 
 import time
-from concurrent.futures import Future
 
 import numpy as np
 import pytest
 from numba import njit
 
 import meltpoint as mp
-from meltpoint.annealing.loop import TILE
 from meltpoint.backends.numba import layered as fused
-from meltpoint.stages.execute import completed_tasks
+from meltpoint.runs.batch import CHUNK_SIZE as TILE
 
 CHAINS = 4
-EXAMPLES = 6 * TILE // CHAINS  # six tiles for each side
+EXAMPLES = 12 * TILE // CHAINS  # twelve chunks for each side
 RNG = np.random.default_rng(0)
 MODEL = mp.RBM(RNG.normal(size=(40, 30)), RNG.normal(size=40), RNG.normal(size=30))
 TEST = RNG.integers(0, 2, (EXAMPLES, 40))
@@ -104,9 +102,9 @@ def test_in_ais_the_finished_chains_are_kept(whole):
 
 
 def test_in_raise_before_the_first_example_ais_is_kept():
-    # RAISE's only tile has most of the work, and is far from done.
+    # RAISE's chunks have most of the work, and are far from done.
     with pytest.raises(mp.Interrupted) as stop:
-        evaluate(stop=at(0.1), ais_chains=8, examples=TILE // CHAINS, steps=50_000)
+        evaluate(stop=at(0.2), ais_chains=8, examples=TILE // CHAINS, steps=50_000)
     log_z = mp.ais_log_z(MODEL, base=BASE, steps=50_000, chains=8)
     assert stop.value.log_z.value == log_z.value
     assert stop.value.optimistic.value == MODEL.log_f(TEST).mean() - log_z.value
@@ -136,20 +134,3 @@ def test_an_error_of_the_callback_is_not_swallowed():
 
     with pytest.raises(RuntimeError, match="a bug of the caller's"):
         mp.evaluate(MODEL, TEST, base=BASE, steps=10, progress=progress)
-
-
-def test_what_was_finished_before_ctrl_c_was_noticed_is_kept():
-    first, second, third = Future(), Future(), Future()
-    submit = dict(zip("abc", (first, second, third), strict=True)).__getitem__
-    first.set_result("one")
-
-    def look(_pending):
-        second.set_result("two")
-        raise KeyboardInterrupt
-
-    results = completed_tasks(submit, "abc", look)
-    kept = [next(results), next(results)]
-    with pytest.raises(KeyboardInterrupt):
-        next(results)
-    assert kept == [("a", "one"), ("b", "two")]
-    assert third.cancelled()

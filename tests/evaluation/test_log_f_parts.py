@@ -1,18 +1,18 @@
 """Log f of deep models in parts: whoever computes them, and however often it is stopped, the numbers are the same."""
 
 from dataclasses import fields
-from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import meltpoint as mp
+from meltpoint.evaluation import prerequisites
+from meltpoint.evaluation.prerequisites import LogFOfExamples, LogFRows, log_f_of
 from meltpoint.kernels.announcing import PREPARING
 from meltpoint.models.dbn import Directed
 from meltpoint.runs.processes import processes
-from meltpoint.stages import log_f as parts
-from meltpoint.stages.execute import Execution
-from meltpoint.stages.log_f import log_f_of
+from meltpoint.runs.run import Run, sender_to
 
 RNG = np.random.default_rng(0)
 DBM = mp.DBM([RNG.normal(size=(6, 11)), RNG.normal(size=(11, 12))], [RNG.normal(size=n) for n in (6, 11, 12)])
@@ -32,8 +32,8 @@ class Memory:
     def __init__(self):
         self.chunks = {}
 
-    def read(self, name, layout=None):
-        return self.chunks.get(name)
+    def load(self, name, load):
+        return load(dict(self.chunks[name])) if name in self.chunks else None
 
     def write(self, name, arrays):
         self.chunks[name] = arrays
@@ -41,7 +41,7 @@ class Memory:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(parts, "_PART", 256)
+    monkeypatch.setattr(prerequisites, "_LOG_F_EXAMPLES", 256)
 
 
 def same(one, other) -> bool:
@@ -52,48 +52,49 @@ def same(one, other) -> bool:
 def test_parts_are_the_whole(model):
     assert not model.log_f_part(FEW[:1], np.arange(1)).is_exact
     whole = model.log_f_estimate(STATES, seed=5)
-    assert same(log_f_of(model, STATES, 5, Execution(1)), whole)
-    assert not same(log_f_of(model, STATES, 6, Execution(1)), whole)
+    assert same(log_f_of(model, STATES, 5, Run(1)), whole)
+    assert not same(log_f_of(model, STATES, 6, Run(1)), whole)
 
 
 def test_parts_of_a_graph(monkeypatch):
-    monkeypatch.setattr(parts, "_PART", 16)
+    monkeypatch.setattr(prerequisites, "_LOG_F_EXAMPLES", 16)
     whole = GRAPH.log_f_estimate(FEW, seed=5)
     assert not whole.is_exact
-    found = log_f_of(GRAPH, FEW, 5, Execution(1))
+    found = log_f_of(GRAPH, FEW, 5, Run(1))
     np.testing.assert_allclose(found.values, whole.values, rtol=1e-12)
 
 
 def test_what_is_exact_is_not_cut():
     store = Memory()
     rbm = mp.RBM(np.ones((6, 2)), np.zeros(6), np.zeros(2))
-    found = log_f_of(rbm, STATES, 0, Execution(1, store=store))
+    found = log_f_of(rbm, STATES, 0, Run(1, folder=store))
     np.testing.assert_array_equal(found.values, rbm.log_f(STATES))
     assert list(store.chunks) == ["log_f"]
 
 
 @pytest.mark.parametrize("finished", [0, 1, 2])
 def test_stopped_anywhere_it_goes_on_from_there(monkeypatch, finished):
-    whole = log_f_of(DBM, STATES, 5, Execution(1))
-    store, counted = Memory(), []
-    compute = parts._Job.compute
+    whole = log_f_of(DBM, STATES, 5, Run(1))
+    store: Any = Memory()
+    counted = []
+    compute = LogFOfExamples.compute
 
-    def stopping(job, task, *arguments):
+    def stopping(work, items, progress) -> LogFRows:
         if len(counted) == finished:
             raise KeyboardInterrupt
-        counted.append(task.name)
-        return compute(job, task, *arguments)
+        counted.append(f"log_f-{items[0]:07d}")
+        return compute(work, items, progress)
 
-    monkeypatch.setattr(parts._Job, "compute", stopping)
+    monkeypatch.setattr(LogFOfExamples, "compute", stopping)
     with pytest.raises(KeyboardInterrupt):
-        log_f_of(DBM, STATES, 5, Execution(1, store=store))
+        log_f_of(DBM, STATES, 5, Run(1, folder=store))
     assert sorted(store.chunks) == counted
     counted.clear()
-    monkeypatch.setattr(parts._Job, "compute", lambda *a: counted.append(a[1].name) or compute(*a))
-    assert same(log_f_of(DBM, STATES, 5, Execution(1, store=store)), whole)
-    assert len(counted) == 3 - finished
+    finished = 100  # no more interruptions
+    assert same(log_f_of(DBM, STATES, 5, Run(1, folder=store)), whole)
+    assert len(store.chunks) == 5
     counted.clear()
-    assert same(log_f_of(DBM, STATES, 5, Execution(1, store=store)), whole)
+    assert same(log_f_of(DBM, STATES, 5, Run(1, folder=store)), whole)
     assert not counted
 
 
@@ -105,31 +106,30 @@ def test_ctrl_c_within_a_part_does_not_wait_for_its_end():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        log_f_of(DBM, STATES, 5, Execution(1, progress))
+        log_f_of(DBM, STATES, 5, Run(1, progress))
     assert len(told) == 1
 
 
 def test_progress_grows_to_the_whole():
     told = []
-    log_f_of(DBM, STATES, 5, Execution(1, lambda *args: told.append(args)))
+    log_f_of(DBM, STATES, 5, Run(1, lambda *args: told.append(args)))
     told = [call for call in told if call[0] != PREPARING]  # told only where no kernel was compiled before
     assert {task for task, _, _ in told} == {"unnormalised probabilities"}
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
-    assert told[-1][1:] == (600.0, 600.0)
+    assert told[-1][1:] == (300_000.0, 300_000.0)  # importance samples
 
 
 @pytest.mark.slow
 def test_workers_compute_the_same():
-    whole = log_f_of(DBN, STATES, 5, Execution(1))
-    with processes(2) as executor:
-        assert same(log_f_of(DBN, STATES, 5, Execution(1, executor=executor)), whole)
+    whole = log_f_of(DBN, STATES, 5, Run(1))
+    with processes(2) as executor, sender_to(executor) as sender:
+        assert same(log_f_of(DBN, STATES, 5, Run(1, sender=sender)), whole)
 
 
 def test_a_number_names_the_random_numbers_of_its_example():
-    """The mutant that numbers each part from 0 gives other estimates."""
-    mutant = SimpleNamespace(first=0, count=256)
+    """The mutant that numbers each chunk from 0 gives other estimates."""
     whole = DBM.log_f_estimate(STATES, seed=5).values[256:512]
     right = DBM.log_f_part(STATES[256:512], np.arange(256, 512), seed=5).values
-    wrong = DBM.log_f_part(STATES[256:512], parts.LogFTask.numbers.fget(mutant), seed=5).values
+    wrong = DBM.log_f_part(STATES[256:512], np.arange(256), seed=5).values
     np.testing.assert_array_equal(right, whole)
     assert (wrong != whole).any()

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
+from meltpoint.evaluation import prerequisites
+from meltpoint.evaluation.prerequisites import log_f_of
 from meltpoint.evaluation.stored import merge_runs, read_run
 from meltpoint.models import log_f as log_f_module
 from meltpoint.models.log_f import LogF, estimate_log_f
 from meltpoint.runs.processes import processes
+from meltpoint.runs.run import Run, sender_to
 from meltpoint.runs.store import RunFolder
-from meltpoint.stages import log_f as parts
-from meltpoint.stages.execute import Execution
-from meltpoint.stages.log_f import log_f_layout, log_f_of
 
 TRUTH = -6 * math.log(2)
 """Mean log-probability of six visible units that nothing is coupled to."""
@@ -136,21 +136,21 @@ def test_hidden_layers_without_couplings_are_summed_exactly():
     [(two_codes(), False), (two_codes(3), True), (mp.RBM(np.ones((6, 2)), *map(np.zeros, (6, 2))), True)],
 )
 def test_a_run_keeps_whether_log_f_is_exact(model, exact, tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "_PART", 32)
+    monkeypatch.setattr(prerequisites, "_LOG_F_EXAMPLES", 32)
     folder = RunFolder(tmp_path, "a run")
-    found = log_f_of(model, TEST, 0, Execution(1, store=folder))
-    again = log_f_of(model, TEST, 0, Execution(1, store=folder))
+    found = log_f_of(model, TEST, 0, Run(1, folder=folder))
+    again = log_f_of(model, TEST, 0, Run(1, folder=folder))
     assert found.is_exact is again.is_exact is exact
-    kept = folder.read("log_f", log_f_layout(len(TEST)))
+    kept = Run(1, folder=folder).recall("log_f", LogF)
     assert kept is not None
-    assert bool(kept["is_exact"]) == exact
+    assert kept.is_exact == exact
 
 
 @pytest.mark.slow
 def test_workers_say_whether_log_f_is_exact(monkeypatch):
-    monkeypatch.setattr(parts, "_PART", 32)
-    with processes(1) as executor:
-        assert not log_f_of(two_codes(), TEST, 0, Execution(1, executor=executor)).is_exact
+    monkeypatch.setattr(prerequisites, "_LOG_F_EXAMPLES", 32)
+    with processes(1) as executor, sender_to(executor) as sender:
+        assert not log_f_of(two_codes(), TEST, 0, Run(1, sender=sender)).is_exact
 
 
 def test_stored_and_merged_runs_claim_no_more(tmp_path):

@@ -10,7 +10,7 @@ import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, SETTINGS, STACK, TRAIN, evaluate, plain
 from meltpoint.errors import RunWarning
 from meltpoint.evaluation.stored import merge_runs, read_run
-from meltpoint.runs.chunks import read_sealed, write_sealed
+from meltpoint.runs.sealed import read_sealed, write_sealed
 
 
 @pytest.fixture(scope="module")
@@ -169,8 +169,14 @@ def test_a_base_measured_elsewhere_is_refused(runs, copies):
     run = read_run(copies / "1")
     path, context = copies / "1/part-1/stage-0/stage.npz", "part-1/stage-0/stage"
     arrays = read_sealed(path, run.specification.fingerprint, context)
-    write_sealed(path, arrays | {"base_0": arrays["base_0"] + 0.1}, run.specification.fingerprint, context)
-    with pytest.raises(mp.InputError, match="another base or schedule in"):
+    write_sealed(
+        path,
+        arrays | {"base.biases.0": arrays["base.biases.0"] + 0.1},
+        run.specification.fingerprint,
+        context,
+    )
+    # Its chunks are those of the base that it had.
+    with pytest.raises(mp.InputError, match="unfinished run in"):
         merge_runs([runs / "0", copies / "1"])
 
 

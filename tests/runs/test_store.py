@@ -12,8 +12,8 @@ import pytest
 
 from meltpoint.errors import InputError, RunWarning, SystemFailure
 from meltpoint.runs import lock
-from meltpoint.runs.chunks import write_sealed
 from meltpoint.runs.lock import is_locked
+from meltpoint.runs.sealed import write_sealed
 from meltpoint.runs.specification import METHOD, Specification, read_specification
 from meltpoint.runs.store import open_run
 
@@ -41,10 +41,10 @@ with locked(Path(sys.argv[1])):
 
 def test_pieces_are_there_when_it_is_opened_again(tmp_path):
     with open_run(tmp_path / "run", SPECIFICATION) as run:
-        assert run.read("part-0/a") is None
+        assert run.load("part-0/a", dict) is None
         run.write("part-0/a", PIECE)
     with open_run(tmp_path / "run", SPECIFICATION) as run:
-        np.testing.assert_array_equal(run.read("part-0/a")["values"], PIECE["values"])
+        np.testing.assert_array_equal(run.load("part-0/a", dict)["values"], PIECE["values"])
     assert read_specification(tmp_path / "run") == SPECIFICATION
 
 
@@ -82,7 +82,7 @@ def test_what_changes_no_number_may_change(tmp_path):
         run.write("a", PIECE)
     other = replace(SPECIFICATION, reporting_settings={"tolerance": 0.1}, versions={"meltpoint": "1"})
     with open_run(tmp_path, other) as run:
-        assert run.read("a") is not None
+        assert run.load("a", dict) is not None
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path):
@@ -98,7 +98,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"format": 1}', '{"format": 2, "model": "", "test_examples": 1}']
+    "content", ["", "{", "[]", '{"format": 2}', '{"format": 2, "model": "", "test_examples": 1}']
 )
 def test_a_damaged_specification_is_told(tmp_path, content):
     (tmp_path / "specification.json").write_text(content)
@@ -106,12 +106,13 @@ def test_a_damaged_specification_is_told(tmp_path, content):
         pass
 
 
-def test_a_later_layout_is_told(tmp_path):
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_folder_of_another_layout_is_refused(tmp_path, version):
     with open_run(tmp_path, SPECIFICATION):
         pass
     path = tmp_path / "specification.json"
-    path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
-    with pytest.raises(InputError, match=r"version 2 in .*, expected version 1"):
+    path.write_text(path.read_text().replace('"format": 2', f'"format": {version}'))
+    with pytest.raises(InputError, match=rf"version {version} in .*, expected version 2"):
         read_specification(tmp_path)
 
 
@@ -147,7 +148,7 @@ def test_what_a_killed_writer_left_half_written_is_swept(tmp_path):
     for path in left:
         path.touch()
     with open_run(tmp_path / "part-0" / "run", SPECIFICATION) as run:
-        assert run.read("part-0/a") is not None
+        assert run.load("part-0/a", dict) is not None
     assert not any(path.exists() for path in left)
 
 
@@ -178,7 +179,7 @@ def test_what_a_full_disk_does_not_take_is_written_later(tmp_path, monkeypatch):
         with pytest.warns(RunWarning, match=r"no space left on the disk while .*: free some space") as told:
             write_all(run, "a", "b")
         assert len(told) == 1
-        assert run.read("a") is not None
+        assert run.load("a", dict) is not None
         assert not list(tmp_path.glob("*.npz"))
         disk.full = False
         run.write("c", PIECE)

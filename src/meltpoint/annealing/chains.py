@@ -21,6 +21,8 @@ from meltpoint.layers.unit import Bits
 from meltpoint.randomness import Purpose
 from meltpoint.runs.batch import Batch, Items
 
+_FEW_STEPS = 20  # fewer are made sooner than they are sent or written
+
 
 @dataclass(frozen=True, eq=False)
 class Annealing:
@@ -85,4 +87,5 @@ def chains_batch(
 ) -> Batch[Annealed]:
     """A batch of chains; `name` tells it apart from others."""
     work = Chains(annealing, tuple(segments), state, streams.seed, int(streams.purpose), streams.keys)
-    return Batch(name, work, len(state), float(sum(segment.steps for segment in segments)))
+    steps = sum(segment.steps for segment in segments)
+    return Batch(name, work, len(state), float(steps), short=steps < _FEW_STEPS)

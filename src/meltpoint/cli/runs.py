@@ -110,17 +110,17 @@ def _lines(run: "StoredRun", running: bool) -> list[str]:
     parts = run.specification.parts
     rows = [("run", f"{run.folder}, part{'s' if len(parts) > 1 else ''} {', '.join(map(str, parts))}")]
     rows.append(("state", _state(run, running)))
-    for stored in run.stages:
-        stage, weights = stored.stage, stored.weights
-        name = f"part {stage.part}, stage {stage.index}" if len(run.stages) > 1 else "chains"
+    for result in run.stages:
+        stage, size = result.stage, result.stage.size
+        name = f"part {stage.part}, stage {stage.number}" if len(run.stages) > 1 else "chains"
+        ais_chains, examples = (int(found.finished.sum()) for found in (result.ais, result.raised))
         rows.append(
             (
                 name,
-                f"{weights.ais_chains:,} of {stage.ais_chains:,} AIS chains, {len(weights.examples):,} of "
-                f"{len(stage.examples):,} examples",
+                f"{ais_chains:,} of {size.ais_chains:,} AIS chains, {examples:,} of {size.examples:,} examples",
             )
         )
-    spent = sum(stored.weights.seconds for stored in run.stages)
+    spent = sum(result.seconds for result in run.stages)
     rows.append(("computed in", f"{duration(spent)} of one core"))
     return [line for label, text in rows for line in _wrapped(text, f"{label:<{_LABEL}}")]
 
@@ -144,12 +144,12 @@ def _as_dict(run: "StoredRun", running: bool) -> dict[str, Any]:
         "fingerprints": dict(run.specification.fingerprints),
         "stages": [
             {
-                "part": stored.stage.part,
-                "stage": stored.stage.index,
-                "steps": stored.stage.size.steps,
-                "ais_chains": [stored.weights.ais_chains, stored.stage.ais_chains],
-                "examples": [len(stored.weights.examples), len(stored.stage.examples)],
+                "part": result.stage.part,
+                "stage": result.stage.number,
+                "steps": result.stage.size.steps,
+                "ais_chains": [int(result.ais.finished.sum()), result.stage.size.ais_chains],
+                "examples": [int(result.raised.finished.sum()), result.stage.size.examples],
             }
-            for stored in run.stages
+            for result in run.stages
         ],
     }

@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -77,11 +77,17 @@ class Pilot:
 class FrictionSchedule:
     """Friction (window,) between edges (window + 1,): `betas(steps)` spends it equally over the steps."""
 
-    edges: Floats
-    friction: Floats
+    edges: Annotated[Floats, None]
+    friction: Annotated[Floats, None]
     pilot: Pilot
 
     __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        edges = self.edges
+        whole = len(edges) == len(self.friction) + 1 > 1 and edges[0] == 0 and edges[-1] == 1
+        if not (whole and (np.diff(edges) >= 0).all()):
+            raise ValueError("edges that do not lead from 0 to 1, one more than there are windows")
 
     @property
     def name(self) -> ScheduleName:

@@ -12,14 +12,13 @@ from numpy.typing import ArrayLike
 
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import InputError, Progress
+from meltpoint.evaluation.evaluate import Evaluation
 from meltpoint.evaluation.settings import SharedOptions, Watch, seconds_of
 from meltpoint.evaluation.several import (
-    Evaluated,
     ModelSource,
     check_same_visible,
     evaluate_in_folder,
-    folder_name,
-    folder_of_runs,
+    folder_of,
     load_source,
     named_sources,
     progress_named,
@@ -106,31 +105,30 @@ def compare(
     if gap is not None or budget is not None:
         settings |= {"gap": gap, "budget": None if budget is None else seconds_of(budget) / len(loaded)}
     pairs = _pairs(list(loaded), baseline)
-    evaluated: dict[str, Evaluated] = {}
+    evaluated: dict[str, Evaluation] = {}
     interrupted = False
-    with folder_of_runs(run) as folder:
-        for number, (name, model) in enumerate(loaded.items()):
-            try:
-                evaluated[name] = evaluate_in_folder(
-                    model,
-                    test,
-                    train,
-                    folder / folder_name(number, name),
-                    seed=seed,
-                    confidence=confidence,
-                    evidence=evidence,
-                    progress=progress_named(name, progress),
-                    watch=watch,
-                    **settings,
-                )
-            except KeyboardInterrupt:
-                if not evaluated:
-                    raise
-                interrupted = True
-                break
-            if evaluated[name].report.interrupted:
-                interrupted = True
-                break
+    for number, (name, model) in enumerate(loaded.items()):
+        try:
+            evaluated[name] = evaluate_in_folder(
+                model,
+                test,
+                train,
+                folder_of(run, number, name),
+                seed=seed,
+                confidence=confidence,
+                evidence=evidence,
+                progress=progress_named(name, progress),
+                watch=watch,
+                **settings,
+            )
+        except KeyboardInterrupt:
+            if not evaluated:
+                raise
+            interrupted = True
+            break
+        if evaluated[name].report.interrupted:
+            interrupted = True
+            break
     alpha = (1 - confidence) / len(pairs)
     return Comparison(
         reports={name: found.report for name, found in evaluated.items()},
@@ -156,7 +154,7 @@ def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
     return list(itertools.combinations(names, 2))
 
 
-def _compose(first: str, second: str, evaluated: Mapping[str, Evaluated], alpha: float) -> Pair:
+def _compose(first: str, second: str, evaluated: Mapping[str, Evaluation], alpha: float) -> Pair:
     """The pair, with its part of alpha; where sizes were chosen in stages, each pair of stages has its own part."""
     found = [evaluated[name] for name in (first, second)]
     for each in found:

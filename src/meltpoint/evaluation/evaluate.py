@@ -5,39 +5,27 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Unpack
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.schedule import Steps
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS, Settings
 from meltpoint.errors import Progress
-from meltpoint.estimators.pilot import (
-    PILOT_STEPS,
-    FrictionSchedule,
-    ScheduleName,
-    pilot_steps_within,
-    run_pilot,
-)
-from meltpoint.evaluation.adaptive import Context, close_gap
-from meltpoint.evaluation.once import run_once
+from meltpoint.estimators.pilot import ScheduleName
 from meltpoint.evaluation.prerequisites import (
     Origin,
+    Origins,
     conventions_of,
     exact_log_z_of,
-    find_origins,
-    keep_base,
-    keep_pilot_steps,
-    make_base,
-    names_to_arrays,
+    log_f_of,
     samples_of,
-    sum_pilots,
 )
 from meltpoint.evaluation.settings import (
     BaseChoice,
@@ -47,31 +35,26 @@ from meltpoint.evaluation.settings import (
     check_part,
     resolve_settings,
 )
+from meltpoint.evaluation.stage import facts_of
+from meltpoint.evaluation.stages import Context, run_stages
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.formats.own_values import OWN_VALUES, check_own_values
 from meltpoint.kernels.threads import check_threads
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model
-from meltpoint.models.checks import Bits, Floats
 from meltpoint.models.log_f import LogF
 from meltpoint.progress import reports_progress
 from meltpoint.results.compose import versions
 from meltpoint.results.duration import Clock
 from meltpoint.results.report import Report
 from meltpoint.results.stages import StageSummary
-from meltpoint.runs.contents import NAMES, SAMPLES, base_name, pilot_folder
+from meltpoint.runs.contents import MODEL, NAMES
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.run import Run, sender_to
 from meltpoint.runs.specification import Specification
-from meltpoint.runs.store import NullStore, RunFolder, Store, open_run
-from meltpoint.stages.evidence import other_bases
-from meltpoint.stages.execute import Execution
-from meltpoint.stages.log_f import log_f_of
-from meltpoint.stages.old_sending import Sender
+from meltpoint.runs.store import RunFolder, open_run
 
 _log = logging.getLogger("meltpoint")
-
-_PILOT_SHARE = 0.1  # fraction of a budget for the pilots of all bases
-_PILOT_SECONDS = 3.0  # seconds that pilots may always take
 
 _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence", "exact")
 """Settings that change what is made of the weights and how many there are, and not the weights."""
@@ -79,11 +62,12 @@ _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A report, log f of every test example, and where the annealing of the report started."""
+    """A report, log f of every test example, where the annealing of the report started, and its stage's number."""
 
     report: Report
     log_f: LogF
     origin: Origin
+    stage: int
 
 
 @reports_progress
@@ -215,115 +199,92 @@ def evaluate_with_inputs(
     """As `evaluate`, with what its report was made from: a folder may not have taken it, on a full disk."""
     clock = Clock()
     given, model = model, from_object(model)
-    bits = model.encode(test, "test")
-    check_own_values(given, model, model.decode(bits[:OWN_VALUES]))
-    known = None if train is None else model.decode(model.encode(train, "train"))
-    settings, betas = resolve_settings(len(bits), train, options)
+    states = model.encode(test, "test")
+    check_own_values(given, model, model.decode(states[:OWN_VALUES]))
+    known = None if train is None else model.encode(train, "train")
+    settings, betas = resolve_settings(len(states), train, options)
     threads, part = check_threads(options.get("threads")), check_part(options.get("part", 0))
     base, progress, watch = options.get("base"), options.get("progress"), options.get("watch")
     own_base = base if isinstance(base, Base) else None
     if own_base is not None:
         model.path(own_base)  # a base that does not fit is found now, not after log f
 
-    _log.info("evaluating %r on %d test examples, seed %d", model, len(bits), settings.seed)
-    fingerprints = _fingerprints(model, bits, known, own_base, betas)
-    candidates = candidate_bases(settings, train)
-    rates: list[float] = []  # of pilots, in chain-steps per second
-    executor = options.get("executor")
+    _log.info("evaluating %r on %d test examples, seed %d", model, len(states), settings.seed)
+    fingerprints = _fingerprints(model, states, known, own_base, betas)
     with (
-        _open_store(options.get("run"), model, bits, fingerprints, settings, part) as store,
-        nullcontext() if executor is None else Sender(executor) as sender,
-        sender_to(executor) as new_sender,
+        _open_folder(options.get("run"), model, states, fingerprints, settings, part) as folder,
+        sender_to(options.get("executor")) as sender,
     ):
-        run = Run(threads, progress, new_sender, store if isinstance(store, RunFolder) else None)
-        execution = Execution(threads, progress, executor, store, sender=sender, run=run)
-
-        def make_other(name: str) -> Base:
-            return make_base(name, model, known, settings.seed, run.inside(base_name(name)))
-
-        def make(name: str) -> Base:
-            return own_base or make_other(name)
-
-        def pilot_steps(origin: Base, budget: float) -> int:
-            share = max(_PILOT_SECONDS, _PILOT_SHARE * (budget - clock.elapsed))
-            return pilot_steps_within(share / len(candidates), model, origin, run)
-
-        def pilot(origin: Base) -> FrictionSchedule:
-            steps, budget = PILOT_STEPS, settings.budget
-            if budget is not None:
-                steps = keep_pilot_steps(origin.name, lambda: pilot_steps(origin, budget), store)
-            begun, before = time.perf_counter(), run.spent.steps
-            states = None if known is None else model.encode(known, "train")
-            found = run_pilot(
-                model, states, origin, steps, settings.seed, run.inside(pilot_folder(origin.name))
-            )
-            if run.spent.steps - before == found.pilot.chain_steps:
-                rates.append(found.pilot.chain_steps / (time.perf_counter() - begun))
-            return found
-
-        log_f = log_f_of(model, bits, settings.seed, execution)
+        run = Run(threads, progress, sender, folder)
+        facts = facts_of(model)
+        run.keep(MODEL, facts)
+        log_f = log_f_of(model, states, settings.seed, run)
         clock.lap("log f")
-        exact_log_z = exact_log_z_of(model, settings.exact, threads, store, progress)
+        run.spent.steps = run.spent.seconds = (
+            0.0  # what comes are steps of chains, by which stages are planned
+        )
+        exact_log_z = exact_log_z_of(model, settings.exact, run)
         clock.lap("exact")
-        conventions = conventions_of(model, model.decode(bits) if known is None else known, store)
+        conventions = conventions_of(model, states if known is None else known, run)
         clock.lap("conventions")
-        measure = pilot if settings.schedule == "friction" else None
-        tried = {origin.base.name: origin for origin in find_origins(candidates, make, measure, store)}
-        origin = sum_pilots(list(tried.values()))[0]
-        clock.lap("base" if origin.friction is None else "base and pilot")
-
-        def others(chosen: str) -> list[Base]:
-            return [keep_base(name, make_other, store) for name in other_bases(chosen, known is not None)]
-
-        def origin_at(name: str) -> Origin:
-            if name not in tried:
-                tried[name] = find_origins([name], make_other, measure, store)[0]
-            summed = dict(zip(tried, sum_pilots(list(tried.values())), strict=True))
-            return summed[name]
+        by_friction = settings.schedule == "friction"
+        origins = Origins(
+            model,
+            known,
+            own_base,
+            settings.seed,
+            run,
+            by_friction=by_friction,
+            budget=settings.budget,
+            clock=clock,
+        )
+        origin = origins.choose(candidate_bases(settings, train))
+        clock.lap("base and pilot" if by_friction else "base")
 
         def tell(stage: StageSummary) -> None:
             _log.info("stage: %s", stage)
             if watch:
                 watch(stage)
 
-        free = base in (None, "auto")
-        context = Context(model, bits, origin, settings, log_f, exact_log_z, part, others, origin_at, free)
-        if settings.budget is None:
-            report = run_once(context, betas, execution, clock)
-        else:
-            report = close_gap(context, execution, clock, tell, *rates[-1:])
+        context = Context(
+            model,
+            facts,
+            states,
+            settings,
+            betas,
+            log_f,
+            exact_log_z,
+            origins,
+            origin,
+            base in (None, "auto"),
+            known is not None,
+            part,
+            run,
+            clock,
+        )
+        report, number = run_stages(context, tell)
         report = replace(report, conventions=conventions)
-        report = _with_description(report, context, fingerprints, options.get("names"), execution)
-        if isinstance(store, RunFolder) and not report.interrupted:
-            store.finish(report.to_dict())
+        report = _with_description(report, context, fingerprints, options.get("names"))
+        if folder is not None and not report.interrupted:
+            folder.finish(report.to_dict())
         _log.info("%r in %.1f s: %s", report, report.seconds["total"], report.verdict)
         assert report.log_f is not None, "a composed report has it"
-        return Evaluation(report, report.log_f, origin_at(report.settings.base))
+        return Evaluation(report, report.log_f, origins.at(report.settings.base), number)
 
 
 def _with_description(
-    report: Report,
-    context: Context,
-    fingerprints: dict[str, str],
-    names: Mapping[str, str] | None,
-    execution: Execution,
+    report: Report, context: Context, fingerprints: dict[str, str], names: Mapping[str, str] | None
 ) -> Report:
     """The report with what says what was evaluated: names, fingerprints, and samples of the model to look at."""
     begun = time.perf_counter()
     described = {str(key): str(name) for key, name in (names or {}).items()}
     if described:
-        execution.store.write(NAMES, names_to_arrays(described))
+        context.run.keep(NAMES, described)
     shown = report.shown
     if shown is not None and not report.interrupted:
         # Ctrl-C costs the pictures, not the report.
         with suppress(KeyboardInterrupt):
-            samples = samples_of(
-                context.model,
-                context.settings.seed,
-                execution.run.inside(SAMPLES),
-                execution.store,
-            )
-            shown = replace(shown, samples=samples)
+            shown = replace(shown, samples=samples_of(context.model, context.settings.seed, context.run))
     seconds = time.perf_counter() - begun
     return replace(
         report,
@@ -335,7 +296,7 @@ def _with_description(
 
 
 def _fingerprints(
-    model: Model, test: Bits, train: NDArray[Any] | None, base: Base | None, betas: Floats | None
+    model: Model, test: Bits, train: Bits | None, base: Base | None, betas: Floats | None
 ) -> dict[str, str]:
     """What was evaluated, by short texts that differ when it does; `base` and `betas` are those that were given."""
     fingerprints = {"model": model.fingerprint(), "test set": fingerprint({"bits": test})}
@@ -348,19 +309,17 @@ def _fingerprints(
     return fingerprints
 
 
-@contextmanager
-def _open_store(
+def _open_folder(
     run: str | os.PathLike[str] | None,
     model: Model,
     test: Bits,
     fingerprints: dict[str, str],
     settings: Settings,
     part: int,
-) -> Iterator[Store]:
-    """The folder `run`, or a store that keeps nothing."""
+) -> AbstractContextManager[RunFolder | None]:
+    """The folder `run`, None if there is none."""
     if run is None:
-        yield NullStore()
-        return
+        return nullcontext()
     chosen = vars(settings)
     specification = Specification(
         model=repr(model),
@@ -371,5 +330,4 @@ def _open_store(
         versions=versions(),
         parts=(part,),
     )
-    with open_run(run, specification) as folder:
-        yield folder
+    return open_run(run, specification)

@@ -92,7 +92,7 @@ def log_z(
             expected="one or the other: rates of training data are not those of the clamped model",
             remedy="leave out train",
         )
-    known = None if train is None else model.decode(model.encode(train, "train"))
+    known = None if train is None else model.encode(train, "train")
     if clamped:
         model = model.given(clamped)
     work = LogZRun(model, len(clamped or ()), settings, known, check_threads(threads), progress, clock)

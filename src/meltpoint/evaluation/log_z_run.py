@@ -19,11 +19,11 @@ from meltpoint.estimators.elimination import Eliminated
 from meltpoint.estimators.evidence import Starts
 from meltpoint.estimators.exact import cheap_elimination, exact_log_z
 from meltpoint.estimators.log_z_sides import Sides
-from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
+from meltpoint.estimators.pilot import PILOT_STEPS, FrictionSchedule, run_pilot
 from meltpoint.estimators.starts import Computation, ask_starts, reverse_log_weights
-from meltpoint.evaluation.adaptive import stage_seed
 from meltpoint.evaluation.log_z_sizes import LEAST_STEPS, LogZSize, choose_base, first_size, next_size
 from meltpoint.evaluation.prerequisites import EXACT_UNITS, make_base
+from meltpoint.evaluation.stage import stage_seed
 from meltpoint.models import Model
 from meltpoint.models.checks import Floats
 from meltpoint.randomness import Purpose, generator
@@ -210,13 +210,8 @@ class LogZRun:
     def _schedule(self, name: str) -> FrictionSchedule:
         """The friction schedule from a base, measured once."""
         if name not in self.schedules:
-            self.schedules[name] = friction_schedule(
-                self.model,
-                self.train,
-                base=self.bases[name],
-                seed=self.settings.seed,
-                threads=self.threads,
-                progress=self.progress,
+            self.schedules[name] = run_pilot(
+                self.model, self.train, self.bases[name], PILOT_STEPS, self.settings.seed, self.run
             )
             self.clock.lap("pilot")
         return self.schedules[name]

@@ -1,11 +1,10 @@
-"""What an evaluation computes once besides log f and its stages: exact log Z, the base and its schedule, whether the
-model is read as it was meant; and, for the report, names of model and data and samples of the model.
+"""What an evaluation computes once besides its stages: log f, exact log Z, bases and the schedules from them, whether
+the model is read as it was meant; and, for the report, samples of the model.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,42 +16,37 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.base_rates import data_rates, rates_of_chains
 from meltpoint.estimators.conventions import ConventionCheck, check_conventions
 from meltpoint.estimators.exact import exact_log_z
-from meltpoint.estimators.pilot import PILOT_STEPS, FrictionSchedule, Pilot
+from meltpoint.estimators.pilot import PILOT_STEPS, FrictionSchedule, pilot_steps_within, run_pilot
 from meltpoint.estimators.sampling import sample_states
+from meltpoint.kernels.announcing import preparing_kernels
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model
-from meltpoint.models.checks import Bits
-from meltpoint.records import from_plain
-from meltpoint.results.report import Report
-from meltpoint.results.shown import ShownStates, choose_shown, sample_count
-from meltpoint.runs.chunks import ChunkLayout
+from meltpoint.models.log_f import SAMPLES as LOG_F_SAMPLES
+from meltpoint.models.log_f import LogF
+from meltpoint.progress import silent
+from meltpoint.results.duration import Clock
+from meltpoint.results.shown import sample_count
+from meltpoint.runs.batch import Batch, Items
 from meltpoint.runs.contents import (
     CONVENTIONS,
     EXACT,
-    NAMES,
+    LOG_F,
     SAMPLES,
     base_name,
-    pilot_steps_name,
+    pilot_folder,
     schedule_name,
 )
-from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.run import Run
-from meltpoint.runs.store import Store, get_or_compute
-
-EXACT_LAYOUT: ChunkLayout = {"log_z": ((), "f")}
-CONVENTIONS_LAYOUT: ChunkLayout = {"json": ((None,), "u")}
-
-_PILOT = tuple(field.name for field in fields(Pilot))
-_SCHEDULE_LAYOUT: ChunkLayout = {
-    "edges": ((None,), "f"),
-    "friction": ((None,), "f"),
-    **{name: ((), "iu" if name.endswith("steps") else "f") for name in _PILOT},
-}
-_NAMES_LAYOUT: ChunkLayout = {"keys": (("name",), "U"), "names": (("name",), "U")}
-_SAMPLES_LAYOUT: ChunkLayout = {"samples": ((None, None), "uf")}
-_SAMPLE_STEPS = 500  # whatever the evaluation had: the samples of a run do not change when it is continued
 
 EXACT_UNITS = 20
 """Most units of the smaller side for which log Z is enumerated by default: it takes less than a second."""
+
+_SAMPLE_STEPS = 500  # whatever the evaluation had: the samples of a run do not change when it is continued
+_LOG_F_EXAMPLES = (
+    1024  # of a chunk: a minute of a core at most, and whole blocks of those that are computed at once
+)
+_PILOT_SHARE = 0.1  # fraction of a budget for the pilots of all bases
+_PILOT_SECONDS = 3.0  # seconds that pilots may always take
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,48 +57,76 @@ class Origin:
     friction: FrictionSchedule | None = None
 
 
-def exact_log_z_of(
-    model: Model, exact: bool | None, threads: int, store: Store, progress: Progress | None
-) -> float | None:
+@dataclass(frozen=True, eq=False)
+class LogFRows:
+    """`LogF` of some examples; `is_exact` is the same for all."""
+
+    values: Annotated[Floats, "example"]
+    stderrs: Annotated[Floats, "example"]
+    bound: Annotated[Floats, "example"]
+    rises: Annotated[Floats, "example", 2]
+    is_exact: Annotated[NDArray[np.bool_], "example"]
+
+
+@dataclass(frozen=True, eq=False)
+class LogFOfExamples:
+    """Log f of examples with these states (example, visible unit)."""
+
+    model: Model
+    states: Bits
+    seed: int
+
+    def prepare(self, progress: Progress | None) -> None:
+        """Load the kernels."""
+        with preparing_kernels(progress or silent):
+            self.model.log_f_part(self.states[:1], np.arange(1), samples=1)
+
+    def compute(self, items: Items, progress: Progress) -> LogFRows:
+        """Log f of some of them."""
+        found = self.model.log_f_part(self.states[items], items, seed=self.seed, progress=progress)
+        is_exact = np.full(len(items), found.is_exact)
+        return LogFRows(found.values, found.stderrs, found.bound, found.rises, is_exact)
+
+
+def log_f_of(model: Model, states: Bits, seed: int, run: Run) -> LogF:
+    """Log f of every test example (example, visible unit): exact, or estimated, which may take minutes."""
+
+    def compute() -> LogF:
+        with preparing_kernels(run.progress or silent):
+            is_exact = model.log_f_part(states[:1], np.arange(1), samples=1).is_exact
+        work = LogFOfExamples(model, states, seed)
+        batch = Batch(LOG_F, work, len(states), float(LOG_F_SAMPLES), _LOG_F_EXAMPLES, short=is_exact)
+        rows = run.results(batch, "unnormalised probabilities")
+        found = LogF(rows.values, rows.stderrs, rows.bound, rows.rises, is_exact=bool(rows.is_exact.all()))
+        return found if found.is_exact else found.controlled_by(*model.log_f_control(states, seed))
+
+    return run.once(LOG_F, LogF, compute, example=len(states))
+
+
+def exact_log_z_of(model: Model, exact: bool | None, run: Run) -> float | None:
     """The exact log Z if it is asked for or, with `exact` None, cheap; otherwise None."""
-    wanted = model.smaller_side <= EXACT_UNITS if exact is None else exact
-    if not wanted:
+    if not (model.smaller_side <= EXACT_UNITS if exact is None else exact):
         return None
-
-    def compute() -> Arrays:
-        return {"log_z": np.array(exact_log_z(model, threads=threads, progress=progress))}
-
-    return float(get_or_compute(store, EXACT, compute, EXACT_LAYOUT)["log_z"])
+    return run.once(EXACT, float, lambda: exact_log_z(model, threads=run.threads, progress=run.progress))
 
 
-def conventions_of(model: Model, data: NDArray[Any], store: Store) -> ConventionCheck | None:
-    """Whether the data fit another reading of the model's parameters better."""
+@dataclass(frozen=True)
+class Conventions:
+    """The check of the conventions, None where there is none."""
 
-    def compute() -> Arrays:
-        check = check_conventions(model, data)
-        said = json.dumps(check and check.to_dict()).encode()
-        return {"json": np.frombuffer(said, np.uint8)}
-
-    return conventions_from_arrays(get_or_compute(store, CONVENTIONS, compute, CONVENTIONS_LAYOUT))
+    check: ConventionCheck | None
 
 
-def conventions_from_arrays(arrays: Arrays) -> ConventionCheck | None:
-    """The check that was kept; None if there was none, or if it cannot be read."""
-    try:
-        said = json.loads(bytes(arrays["json"]))
-        return None if said is None else from_plain(ConventionCheck, said)
-    # RecursionError: a thousand brackets
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        return None
+def conventions_of(model: Model, states: Bits, run: Run) -> ConventionCheck | None:
+    """Whether states (example, visible unit) fit another reading of the model's parameters better."""
+
+    def compute() -> Conventions:
+        return Conventions(check_conventions(model, model.decode(states)))
+
+    return run.once(CONVENTIONS, Conventions, compute).check
 
 
-def make_base(
-    name: str,
-    model: Model,
-    train: NDArray[Any] | None,
-    seed: int,
-    run: Run,
-) -> Base:
+def make_base(name: str, model: Model, train: Bits | None, seed: int, run: Run) -> Base:
     """The base distribution of this name; the model's own rates come from chains of the run."""
     if name == "uniform":
         return uniform()
@@ -116,121 +138,107 @@ def make_base(
             expected="'data' (with training data), 'model' or 'uniform'",
             remedy="restore the folder from a copy, or begin the run anew in another one",
         )
-    return data_rates(train, model)
+    return data_rates(model.decode(train), model)
 
 
-def find_origins(
-    names: Sequence[str],
-    make: Callable[[str], Base],
-    pilot: Callable[[Base], FrictionSchedule] | None,
-    store: Store,
-) -> list[Origin]:
-    """The origins of these names, that with the smallest loss in its pilot first; without a pilot only the first.
+class Origins:
+    """The bases of an evaluation by name, and friction from those that were tried; each is made once in a run.
 
-    Bases and schedules are kept, because their last bits may depend on the machine that computes them, and because a
-    schedule must be frozen before the run.
+    Their last bits may depend on the machine that computes them, and a schedule must be frozen before the run.
     """
-    if pilot is None:
-        return [Origin(keep_base(names[0], make, store))]
-    tried = []
-    for name in names:
-        base = keep_base(name, make, store)
-        friction = recall_schedule(store, name)
-        if friction is None:
-            friction = pilot(base)
-            store.write(schedule_name(name), _schedule_to_arrays(friction))
-        tried.append(Origin(base, friction))
-    pilots = [origin.friction.pilot for origin in tried if origin.friction]
-    best = int(np.argmax(np.nan_to_num([pilot.kept for pilot in pilots], nan=-np.inf)))
-    return [tried[best], *tried[:best], *tried[best + 1 :]]
+
+    def __init__(
+        self,
+        model: Model,
+        train: Bits | None,
+        own: Base | None,
+        seed: int,
+        run: Run,
+        *,
+        by_friction: bool,
+        budget: float | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._model, self._train, self._own, self._seed, self._run = model, train, own, seed, run
+        self._by_friction, self._budget, self._clock = by_friction, budget, clock or Clock()
+        self._tried: dict[str, Origin] = {}
+        self._candidates = 1
+
+    def choose(self, names: Sequence[str]) -> Origin:
+        """The origin with the smallest loss in its pilot; without pilots the first."""
+        if not self._by_friction:
+            return self.at(names[0])
+        self._candidates = len(names)
+        pilots = [origin.friction.pilot for name in names if (origin := self.at(name)).friction]
+        best = int(np.argmax(np.nan_to_num([pilot.kept for pilot in pilots], nan=-np.inf)))
+        return self.at(names[best])
+
+    def at(self, name: str) -> Origin:
+        """The origin at the base of this name. Its pilot has the chain-steps of all that were run by then."""
+        if name not in self._tried:
+            base = self.base(name)
+            friction = None
+            if self._by_friction:
+                friction = self._run.once(schedule_name(name), FrictionSchedule, lambda: self._pilot(base))
+            self._tried[name] = Origin(base, friction)
+        frictions = [origin.friction for origin in self._tried.values() if origin.friction]
+        return with_steps_of_all(self._tried[name], frictions)
+
+    def base(self, name: str) -> Base:
+        """The base of this name."""
+
+        def make() -> Base:
+            if self._own is not None and self._own.name == name:
+                return self._own
+            return make_base(name, self._model, self._train, self._seed, self._run.inside(base_name(name)))
+
+        base = self._run.once(base_name(name), Base, make)
+        if base.name != name or any(np.isnan(bias).any() or bias.ndim == 0 for bias in base.biases):
+            raise InputError(
+                found=f"the record {base_name(name)} of the run with other arrays than biases",
+                expected="the base as it was written",
+                remedy=f"remove {base_name(name)}.npz from the run's folder, or begin the run anew in another one",
+            )
+        return base
+
+    def _pilot(self, base: Base) -> FrictionSchedule:
+        run, steps = self._run.inside(pilot_folder(base.name)), PILOT_STEPS
+        if self._budget is not None:
+            left = self._budget - self._clock.elapsed
+            share = max(_PILOT_SECONDS, _PILOT_SHARE * left) / self._candidates
+            # As the clock has chosen them once in a run.
+            steps = run.once("steps", int, lambda: pilot_steps_within(share, self._model, base, run))
+            steps = min(PILOT_STEPS, max(1, steps))
+        return run_pilot(self._model, self._train, base, steps, self._seed, run)
 
 
-def sum_pilots(origins: Sequence[Origin]) -> list[Origin]:
-    """The same origins; the pilot of each has the chain-steps of all."""
-    spent = sum(origin.friction.pilot.chain_steps for origin in origins if origin.friction)
-    return [
-        replace(
-            o, friction=o.friction and replace(o.friction, pilot=replace(o.friction.pilot, chain_steps=spent))
-        )
-        for o in origins
-    ]
+def with_steps_of_all(origin: Origin, frictions: Sequence[FrictionSchedule]) -> Origin:
+    """The same origin; its pilot has the chain-steps of all."""
+    if origin.friction is None:
+        return origin
+    spent = sum(friction.pilot.chain_steps for friction in frictions)
+    pilot = replace(origin.friction.pilot, chain_steps=spent)
+    return replace(origin, friction=replace(origin.friction, pilot=pilot))
 
 
-def recall_schedule(store: Store, name: str) -> FrictionSchedule | None:
-    """The friction schedule from the base of this name, None if there is none as it was written."""
-    arrays = store.read(schedule_name(name), _SCHEDULE_LAYOUT)
-    if arrays is None:
-        return None
-    edges, friction = arrays["edges"], arrays["friction"]
-    if len(edges) != len(friction) + 1 or edges[0] != 0 or edges[-1] != 1 or not (np.diff(edges) >= 0).all():
-        return None
-    return FrictionSchedule(edges, friction, Pilot(**{name: arrays[name].item() for name in _PILOT}))
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples of the model to look at."""
+
+    states: Annotated[NDArray[Any], "sample", "unit"]
 
 
-def _schedule_to_arrays(schedule: FrictionSchedule) -> Arrays:
-    pilot = {name: np.array(getattr(schedule.pilot, name)) for name in _PILOT}
-    return {"edges": schedule.edges, "friction": schedule.friction, **pilot}
-
-
-def keep_base(name: str, make: Callable[[str], Base], store: Store) -> Base:
-    """The base of this name, made once in a run."""
-
-    def compute() -> Arrays:
-        return {f"layer_{k}": bias for k, bias in enumerate(make(name).biases)}
-
-    chunk = base_name(name)
-    biases = tuple(get_or_compute(store, chunk, compute).values())
-    if any(bias.dtype.kind != "f" or bias.ndim == 0 or np.isnan(bias).any() for bias in biases):
-        raise InputError(
-            found=f"the chunk {chunk} of the run with other arrays than biases",
-            expected="the base as it was written",
-            remedy=f"remove {chunk}.npz from the run's folder, or begin the run anew in another one",
-        )
-    return Base(name, biases)
-
-
-def keep_pilot_steps(name: str, choose: Callable[[], int], store: Store) -> int:
-    """Steps of the pilot from the base of this name, as the clock has chosen them once in a run."""
-    layout: ChunkLayout = {"steps": ((), "iu")}
-    kept = get_or_compute(store, pilot_steps_name(name), lambda: {"steps": np.array(choose())}, layout)
-    return min(PILOT_STEPS, max(1, int(kept["steps"])))
-
-
-def shown_of(report: Report, model: Model, states: Bits) -> ShownStates | None:
-    """States (example, visible unit) to look at, of those that RAISE was run for; None of very large ones."""
-    differences = report.per_example_differences
-    return choose_shown(model.units[0].name, report.per_example.positions, states, differences)
-
-
-def samples_of(model: Model, seed: int, run: Run, store: Store) -> NDArray[Any]:
+def samples_of(model: Model, seed: int, run: Run) -> NDArray[Any]:
     """States (sample, visible unit) of samples of the model to look at; none of very large ones.
 
     They are those of `sample(model, n, steps=500, seed=seed)`.
     """
-    count, unit = sample_count(model.n_visible), model.units[0]
+    count = sample_count(model.n_visible)
     if not count:
         return np.zeros((0, 0), np.uint8)
 
-    def compute() -> Arrays:
+    def compute() -> Samples:
         betas = as_betas(_SAMPLE_STEPS)
-        return {"samples": sample_states(model, count, betas, SAMPLE_MOVES, seed, run)}
+        return Samples(sample_states(model, count, betas, SAMPLE_MOVES, seed, run.inside(SAMPLES)))
 
-    layout: ChunkLayout = {"samples": ((count, model.n_visible), unit.dtype.kind)}
-    return get_or_compute(store, SAMPLES, compute, layout)["samples"]
-
-
-def names_to_arrays(names: Mapping[str, str]) -> Arrays:
-    """Arrays from which `recall_names` makes the same names."""
-    return {"keys": np.array(list(names), np.str_), "names": np.array(list(names.values()), np.str_)}
-
-
-def recall_names(store: Store) -> dict[str, str]:
-    """What a store has of the names of model and data."""
-    kept = store.read(NAMES, _NAMES_LAYOUT)
-    return dict(zip(kept["keys"].tolist(), kept["names"].tolist(), strict=True)) if kept else {}
-
-
-def recall_samples(store: Store) -> NDArray[Any] | None:
-    """What a store has of samples of the model."""
-    kept = store.read(SAMPLES, _SAMPLES_LAYOUT)
-    return kept["samples"] if kept else None
+    return run.once(SAMPLES, Samples, compute, sample=count, unit=model.n_visible).states

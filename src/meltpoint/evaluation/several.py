@@ -2,9 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,7 +12,6 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.evaluation.evaluate import Evaluation, evaluate_with_inputs
 from meltpoint.formats.load import load
 from meltpoint.formats.objects import from_object
-from meltpoint.formats.temporary import temporary_folder
 from meltpoint.models import Model
 from meltpoint.runs.contents import SPECIFICATION
 from meltpoint.runs.store import check_inside
@@ -23,41 +20,22 @@ ModelSource: TypeAlias = Model | str | os.PathLike[str]
 """A model, or the file that it is in."""
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluated(Evaluation):
-    """An evaluation, and the number of the stage that its report is about."""
-
-    stage: int
-
-
 def evaluate_in_folder(
     model: Model,
     test: ArrayLike,
     train: ArrayLike | None,
-    folder: Path,
+    folder: Path | None,
     **options: Any,  # noqa: ANN401
-) -> Evaluated:
-    """Evaluate a model in a folder of a folder of runs, or continue there."""
-    check_inside(folder / SPECIFICATION, folder.parent)
-    found = evaluate_with_inputs(model, test, train, run=folder, **options)
-    report, s = found.report, found.report.settings
-    own = (s.steps, s.examples, s.chains, s.ais_chains, report.conservative.value)
-    same = [
-        k
-        for k, stage in enumerate(report.stages)
-        if (stage.steps, stage.examples, stage.chains, stage.ais_chains, stage.conservative) == own
-    ]
-    return Evaluated(report, found.log_f, found.origin, same[-1] if same else 0)
+) -> Evaluation:
+    """Evaluate a model in a folder of a folder of runs, or continue there; without one nothing is kept."""
+    if folder is not None:
+        check_inside(folder / SPECIFICATION, folder.parent)
+    return evaluate_with_inputs(model, test, train, run=folder, **options)
 
 
-@contextmanager
-def folder_of_runs(run: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """The folder in which each model has one of its own; a temporary one if none is given."""
-    if run is not None:
-        yield Path(run)
-        return
-    with temporary_folder() as folder:
-        yield folder
+def folder_of(run: str | os.PathLike[str] | None, number: int, name: str) -> Path | None:
+    """The folder of a model in a folder of runs, None if there is none."""
+    return None if run is None else Path(run) / folder_name(number, name)
 
 
 def folder_name(number: int, name: str) -> str:

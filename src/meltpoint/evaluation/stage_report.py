@@ -5,67 +5,53 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from meltpoint.defaults import Settings
-from meltpoint.estimators.evidence import Starts
-from meltpoint.evaluation.prerequisites import Origin, shown_of
+from meltpoint.evaluation.prerequisites import Origin
+from meltpoint.evaluation.stage import ModelFacts, Stage, StageResult
 from meltpoint.models.log_f import LogF
 from meltpoint.results.compose import compose, optimistic_of
 from meltpoint.results.report import Interrupted, Report
+from meltpoint.results.shown import choose_shown
 from meltpoint.results.stages import OtherBase, StageSummary, alpha_of
 from meltpoint.results.verdict import judge_target
-from meltpoint.stages.stage import Stage, StageWeights, join_weights
 
 
 def report_of(
+    facts: ModelFacts,
     settings: Settings,
     log_f: LogF,
     exact_log_z: float | None,
     origin: Origin,
-    parts: Sequence[tuple[Stage, StageWeights]],
+    result: StageResult,
     seconds: dict[str, float],
-    starts: Starts | None = None,
-    interrupted: bool = False,
 ) -> Report:
-    """The report of one stage, or of the same stage of several parts; Interrupted with what AIS has if that is all.
-
-    `starts` are the other starts that were asked, None if there were none.
-    """
-    stage = parts[0][0]
-    weights = join_weights([weights for _, weights in parts]) if len(parts) > 1 else parts[0][1]
-    ais_chains = sum(stage.ais_chains for stage, _ in parts)
-    log_z, melted = weights.log_z(), weights.melted()
+    """The report of one stage; Interrupted with what AIS has if that is all."""
+    stage, log_z, melted, starts = result.stage, result.log_z, result.melted, result.starts
     if log_z is None:
         raise KeyboardInterrupt
     if melted is None:
-        raise Interrupted(optimistic_of(log_z, log_f), log_z, ais_chains)
-    used = replace(
-        settings,
-        base=stage.base.name,
-        steps=stage.size.steps,
-        examples=len(stage.examples),
-        chains=sum(stage.chains for stage, _ in parts),
-        ais_chains=ais_chains,
-    )
-    shared = settings.budget is not None or stage.index > 0
+        raise Interrupted(optimistic_of(log_z, log_f), log_z, stage.size.ais_chains)
+    shared = settings.budget is not None or stage.number > 0
     alpha = 1 - settings.confidence
     report = compose(
-        repr(stage.model),
-        used,
+        facts.description,
+        replace(settings, base=stage.base.name, **vars(stage.size)),
         log_f,
         exact_log_z,
         log_z,
         melted,
-        stage.positions[weights.examples],
+        stage.positions[result.finished],
         seconds,
         origin.friction.pilot if origin.friction else None,
-        alpha_of(stage.look, alpha) if shared else alpha,
-        interrupted,
+        alpha_of(stage.number, alpha) if shared else alpha,
+        result.interrupted,
         starts.evidence(log_z.log_weights) if starts else None,
-        stage.earlier,
-        stage.model.raise_starts_from,
-        stage.model.units[0].n_states is None,
+        starts_from=facts.raise_starts_from,
+        densities=facts.densities,
     )
-    states = stage.examples[weights.examples]
-    return replace(report, friction=origin.friction, shown=shown_of(report, stage.model, states))
+    states = stage.examples[result.finished]
+    differences = report.per_example_differences
+    shown = choose_shown(facts.unit, report.per_example.positions, states, differences)
+    return replace(report, friction=origin.friction, shown=shown)
 
 
 def half_width_of(report: Report) -> float:
@@ -73,12 +59,12 @@ def half_width_of(report: Report) -> float:
     return (report.between[1] - report.between[0]) / 2
 
 
-def summary_of(report: Report, stage: Stage) -> StageSummary:
+def summary_of(report: Report, stage: Stage, passes: int) -> StageSummary:
     """What a stage was, and what it found by itself: the report is one without evidence."""
-    alpha = alpha_of(stage.look, 1 - report.settings.confidence)
+    alpha = alpha_of(stage.number, 1 - report.settings.confidence)
     return StageSummary(
         **vars(stage.size),
-        chain_steps=stage.size.work(stage.model.raise_passes),
+        chain_steps=stage.size.work(passes),
         conservative=report.conservative.value,
         optimistic=report.optimistic.value,
         upper=report.gap.value + report.gap.margin(alpha),
@@ -88,18 +74,16 @@ def summary_of(report: Report, stage: Stage) -> StageSummary:
 
 
 def best_stage(reports: Sequence[Report]) -> Report:
-    """The report of the stage with the smallest interval, among those from the base with the largest log Z."""
+    """The report of the stage with the smallest interval, among those from the base with the largest log Z.
+
+    It also says what the base with the next largest found.
+    """
     by_base: dict[str, Report] = {}
     for report in reports:
         best = by_base.get(report.settings.base)
         if best is None or _width_for_choice(report) < _width_for_choice(best):
             by_base[report.settings.base] = report
-    return most_found(list(by_base.values()))
-
-
-def most_found(reports: Sequence[Report]) -> Report:
-    """The report of the base with the largest log Z; it also says what the next one found."""
-    best, *others = sorted(reports, key=lambda report: -report.log_z.value)
+    best, *others = sorted(by_base.values(), key=lambda report: -report.log_z.value)
     return replace(best, other_base=_other_base(others[0])) if others else best
 
 

@@ -12,65 +12,51 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from meltpoint.annealing.base import Base
 from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
 from meltpoint.estimators.conventions import ConventionCheck
-from meltpoint.estimators.evidence import Starts
-from meltpoint.evaluation.once import turned_to
-from meltpoint.evaluation.prerequisites import (
-    CONVENTIONS_LAYOUT,
-    EXACT_LAYOUT,
-    Origin,
-    conventions_from_arrays,
-    recall_names,
-    recall_samples,
-    recall_schedule,
-)
-from meltpoint.evaluation.stage_report import best_stage, most_found, report_of, summary_of, with_stages
+from meltpoint.estimators.pilot import FrictionSchedule
+from meltpoint.evaluation.plan import Decision
+from meltpoint.evaluation.prerequisites import Conventions, Origin, Samples, with_steps_of_all
+from meltpoint.evaluation.stage import ModelFacts, Stage, StageResult, join_parts, kept_stage
+from meltpoint.evaluation.stage_report import best_stage, report_of, summary_of, with_stages
 from meltpoint.models.log_f import LogF
 from meltpoint.results.report import Report
 from meltpoint.runs.contents import (
     CONVENTIONS,
+    EVIDENCE,
     EXACT,
     LOG_F,
+    MODEL,
     NAMES,
     SAMPLES,
+    STAGE,
     base_name,
-    evidence_name,
+    decision_name,
+    part_folder,
     schedule_name,
-    stage_name,
-    turn_name,
+    stage_folder,
 )
 from meltpoint.runs.fingerprint import fingerprint
+from meltpoint.runs.records import to_arrays
+from meltpoint.runs.run import Run
 from meltpoint.runs.specification import Specification, read_specification
 from meltpoint.runs.store import RunFolder, open_run, reading_run
-from meltpoint.stages.decisions import read_stages
-from meltpoint.stages.evidence import recall_evidence
-from meltpoint.stages.execute import recall_weights
-from meltpoint.stages.log_f import log_f_from_arrays, log_f_layout
-from meltpoint.stages.stage import Stage, StageWeights, stage_to_arrays, tasks_of
-
-
-@dataclass(frozen=True, eq=False)
-class StoredStage:
-    """A stage on the disk, its weights as far as they are there, and what other starts found, if they were asked."""
-
-    stage: Stage
-    weights: StageWeights
-    starts: Starts | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class StoredRun:
-    """A run on the disk: its folder, what it computes, and the stages of all its parts.
+    """A run on the disk: its folder, what it computes, and the stages of all its parts as far as they are there.
 
     `origins` are those of the stages by the names of their bases, `turned` the parts that are evaluated from a second
-    base too, `damaged` the names of chunks that are there and cannot be read.
+    base too, `damaged` the names of records that are there and cannot be read.
     """
 
     folder: Path
     specification: Specification
-    stages: tuple[StoredStage, ...]
+    facts: ModelFacts | None
+    stages: tuple[StageResult, ...]
     log_f: LogF | None
     exact_log_z: float | None
     origins: Mapping[str, Origin]
@@ -87,9 +73,7 @@ class StoredRun:
     @property
     def settings(self) -> Settings:
         """What was asked for when the run was begun."""
-        # Folders that were written before there was evidence do not mention it.
-        asked = {"evidence": False, **self.specification.reporting_settings}
-        return Settings(**self.specification.settings, **asked)
+        return Settings(**self.specification.settings, **self.specification.reporting_settings)
 
     @property
     def complete(self) -> bool:
@@ -98,16 +82,16 @@ class StoredRun:
             return False
         parts = set(self.specification.parts)
         if self.settings.budget is not None:
-            begun = {stored.stage.part for stored in self.stages}
-            return begun == parts and all(s.weights.complete for s in self.stages) and self.finished
+            begun = {result.stage.part for result in self.stages}
+            return begun == parts and all(result.complete for result in self.stages) and self.finished
         wanted = {(part, 0) for part in parts}
         if self.settings.evidence:
             wanted |= {(part, 1) for part in self.turned}
-        return wanted <= {(s.stage.part, s.stage.index) for s in self.stages if self._is_done(s)}
+        return wanted <= {(r.stage.part, r.stage.number) for r in self.stages if self._is_done(r)}
 
-    def _is_done(self, stored: StoredStage) -> bool:
+    def _is_done(self, result: StageResult) -> bool:
         """Whether all weights of a stage are there, and what other starts say of it, if they were to be asked."""
-        return stored.weights.complete and (not self.settings.evidence or stored.starts is not None)
+        return result.complete and (not self.settings.evidence or result.starts is not None)
 
     def report(self) -> Report:
         """The report of what is finished by now; of several stages the best complete one counts.
@@ -115,8 +99,8 @@ class StoredRun:
         If RAISE has finished no example it raises Interrupted with what AIS has found; if AIS has finished no chain,
         an InputError.
         """
-        begun = [stored for stored in self.stages if stored.weights.ais_chains]
-        if not begun or self.log_f is None:
+        begun = [result for result in self.stages if result.ais.values is not None]
+        if not begun or self.log_f is None or self.facts is None:
             raise InputError(
                 found=f"no finished chain in {self.folder}",
                 expected="at least one finished chain",
@@ -127,49 +111,45 @@ class StoredRun:
         shown = report.shown
         if shown is not None and self.samples is not None:
             shown = replace(shown, samples=self.samples)
-        fingerprints = dict(self.specification.fingerprints)
         return replace(
             report,
             conventions=self.conventions,
             shown=shown,
-            fingerprints=fingerprints,
+            fingerprints=dict(self.specification.fingerprints),
             names=dict(self.names),
         )
 
-    def _bases_report(self, begun: Sequence[StoredStage]) -> Report:
+    def _bases_report(self, begun: Sequence[StageResult]) -> Report:
         """The report of the base that found more, where all parts have turned to the same second one."""
-        first, second = ([stored for stored in begun if stored.stage.index == k] for k in (0, 1))
+        first, second = ([result for result in begun if result.stage.number == k] for k in (0, 1))
         both = (
             self.settings.evidence
-            and {stored.stage.part for stored in second} == set(self.specification.parts)
-            and all(self._is_done(stored) for stored in (*first, *second))
-            and len({_fingerprint_of(stored.stage) for stored in second}) == 1
+            and {result.stage.part for result in second} == set(self.specification.parts)
+            and all(self._is_done(result) for result in (*first, *second))
+            and len({_fingerprint_of(result.stage) for result in second}) == 1
         )
         reports = [self._parts_report(parts) for parts in ((first, second) if both else (first,))]
-        spent = sum(stored.weights.seconds for stored in begun)
-        return replace(most_found(reports), seconds={"earlier calls": spent, "total": spent})
+        spent = sum(result.seconds for result in begun)
+        return replace(best_stage(reports), seconds={"earlier calls": spent, "total": spent})
 
-    def _parts_report(self, parts: Sequence[StoredStage]) -> Report:
+    def _parts_report(self, parts: Sequence[StageResult]) -> Report:
         assert self.log_f is not None, "report() has made sure"
-        seconds = sum(stored.weights.seconds for stored in parts)
-        return report_of(
-            self.settings,
-            self.log_f,
-            self.exact_log_z,
-            self.origins.get(parts[0].stage.base.name) or Origin(parts[0].stage.base),
-            [(stored.stage, stored.weights) for stored in parts],
-            {"earlier calls": seconds, "total": seconds},
-            starts=parts[0].starts if self.settings.evidence else None,
-            interrupted=not self.complete,
-        )
+        assert self.facts is not None, "report() has made sure"
+        result = replace(join_parts(parts), interrupted=not self.complete)
+        if not self.settings.evidence:
+            result = replace(result, starts=None)
+        base = result.stage.base
+        origin = self.origins.get(base.name) or Origin(base)
+        seconds = {"earlier calls": result.seconds, "total": result.seconds}
+        return report_of(self.facts, self.settings, self.log_f, self.exact_log_z, origin, result, seconds)
 
-    def _stages_report(self, begun: Sequence[StoredStage]) -> Report:
-        complete = [stored for stored in begun if stored.weights.complete]
-        reports = [self._parts_report([stored]) for stored in complete or begun[:1]]
-        summaries = [
-            summary_of(self._parts_report([replace(stored, starts=None)]), stored.stage)
-            for stored in complete
-        ]
+    def _stages_report(self, begun: Sequence[StageResult]) -> Report:
+        assert self.facts is not None, "report() has made sure"
+        complete = [result for result in begun if result.complete]
+        reports = [self._parts_report([result]) for result in complete or begun[:1]]
+        passes = self.facts.raise_passes
+        alone = [replace(result, starts=None) for result in complete]
+        summaries = [summary_of(self._parts_report([result]), result.stage, passes) for result in alone]
         return with_stages(best_stage(reports), summaries)
 
 
@@ -193,21 +173,30 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
     path = Path(folder)
     specification = read_specification(path)
     store = RunFolder(path, specification.fingerprint)
-    log_f = store.read(LOG_F, log_f_layout(specification.test_examples))
-    exact = store.read(EXACT, EXACT_LAYOUT)
-    stages = tuple(stored for part in specification.parts for stored in _read_stages(store, part))
+    run = Run(1, folder=store)
+    facts = run.recall(MODEL, ModelFacts)
+    precision = str(specification.settings["precision"])
+    stages = tuple(
+        result
+        for part in specification.parts
+        if facts is not None
+        for result in _read_stages(run, part, facts, precision)
+    )
+    conventions = run.recall(CONVENTIONS, Conventions)
+    samples = run.recall(SAMPLES, Samples)
     return StoredRun(
         path,
         specification,
+        facts,
         stages,
-        log_f_from_arrays(log_f) if log_f else None,
-        float(exact["log_z"]) if exact else None,
-        {stored.stage.base.name: _read_origin(store, stored.stage) for stored in stages},
+        run.recall(LOG_F, LogF, example=specification.test_examples),
+        run.recall(EXACT, float),
+        {result.stage.base.name: _read_origin(run, result.stage.base) for result in stages},
         _answered(store, specification),
-        conventions_from_arrays(store.read(CONVENTIONS, CONVENTIONS_LAYOUT) or {}),
-        recall_names(store),
-        recall_samples(store),
-        frozenset(part for part in specification.parts if turned_to(store, part)),
+        conventions and conventions.check,
+        run.recall(NAMES, dict[str, str]) or {},
+        None if samples is None else samples.states,
+        frozenset(result.stage.part for result in stages if result.stage.number > 0),
         frozenset(store.refused),  # after all that is read above
     )
 
@@ -258,10 +247,10 @@ def merge_runs(
             )
     # In the order of their parts: the report does not depend on the order of the folders.
     stages = sorted(
-        (stored for run in runs for stored in run.stages),
-        key=lambda stored: (stored.stage.part, stored.stage.index),
+        (result for run in runs for result in run.stages),
+        key=lambda result: (result.stage.part, result.stage.number),
     )
-    parts = tuple(dict.fromkeys(stored.stage.part for stored in stages))
+    parts = tuple(dict.fromkeys(result.stage.part for result in stages))
     joint = replace(
         first,
         specification=replace(first.specification, parts=parts),
@@ -275,25 +264,21 @@ def merge_runs(
     return report
 
 
-def _read_stages(store: RunFolder, part: int) -> Iterator[StoredStage]:
-    known: dict[int, StageWeights] = {}
-    for stage in read_stages(store, part):
-        known[stage.index] = recall_weights(stage, store, known.get(stage.index))
-        yield StoredStage(stage, known[stage.index], recall_evidence(stage, store))
+def _read_stages(run: Run, part: int, facts: ModelFacts, precision: str) -> Iterator[StageResult]:
+    for number in itertools.count():
+        if run.inside(part_folder(part)).recall(decision_name(number), Decision) is None:
+            return
+        result = kept_stage(stage_folder(part, number), facts, precision, run)
+        if result is None:
+            return
+        yield result
 
 
-def _read_origin(store: RunFolder, stage: Stage) -> Origin:
-    """Where the stages start. The pilot has the chain-steps of all bases that were tried."""
-    schedules = {
-        name: kept
-        for name in ("data", "model", "uniform", stage.base.name)
-        if (kept := recall_schedule(store, name))
-    }
-    if stage.base.name not in schedules:
-        return Origin(stage.base)
-    spent = sum(schedule.pilot.chain_steps for schedule in schedules.values())
-    friction = schedules[stage.base.name]
-    return Origin(stage.base, replace(friction, pilot=replace(friction.pilot, chain_steps=spent)))
+def _read_origin(run: Run, base: Base) -> Origin:
+    """Where stages start. The pilot has the chain-steps of all bases that were tried."""
+    names = dict.fromkeys(("data", "model", "uniform", base.name))
+    frictions = {name: run.recall(schedule_name(name), FrictionSchedule) for name in names}
+    return with_steps_of_all(Origin(base, frictions[base.name]), [f for f in frictions.values() if f])
 
 
 def _answered(store: RunFolder, specification: Specification) -> bool:
@@ -335,21 +320,24 @@ def _check_same_stage(one: StoredRun, other: StoredRun) -> None:
 
 def _fingerprint_of(stage: Stage) -> str:
     """A text that differs where stages differ by more than their part."""
-    return fingerprint(stage_to_arrays(replace(stage, part=0)))
+    return fingerprint(to_arrays(replace(stage, part=0)))
 
 
 def _write(joint: StoredRun, runs: Sequence[StoredRun], report: Report, out: Path) -> None:
     with open_run(out, joint.specification) as target:
         for run in runs:
             source = RunFolder(run.folder, run.specification.fingerprint)
-            names = [LOG_F, EXACT, CONVENTIONS, NAMES, SAMPLES, *(turn_name(part) for part in run.turned)]
-            for stored in run.stages:
-                base, where = stored.stage.base.name, (stored.stage.part, stored.stage.index)
-                names += [base_name(base), schedule_name(base), stage_name(*where), evidence_name(*where)]
-                names += [f"{stored.stage.folder}/{task.name}" for task in tasks_of(stored.stage.size)]
+            names = [MODEL, LOG_F, EXACT, CONVENTIONS, NAMES, SAMPLES]
+            for result in run.stages:
+                stage = result.stage
+                names += [base_name(stage.base.name), schedule_name(stage.base.name)]
+                names += [f"{part_folder(stage.part)}/{decision_name(stage.number)}"]
+                names += [f"{stage.folder}/{name}" for name in (STAGE, EVIDENCE)]
+                for batch in stage.batches(run.facts, run.settings.precision):
+                    names += [f"{stage.folder}/{chunk.name}" for chunk in batch.chunks]
             for name in names:
-                arrays = source.read(name)
-                if arrays is not None and target.read(name) is None:
+                arrays = source.load(name, dict)
+                if arrays is not None and target.load(name, dict) is None:
                     target.write(name, arrays)
             if source.refused:  # it could be read a moment ago
                 raise _unfinished(run)

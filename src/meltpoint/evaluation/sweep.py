@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from meltpoint.defaults import SWEEP_STEPS
 from meltpoint.errors import Progress
 from meltpoint.evaluation.evaluate import evaluate
+from meltpoint.evaluation.stage import ANNEALING
 from meltpoint.models import Model
 from meltpoint.progress import reports_progress
 from meltpoint.results.report import Report
-from meltpoint.stages.execute import ANNEALING
 
 
 @reports_progress

@@ -21,15 +21,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_EXAMPLES, TRACE_STEPS
 from meltpoint.errors import InputError, Progress
+from meltpoint.evaluation.evaluate import Evaluation
 from meltpoint.evaluation.prerequisites import Origin
 from meltpoint.evaluation.settings import SharedOptions
 from meltpoint.evaluation.several import (
-    Evaluated,
     ModelSource,
     check_same_visible,
     evaluate_in_folder,
-    folder_name,
-    folder_of_runs,
+    folder_of,
     named_sources,
     progress_named,
 )
@@ -114,29 +113,28 @@ def trace(
     names = list(sources)
     interrupted = False
     points: list[TracePoint] = []
-    with folder_of_runs(run) as folder:
-        tracer = Tracer(
-            test,
-            train,
-            folder,
-            evidence=evidence,
-            seed=seed,
-            confidence=confidence,
-            progress=progress,
-            **options,
-        )
-        for name, source in sources.items():
-            model = source if isinstance(source, Model) else load_checkpoint(source)
-            try:
-                point = tracer.evaluate(name, model, last=name == names[-1])
-            except KeyboardInterrupt:
-                if not points:
-                    raise
-                interrupted = True
-                break
-            points.append(point)
-            if watch:
-                watch(point)
+    tracer = Tracer(
+        test,
+        train,
+        run,
+        evidence=evidence,
+        seed=seed,
+        confidence=confidence,
+        progress=progress,
+        **options,
+    )
+    for name, source in sources.items():
+        model = source if isinstance(source, Model) else load_checkpoint(source)
+        try:
+            point = tracer.evaluate(name, model, last=name == names[-1])
+        except KeyboardInterrupt:
+            if not points:
+                raise
+            interrupted = True
+            break
+        points.append(point)
+        if watch:
+            watch(point)
     return Trace(
         points=tuple(points),
         test_examples=tracer.test_examples,
@@ -155,7 +153,7 @@ class Tracer:
         self,
         test: ArrayLike,
         train: ArrayLike | None,
-        folder: Path,
+        run: str | os.PathLike[str] | None,
         *,
         evidence: WhenEvidence = "some",
         seed: int = DEFAULTS.seed,
@@ -171,7 +169,7 @@ class Tracer:
             )
         test = as_array(test, "test")
         train = None if train is None else as_array(train, "train")
-        self._test, self._train, self._folder = test, train, folder
+        self._test, self._train, self._run = test, train, run
         self._evidence = evidence
         self._seed, self._confidence = check_seed(seed), check_confidence(confidence)
         self._progress = progress
@@ -207,7 +205,7 @@ class Tracer:
             model,
             self._test,
             self._train,
-            self._folder / folder_name(self._number, name),
+            folder_of(self._run, self._number, name),
             seed=seed,
             confidence=self._confidence,
             evidence=ask,
@@ -233,7 +231,7 @@ class Tracer:
             return {"base": origin.base, "steps": steps}
         return {"base": origin.base, "steps": origin.friction.betas(int(steps))}
 
-    def _carry_on(self, found: Evaluated, new: bool) -> None:
+    def _carry_on(self, found: Evaluation, new: bool) -> None:
         """Keep what a new pilot has found, or drop it where too few chains have come to count; choose the steps."""
         share = found.report.ess / len(found.report.ais_log_weights)
         if new:
@@ -247,7 +245,7 @@ class Tracer:
 
 
 def _point(
-    name: str, found: Evaluated, train: LogF | None, seed: int, new: bool, seconds: float, alpha: float
+    name: str, found: Evaluation, train: LogF | None, seed: int, new: bool, seconds: float, alpha: float
 ) -> TracePoint:
     """The point of a checkpoint; `train` is log f of training examples."""
     report = found.report
@@ -277,7 +275,7 @@ def _train_estimate(report: Report, train: LogF) -> Estimate:
     return Estimate(train.mean.value - log_z.value, error, "optimistic", log_z.covers, df=df)
 
 
-def _train_interval(found: Evaluated, train: LogF, alpha: float) -> Interval:
+def _train_interval(found: Evaluation, train: LogF, alpha: float) -> Interval:
     """Limits for the training examples, from those of log Z that the interval for the test examples implies.
 
     log p = log f - log Z for both, so what is not known of log Z moves both by as much.

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,12 +68,14 @@ class LogF:
     proof, since all of them may have missed the same states. The standard error is then NaN.
     """
 
-    values: Floats
-    stderrs: Floats
-    bound: Floats
-    rises: Floats = field(default_factory=lambda: np.zeros((0, 2)))
-    annealed: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    positions: NDArray[np.integer] = field(default_factory=lambda: np.zeros(0, np.int64))
+    values: Annotated[Floats, "example"]
+    stderrs: Annotated[Floats, "example"]
+    bound: Annotated[Floats, "example"]
+    rises: Annotated[Floats, None, 2] = field(default_factory=lambda: np.zeros((0, 2)))
+    annealed: Annotated[Floats, "control", None] = field(default_factory=lambda: np.zeros((0, 0)))
+    positions: Annotated[NDArray[np.integer], "control"] = field(
+        default_factory=lambda: np.zeros(0, np.int64)
+    )
     is_exact: bool = False
 
     __repr__ = short_repr

@@ -30,9 +30,14 @@ class Clock:
         """Seconds since it was started."""
         return time.perf_counter() - self._begun
 
+    @property
+    def since_lap(self) -> float:
+        """Seconds since the last lap."""
+        return time.perf_counter() - self._last
+
     def lap(self, name: str) -> None:
         """Count the time since the last lap for `name`."""
-        self.add({name: time.perf_counter() - self._last})
+        self.add({name: self.since_lap})
 
     def add(self, laps: dict[str, float]) -> None:
         """Count laps that were timed elsewhere; the next one begins now."""

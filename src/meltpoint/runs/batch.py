@@ -37,7 +37,8 @@ class Work(Protocol[Record]):
 class Batch(Generic[Record]):
     """Items to compute, numbered from 0 on; progress counts `steps` for each.
 
-    The name tells it apart from other batches in its run. Chunks have at most `chunk_size` items.
+    The name tells it apart from other batches in its run. Chunks have at most `chunk_size` items. A `short` batch is
+    computed sooner than it is sent or written.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Batch(Generic[Record]):
     items: int
     steps: float = 1.0
     chunk_size: int = CHUNK_SIZE
+    short: bool = False
 
     @property
     def result(self) -> Any:  # noqa: ANN401
@@ -69,6 +71,11 @@ class Chunk:
     def name(self) -> str:
         """Its name in a run folder."""
         return f"{self.batch.name}-{self.first:07d}"
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells it apart from all chunks of batches of other names."""
+        return self.batch.name, self.first
 
     @property
     def count(self) -> int:

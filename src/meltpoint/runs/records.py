@@ -49,7 +49,7 @@ def to_arrays(value: Any, others: list[Any] | None = None) -> dict[str, NDArray[
     {'betas': [0.0, 1.0], 'reversed_sweeps': False}
     """
     arrays: dict[str, NDArray[Any]] = {}
-    if is_dataclass(value) and not _is_other(value):
+    if is_dataclass(value) and not hasattr(value, "path"):
         _put_fields(arrays, "", value, others)
     else:
         _put(arrays, _VALUE, value, others)
@@ -212,7 +212,7 @@ class _Reader:
             raise _wrong(f"{name} of shape {array.shape}", f"{len(axes)} axes")
         for axis, length in zip(axes, array.shape, strict=True):
             expected = self._lengths.setdefault(axis, length) if isinstance(axis, str) else axis
-            if length != expected:
+            if expected not in (None, length):
                 raise _wrong(f"{name} of shape {array.shape}", f"{expected} along the axis {axis!r}")
 
 

@@ -27,16 +27,18 @@ from meltpoint.runs.store import RunFolder
 T = TypeVar("T")
 Record = TypeVar("Record")
 
-_WORTH_KEEPING = 20  # steps of an item: with fewer it is computed sooner than it is sent or written
-
 
 @dataclass(frozen=True, eq=False)
 class Results(Generic[Record]):
-    """Results of those items (item,) of a batch that are finished, None without any, and the seconds they took."""
+    """Results of those items (item,) of a batch that are finished, None without any, and the seconds they took.
+
+    `earlier` are the seconds of those that were kept before.
+    """
 
     values: Record | None
     finished: NDArray[np.bool_]
-    seconds: float
+    seconds: float = 0.0
+    earlier: float = 0.0
 
     @property
     def complete(self) -> bool:
@@ -85,18 +87,21 @@ class Run:
         """The same run with another progress callback."""
         return self._with(progress=progress)
 
-    def once(self, name: str, kind: type[T], compute: Callable[[], T]) -> T:
-        """A decision or a number: computed unless the run has a value of this name and type."""
-        found = self._read(name, lambda arrays: [from_arrays(kind, arrays)])
+    def once(self, name: str, kind: type[T], compute: Callable[[], T], **lengths: int) -> T:
+        """A decision or a number: computed unless the run has a value of this name and type.
+
+        `lengths` are those of axes that the type names.
+        """
+        found = self._read(name, lambda arrays: [from_arrays(kind, arrays, lengths=lengths)])
         if found is not None:
             return found[0]
         value = compute()
         self.keep(name, value)
         return value
 
-    def recall(self, name: str, kind: type[T]) -> T | None:
+    def recall(self, name: str, kind: type[T], **lengths: int) -> T | None:
         """What the run has of this name, None if there is nothing."""
-        return self._read(name, lambda arrays: from_arrays(kind, arrays))
+        return self._read(name, lambda arrays: from_arrays(kind, arrays, lengths=lengths))
 
     def keep(self, name: str, value: Any) -> None:  # noqa: ANN401
         """Keep a value in place of what was kept before."""
@@ -139,24 +144,19 @@ class Run:
 
         Chunks are begun in the order of the batches. Progress counts the steps of all.
         """
-        chunks = [chunk for batch in batches for chunk in batch.chunks]
-        found: dict[Chunk, Computed] = {}
         folder, sender = self.folder, self._sender
-        if all(batch.steps < _WORTH_KEEPING for batch in batches):
+        if all(batch.short for batch in batches):
             folder = sender = None
-        of: dict[Batch[Any], str] = {}
-        if folder is not None:
-            of = {batch: fingerprint(to_arrays(batch.work, [])) for batch in batches}
-            for chunk in chunks:
-                kept = self._read(chunk.name, lambda arrays, c=chunk: _from_chunk(c, of[c.batch], arrays))
-                if kept:
-                    found[chunk] = kept
-        missing = [chunk for chunk in chunks if chunk not in found]
+        kept = {} if folder is None else self._kept(batches)
+        found = dict(kept)
+        of = {batch: _fingerprint(batch) for batch in batches if folder is not None}
+        chunks = [chunk for batch in batches for chunk in batch.chunks]
+        missing = [chunk for chunk in chunks if chunk.key not in found]
         total = sum(chunk.steps for chunk in chunks)
         before = total - sum(chunk.steps for chunk in missing)
 
         def keep(chunk: Chunk, result: Computed) -> None:
-            found[chunk] = result
+            found[chunk.key] = result
             if folder is not None:
                 folder.write(f"{self._inside}{chunk.name}", _chunk_arrays(result, of[chunk.batch]))
 
@@ -171,10 +171,23 @@ class Run:
         except KeyboardInterrupt:
             interrupted = True
         self.spent.seconds += time.perf_counter() - begun
-        self.spent.steps += sum(chunk.steps for chunk in missing if chunk in found)
-        return [
-            _results(batch, [c for c in chunks if c.batch is batch], found) for batch in batches
-        ], interrupted
+        self.spent.steps += sum(chunk.steps for chunk in missing if chunk.key in found)
+        return [_results(batch, found, kept) for batch in batches], interrupted
+
+    def kept_results(self, batches: Sequence[Batch[Any]]) -> list[Results[Any]]:
+        """What the run has of each batch; nothing is computed."""
+        kept = self._kept(batches)
+        return [_results(batch, kept, kept) for batch in batches]
+
+    def _kept(self, batches: Sequence[Batch[Any]]) -> "dict[tuple[str, int], Computed]":
+        found: dict[tuple[str, int], Computed] = {}
+        for batch in batches:
+            of = _fingerprint(batch)
+            for chunk in batch.chunks:
+                kept = self._read(chunk.name, lambda arrays, c=chunk, of=of: _from_chunk(c, of, arrays))
+                if kept:
+                    found[chunk.key] = kept
+        return found
 
     def _read(self, name: str, load: Callable[[dict[str, NDArray[Any]]], T]) -> T | None:
         return None if self.folder is None else self.folder.load(f"{self._inside}{name}", load)
@@ -185,15 +198,27 @@ class Run:
         return other
 
 
-def _results(batch: Batch[Any], chunks: Sequence[Chunk], found: dict[Chunk, Computed]) -> Results[Any]:
-    own = [chunk for chunk in chunks if chunk in found]
+def _results(
+    batch: Batch[Any],
+    found: "dict[tuple[str, int], Computed]",
+    kept: "dict[tuple[str, int], Computed]",
+) -> Results[Any]:
+    own = [chunk for chunk in batch.chunks if chunk.key in found]
     finished = np.zeros(batch.items, np.bool_)
     for chunk in own:
         finished[chunk.first : chunk.end] = True
-    records = [found[chunk].record for chunk in own]
+    records = [found[chunk.key].record for chunk in own]
     return Results(
-        join_records(records) if records else None, finished, sum(found[chunk].seconds for chunk in own)
+        join_records(records) if records else None,
+        finished,
+        sum(found[chunk.key].seconds for chunk in own),
+        sum(found[chunk.key].seconds for chunk in own if chunk.key in kept),
     )
+
+
+def _fingerprint(batch: Batch[Any]) -> str:
+    """What tells the work of a batch apart from other work of the run, whose model is the same."""
+    return fingerprint(to_arrays(batch.work, []))
 
 
 _OF, _SECONDS = "of", "seconds"

@@ -19,15 +19,14 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.formats.parameters import from_arrays as model_from_arrays
-from meltpoint.formats.parameters import to_arrays as model_to_arrays
 from meltpoint.formats.temporary import temporary_folder
 from meltpoint.models import Model
 from meltpoint.runs.batch import Computed, Work, compute_items
-from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.dask import compute_unprofiled, is_dask, send
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.processes import stop_if_asked
 from meltpoint.runs.records import from_arrays, to_arrays
+from meltpoint.runs.sealed import read_sealed, write_sealed
 from meltpoint.runs.specification import METHOD
 
 
@@ -108,13 +107,10 @@ class Sender:
 
 def _model_arrays(other: Any) -> dict[str, NDArray[Any]] | None:  # noqa: ANN401
     """The arrays of a model, None where it has none."""
-    if not isinstance(other, Model):
+    parameters = other.arrays() if isinstance(other, Model) else None
+    if parameters is None:
         return None
-    try:
-        kind, parameters = model_to_arrays(other)
-    except InputError:
-        return None
-    return {"method": np.array(METHOD), "kind": np.array(kind), **parameters}
+    return {"method": np.array(METHOD), "kind": np.array(other.kind_and_units), **parameters}
 
 
 _loading = Lock()

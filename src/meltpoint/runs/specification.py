@@ -12,14 +12,13 @@ from meltpoint.formats.bounded import open_regular
 from meltpoint.runs.contents import SPECIFICATION as FILE
 from meltpoint.runs.fingerprint import fingerprint
 
-FORMAT = 1
+FORMAT = 2
 """Version of the folder's layout."""
 
 METHOD = 5
 """Version of the method. It changes whenever the same model, data, settings and seed give other weights."""
 
 _LARGEST = 1 << 20  # bytes
-_REPORTING_IN_FILE = "judgement"  # the name in the folders of version 1
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,6 @@ class Specification:
 def write_specification(specification: Specification, folder: Path) -> None:
     """Write a run's specification into its folder."""
     content = {"format": FORMAT, **vars(specification), "parts": list(specification.parts)}
-    content[_REPORTING_IN_FILE] = content.pop("reporting_settings")
     with atomic_write(folder / FILE, follow_links=False) as file:
         file.write(json.dumps(content, indent=2, default=dict).encode() + b"\n")
 
@@ -90,8 +88,11 @@ def read_specification(folder: Path) -> Specification:
     try:
         with open_regular(path, follow_links=False) as file:
             text = file.read(_LARGEST + 1)
-        content = json.loads(text) if len(text) <= _LARGEST else None
-        version, specification = _checked(content)
+        content: Any = json.loads(text) if len(text) <= _LARGEST else None
+        version = content["format"]
+        specification = _checked(content) if version == FORMAT else None
+        if type(version) is not int:
+            raise TypeError("format must be a whole number")
     # RecursionError: a thousand brackets
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise InputError(
@@ -99,7 +100,7 @@ def read_specification(folder: Path) -> Specification:
             expected="a specification as it was written",
             remedy="restore it from a copy, or begin the run anew in another folder",
         ) from problem
-    if version != FORMAT:
+    if specification is None:
         raise InputError(
             found=f"a run's folder of version {version} in {folder}",
             expected=f"version {FORMAT}",
@@ -119,16 +120,15 @@ def has_specification(folder: Path) -> bool:
     return True
 
 
-def _checked(content: Any) -> tuple[int, Specification]:  # noqa: ANN401
-    """Version of the layout and the specification, or an error if anything is not of its type."""
+def _checked(content: Any) -> Specification:  # noqa: ANN401
+    """The specification, or an error if anything is not of its type."""
     if not isinstance(content, dict):
         raise TypeError("not an object of JSON")
-    version = content.pop("format")
-    content["reporting_settings"] = content.pop(_REPORTING_IN_FILE)
+    del content["format"]
     specification = Specification(**{**content, "parts": tuple(content["parts"])})
-    numbers = (version, specification.method, specification.test_examples, *specification.parts)
+    numbers = (specification.method, specification.test_examples, *specification.parts)
     if not specification.parts or not all(type(number) is int and number >= 0 for number in numbers):
-        raise TypeError("format, method, test_examples and parts must be whole numbers")
+        raise TypeError("method, test_examples and parts must be whole numbers")
     if not isinstance(specification.model, str):
         raise TypeError("model must be text")
     for name in ("fingerprints", "settings", "reporting_settings", "versions"):
@@ -138,7 +138,7 @@ def _checked(content: Any) -> tuple[int, Specification]:  # noqa: ANN401
         if not all(isinstance(text, str) for text in getattr(specification, name).values()):
             raise TypeError(f"{name} must be texts")
     specification.fingerprint  # noqa: B018  what JSON cannot write fails here, not later
-    return version, specification
+    return specification
 
 
 def _other(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
@@ -20,10 +20,10 @@ from meltpoint.errors import InputError, RunWarning, SystemFailure
 from meltpoint.formats.atomic import atomic_write, make_folder, write_error
 from meltpoint.formats.bounded import open_regular
 from meltpoint.formats.temporary import is_temporary, remove_abandoned
-from meltpoint.runs.chunks import ChunkLayout, check_layout, read_sealed, write_sealed
 from meltpoint.runs.contents import LOCK, REPORT
 from meltpoint.runs.fingerprint import Arrays
 from meltpoint.runs.lock import locked
+from meltpoint.runs.sealed import read_sealed, write_sealed
 from meltpoint.runs.specification import (
     Specification,
     has_specification,
@@ -37,50 +37,10 @@ _NOT_AS_EXPECTED = ValueError, TypeError, LookupError, ArithmeticError, Attribut
 _LARGEST_REPORT = 1 << 28  # bytes; one with 100,000 examples has 10 MB
 
 
-class Store(Protocol):
-    """Keeps chunks, that is named arrays, by names such as "log_f" or "part-0/stage-0/ais-0000000"."""
-
-    def read(self, name: str, layout: ChunkLayout | None = None) -> dict[str, NDArray[Any]] | None:
-        """The chunk of this name, None if it has to be computed."""
-        ...
-
-    def write(self, name: str, arrays: Arrays) -> None:
-        """Keep a chunk."""
-        ...
-
-
-class NullStore:
-    """Keeps nothing."""
-
-    def read(self, name: str, layout: ChunkLayout | None = None) -> dict[str, NDArray[Any]] | None:
-        """Nothing was kept."""
-        return None
-
-    def write(self, name: str, arrays: Arrays) -> None:
-        """Nothing is kept."""
-
-
-def get_or_compute(
-    store: Store, name: str, compute: Callable[[], Arrays], layout: ChunkLayout | None = None
-) -> Arrays:
-    """The chunk of this name, computed unless it is there with this layout.
-
-    >>> import numpy as np
-    >>> int(get_or_compute(NullStore(), "answer", lambda: {"value": np.array(42)}, {"value": ((), "i")})["value"])
-    42
-    """
-    kept = store.read(name, layout)
-    if kept is not None:
-        return kept
-    arrays = compute()
-    store.write(name, arrays)
-    return arrays
-
-
 class RunFolder:
     """The chunks of one run. A chunk that cannot be written is kept in memory, and writing it is tried again.
 
-    `read` warns of a chunk that is damaged, or not what the reader expects, and counts it as missing, so that it is
+    `load` warns of a chunk that is damaged, or not what the reader expects, and counts it as missing, so that it is
     computed again; `refused` are the names of those.
     """
 
@@ -89,16 +49,6 @@ class RunFolder:
         self.refused: set[str] = set()
         self._fingerprint = fingerprint
         self._waiting: dict[str, Arrays] = {}
-
-    def read(self, name: str, layout: ChunkLayout | None = None) -> dict[str, NDArray[Any]] | None:
-        """The chunk of this name, None if it has to be computed."""
-
-        def checked(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-            if layout is not None:
-                check_layout(arrays, layout, name)
-            return arrays
-
-        return self.load(name, checked)
 
     def load(self, name: str, load: Callable[[dict[str, NDArray[Any]]], T]) -> T | None:
         """What `load` makes of the arrays of this name, None if they have to be computed.

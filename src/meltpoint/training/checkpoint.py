@@ -28,10 +28,10 @@ from meltpoint.formats.npz import entry_names
 from meltpoint.layers import BERNOULLI
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM
-from meltpoint.runs.chunks import read_sealed, write_sealed
 from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.lock import is_locked, locked
 from meltpoint.runs.records import from_arrays, to_arrays
+from meltpoint.runs.sealed import read_sealed, write_sealed
 from meltpoint.training.optimiser import TrainingState, n_averaged_before
 from meltpoint.training.phases import Architecture, trainable_dbm
 from meltpoint.training.settings import TrainingSettings

@@ -2,14 +2,13 @@
 
 Besides its arrays the file has a seal: a fingerprint of them and of some texts, the context (a run and the chunk's
 name, or what a training checkpoint belongs to). A file that was cut off, changed, renamed or copied from elsewhere does
-not pass. The seal is a checksum, not a signature: whoever has this library can seal anything. So a reader states the
-layout that it expects.
+not pass. The seal is a checksum, not a signature: whoever has this library can seal anything. So what is
+read is checked against the type of the record that is expected (`records`).
 """
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +18,6 @@ from meltpoint.formats.atomic import atomic_write
 from meltpoint.formats.bounded import open_regular
 from meltpoint.formats.npz import NUMBERS, read_npz, write_npz
 from meltpoint.runs.fingerprint import Arrays, fingerprint
-
-AxisLength: TypeAlias = int | str | None
-"""A length, None for any, or a name: axes of one name have one length."""
-
-ChunkLayout: TypeAlias = Mapping[str, tuple[tuple[AxisLength, ...], str]]
-"""What a reader expects: for every array its axes and the kinds of its type, such as (("chain",), "f")."""
 
 _SEAL = "fingerprint"
 _KINDS = NUMBERS + "U"
@@ -37,17 +30,15 @@ def write_sealed(path: str | os.PathLike[str], arrays: Arrays, *context: str) ->
         write_npz(file, sealed)
 
 
-def read_sealed(
-    path: str | os.PathLike[str], *context: str, layout: ChunkLayout | None = None
-) -> dict[str, NDArray[Any]]:
-    """The arrays of a chunk, or an InputError if it is not whole, belongs elsewhere or has another layout.
+def read_sealed(path: str | os.PathLike[str], *context: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a chunk, or an InputError if it is not whole or belongs elsewhere.
 
     Nothing but a regular file is opened: no link, pipe, device or folder.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_sealed(f"{folder}/a.npz", {"log_weights": np.zeros(3)}, "run 1", "a")
-    ...     read_sealed(f"{folder}/a.npz", "run 1", "a", layout={"log_weights": (("chain",), "f")})
+    ...     read_sealed(f"{folder}/a.npz", "run 1", "a")
     {'log_weights': array([0., 0., 0.])}
     """
     file = Path(path)
@@ -67,30 +58,4 @@ def read_sealed(
             expected="a chunk of this run",
             remedy="remove it, and it is computed again",
         )
-    if layout is not None:
-        check_layout(arrays, layout, str(file))
     return arrays
-
-
-def check_layout(arrays: Arrays, layout: ChunkLayout, where: str) -> None:
-    """Refuse arrays that are not those of a layout: their names, numbers of axes, lengths and types."""
-    if set(arrays) != set(layout):
-        raise _wrong(where, f"the arrays {', '.join(arrays) or '(none)'}", ", ".join(layout))
-    lengths: dict[str, int] = {}
-    for name, (axes, kinds) in layout.items():
-        array = arrays[name]
-        if array.dtype.kind not in kinds:
-            raise _wrong(where, f"{name} of type {array.dtype}", f"type {' or '.join(kinds)}")
-        expected = tuple(
-            lengths.setdefault(axis, length) if isinstance(axis, str) else length if axis is None else axis
-            for axis, length in zip(axes, array.shape, strict=False)
-        )
-        if array.shape != expected or array.ndim != len(axes):
-            shown = expected if array.ndim == len(axes) else f"{len(axes)} axes"
-            raise _wrong(where, f"{name} of shape {array.shape}", f"{shown}")
-
-
-def _wrong(where: str, found: str, expected: str) -> InputError:
-    return InputError(
-        found=f"{where} with {found}", expected=expected, remedy="remove it, and it is computed again"
-    )
