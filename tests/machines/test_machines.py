@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # kernels are compiled for two more processors
 
 FOLDER = Path(__file__).parent
 CONTINUED = ("interrupted", "workers")
