@@ -80,6 +80,19 @@ def test_a_base_of_several_components():
     assert abs(weights.mean() - 1) < 5 * weights.std() / np.sqrt(4000)
 
 
+def test_estimators_take_a_base_of_several_components_where_the_model_does():
+    model, base = Energy(4), Mixture([[0.1, 0.2, 0.8, 0.7], [0.9, 0.6, 0.3, 0.2]])
+    forward = mp.ais_log_z(model, base=base, steps=20, chains=300)
+    assert abs(forward.value - mp.exact_log_z(model)) < 6 * forward.stderr
+    x = all_states(4)
+    found = mp.raise_log_prob(model, x, base=base, steps=20, chains=50, forward=forward)
+    assert np.abs(found.values - model.log_f(x) + mp.exact_log_z(model)).max() < 0.2
+    with pytest.raises(mp.InputError, match="forward chains of another"):
+        mp.raise_log_prob(model, x, base="uniform", steps=20, forward=forward)
+    with pytest.raises(mp.InputError, match="expected independent units"):
+        mp.ais_log_z(models.rbm(63, 4, 2), base=base, steps=5)
+
+
 @pytest.mark.parametrize("backwards", [False, True])
 def test_single_site_moves_and_their_reversal_leave_the_distribution(backwards):
     """Expected flows by many chains from exact samples: 5.5 standard errors for each of 16 states."""

@@ -118,3 +118,18 @@ def test_real_numbers():
     low, high = report.between
     assert low <= model.log_f(x).mean() - exact <= high
     assert "Lebesgue" in str(report)
+
+
+def test_what_is_missing_is_said():
+    class Half(mp.Model):
+        support, n_visible = mp.layers.Bernoulli(), 2
+
+        def log_f(self, x):
+            return np.zeros(len(x))
+
+    with pytest.raises(mp.InputError, match=r"without path\(base\).*own-model"):
+        mp.ais_log_z(Half(), steps=5)
+    with pytest.raises(mp.InputError, match=r"without fingerprint\(\)"):
+        mp.evaluate(Half(), [[0, 1]], steps=5)
+    with pytest.raises(TypeError, match="abstract"):
+        type("None", (mp.Model,), {})()

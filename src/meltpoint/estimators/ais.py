@@ -185,8 +185,10 @@ def anywhere(path: Path, chains: int) -> Bits:
 def path_digest(model: Model, base: Base, betas: Floats, precision: Precision) -> str:
     """A short text that differs when the path of intermediate distributions does."""
     undirected = model.undirected
-    biases = {str(k): bias for k, bias in enumerate(undirected.with_biases(base))}
-    return fingerprint({"betas": betas, **biases}, undirected.fingerprint(), precision)
+    own = undirected.with_biases(base) if isinstance(base, Base) else ()
+    biases = {str(k): bias for k, bias in enumerate(own)}
+    name = () if biases else (base.name,)
+    return fingerprint({"betas": betas, **biases}, undirected.fingerprint(), precision, *name)
 
 
 def log_z_of(log_weights: Floats) -> LogZ:

@@ -111,8 +111,8 @@ def resolve_base(
     progress: Progress | None = None,
 ) -> Base:
     """The base that a name stands for; None is uniform. "data" needs training data."""
-    if isinstance(base, Base):
-        return base
+    if isinstance(base, Base) or (hasattr(base, "draw") and hasattr(base, "log_prob")):
+        return base  # pyright: ignore[reportReturnType] a distribution, which the model's path may take
     if base is None or base == "uniform":
         return uniform()
     if base == "model":

@@ -176,11 +176,6 @@ class GraphModel(Model):
 
     # Annealing.
 
-    @property
-    def raise_passes(self) -> int:
-        """Hidden sites of the state are heated before all are melted; visible ones may be summed out."""
-        return 1 if self.mrf.n_state <= self.n_visible else 2
-
     def raise_start(
         self, path: Path, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
     ) -> RaiseStart:

@@ -61,15 +61,22 @@ class Model(ABC):
     def path(self, base: Base) -> Path:
         """The path from a base to the model (a DBN's to its top RBM), with the transition that moves chains."""
         if self.mrf is None:
-            raise NotImplementedError("a model without conditionals in blocks has a path of its own")
+            raise self._lacks("path(base)", "it, or conditional distributions in blocks (mrf)")
         return self.mrf.path_from(self.base_inputs(self.with_biases(base)))
 
     def fingerprint(self) -> str:
         """A short text that differs when the model does."""
         arrays = self.arrays()
         if arrays is None:
-            raise NotImplementedError("a model without arrays on disk has a fingerprint of its own")
+            raise self._lacks("fingerprint()", "a text that differs when the model does")
         return fingerprint(arrays, self.kind_and_units)
+
+    def _lacks(self, what: str, expected: str) -> InputError:
+        return InputError(
+            found=f"{self!r}, a model without {what}",
+            expected=expected,
+            remedy="see docs/own-model.md: what a model of one's own needs",
+        )
 
     # Layers and blocks.
 
@@ -197,7 +204,7 @@ class Model(ABC):
         raise InputError(
             found=f"{self!r}, which cannot be written as a list of factors",
             expected="an undirected model of units with finitely many states",
-            remedy="take the undirected part of a model with directed layers, model.undirected",
+            remedy="estimate with chains; of a model with directed layers take the undirected part, model.undirected",
         )
 
     def given(self, clamped: Mapping[int, int]) -> "Model":
@@ -250,6 +257,12 @@ class Model(ABC):
 
     def with_biases(self, base: Base) -> list[Floats]:
         """Inputs (unit, *input_shape) of every layer of independent units: a base's biases, checked, others uniform."""
+        if not isinstance(base, Base):
+            raise InputError(
+                found=f"a base of type {type(base).__name__} for {self!r}",
+                expected="independent units",
+                remedy="other bases need a model whose path takes them: see docs/own-model.md",
+            )
         layers, sizes = self.uniform_layers(), self.layer_sizes
         if len(base.biases) > len(sizes):
             raise InputError(
@@ -273,7 +286,7 @@ class Model(ABC):
     @property
     def raise_passes(self) -> int:
         """How many times RAISE goes through all betas: hidden units of the state are heated before all are melted."""
-        return 1 if self.n_state == self.n_visible else 2
+        return 1 if self.n_state <= self.n_visible else 2  # visible units may be summed out
 
     @property
     def raise_starts_from(self) -> str | None:
