@@ -25,7 +25,7 @@ def measure(contestant: str) -> dict[str, float]:
 
     bits = load("mnist").train
     if contestant == "meltpoint":
-        from meltpoint.training.rbm import train_rbm
+        from meltpoint.training.train import train_rbm
 
         def fit(data, epochs):
             train_rbm(data, HIDDEN, method="pcd", k=1, batch=BATCH, epochs=epochs)

@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from meltpoint.results.report import Interrupted, Report
     from meltpoint.results.trace import Trace
     from meltpoint.statistics.estimate import Estimate
-    from meltpoint.training.deep import train_dbm, train_dbn
-    from meltpoint.training.rbm import train_rbm
+    from meltpoint.training.train import train_dbm, train_dbn, train_rbm
 
 _TAKES_MODELS: dict[str, tuple[type, ...]] = {
     "ais_log_z": (),
@@ -104,9 +103,9 @@ _HOMES = {
     "Report": "results.report",
     "Trace": "results.trace",
     "Estimate": "statistics.estimate",
-    "train_dbm": "training.deep",
-    "train_dbn": "training.deep",
-    "train_rbm": "training.rbm",
+    "train_dbm": "training.train",
+    "train_dbn": "training.train",
+    "train_rbm": "training.train",
 }
 
 __all__ = [

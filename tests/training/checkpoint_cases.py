@@ -1,14 +1,11 @@
 """Small trainings of every kind, and what tests of their checkpoints share."""
 
 from functools import partial
-from itertools import chain
 
 import numpy as np
 
-from meltpoint.models.dbn import DBN
-from meltpoint.models.rbm import RBM
-from meltpoint.training.deep import train_dbm, train_dbn
-from meltpoint.training.rbm import train_rbm
+from meltpoint.training.train import train_dbm, train_dbn, train_rbm
+from training.repeats import parameters
 
 DATA = (np.random.default_rng(0).random((60, 9)) < 0.3).astype(np.uint8)
 GREY = np.random.default_rng(1).random((60, 9))
@@ -27,15 +24,6 @@ def entries(folder) -> list[str]:
 
 class StoppedError(Exception):
     """Stands for anything that ends a process."""
-
-
-def parameters(model) -> list[np.ndarray]:
-    if isinstance(model, RBM):
-        return [model.weights, model.visible_bias, model.hidden_bias]
-    if isinstance(model, DBN):
-        directed = [(layer.weights, layer.visible_bias, layer.recognition_bias) for layer in model.directed]
-        return [*chain(*directed), *parameters(model.top)]
-    return [*model.weights, *model.biases]
 
 
 def assert_same_bits(one, other):

@@ -10,7 +10,7 @@ import pytest
 from meltpoint.errors import InputError, RunWarning
 from meltpoint.training import checkpoint as checkpoints
 from meltpoint.training.checkpoint import Checkpoint
-from meltpoint.training.rbm import train_rbm
+from meltpoint.training.train import train_rbm
 from training.checkpoint_cases import (
     DATA,
     TRAININGS,

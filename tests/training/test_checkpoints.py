@@ -16,7 +16,7 @@ from meltpoint.formats.models import save
 from meltpoint.models.rbm import RBM
 from meltpoint.training.checkpoint import Checkpoint
 from meltpoint.training.loop import postponed_interrupts
-from meltpoint.training.rbm import train_rbm
+from meltpoint.training.train import train_rbm
 from training.checkpoint_cases import DATA, OPTIONS, TRAININGS, StoppedError, assert_same_bits, entries
 
 
@@ -160,7 +160,7 @@ _KILLED_WHILE_WRITING = """
 import os, signal, sys
 import numpy as np
 from meltpoint.training.checkpoint import Checkpoint
-from meltpoint.training.rbm import train_rbm
+from meltpoint.training.train import train_rbm
 Checkpoint.save_if_due = Checkpoint.save
 left = 9
 fsync = os.fsync
@@ -193,7 +193,7 @@ _CHILD = """
 import sys
 import numpy as np
 from meltpoint.formats.models import save
-from meltpoint.training.deep import train_dbm
+from meltpoint.training.train import train_dbm
 data = np.random.default_rng(3).random((400, 64))
 model = train_dbm(data, (40, 30), epochs=8, batch=10, sweeps=3, checkpoint=sys.argv[1])
 save(model, sys.argv[2])

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from meltpoint.training import loop, rbm
-from meltpoint.training.deep import train_dbm
+from meltpoint.training import loop, train
 from meltpoint.training.examples import Examples
 from meltpoint.training.optimiser import initial_state, sgd_step
 from meltpoint.training.phases import Architecture, Gradient, initial_dbm, trainable_dbm
-from meltpoint.training.rbm import train_rbm
+from meltpoint.training.train import train_dbm, train_rbm
 
 DATA = (np.random.default_rng(0).random((60, 9)) < 0.3).astype(np.uint8)
 
@@ -72,12 +71,12 @@ def test_what_is_handed_over_is_the_average(tmp_path):
 
 def test_pretraining_doubles_the_layers_that_will_have_two_neighbours(monkeypatch):
     copies = []
-    train_stage = rbm.train_stage
+    train_stage = train.train_stage
     monkeypatch.setattr(
-        rbm,
+        train,
         "train_stage",
         lambda run, stage, start: (copies.append(start().copies), train_stage(run, stage, start))[1],
     )
     dbm = train_dbm(DATA, (4, 3, 2), epochs=1)
-    assert copies == [(2, 1), (2, 2), (1, 2)]
+    assert copies == [(2, 1), (2, 2), (1, 2), (1, 1, 1, 1)]
     assert dbm.layer_sizes == (9, 4, 3, 2)

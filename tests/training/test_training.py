@@ -11,11 +11,10 @@ from meltpoint.errors import InputError
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.models.dbn import DBN
 from meltpoint.training.checkpoint import StagePlan
-from meltpoint.training.deep import compose_layers, train_dbm, train_dbn
 from meltpoint.training.loop import TrainingStage
 from meltpoint.training.phases import Architecture, data_phase, random_stream, trainable_dbm
-from meltpoint.training.rbm import train_rbm
 from meltpoint.training.settings import TrainingSettings
+from meltpoint.training.train import compose_layers, train_dbm, train_dbn, train_rbm
 from oracle.derivatives import random_parameters, visible_log_probabilities
 from oracle.tables import all_states
 

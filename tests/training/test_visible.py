@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 import meltpoint as mp
-from meltpoint.layers import Potts
+from meltpoint.layers import Bernoulli, Potts
 from meltpoint.training.examples import check_examples
 from meltpoint.training.phases import (
     Architecture,
@@ -71,7 +71,7 @@ def test_draws_have_the_means_of_the_model(kind) -> None:
     assert (np.abs(np.roll(drawn.mean(axis=0), 1) - means[0]) > 6 * error).any()
     expected = trained(dbm).visible_given_hidden(hidden[:1]).ravel()
     if kind == "gaussian":
-        expected = (expected - dbm.visible.center) / dbm.visible.deviation
+        expected = (expected - dbm.visible.centre) / dbm.visible.deviation
         np.testing.assert_allclose(drawn.var(axis=0), np.exp(-dbm.further[0]), rtol=0.05)
     np.testing.assert_allclose(means[0], expected, rtol=1e-4, atol=1e-5)
     if kind == "potts":
@@ -168,6 +168,17 @@ def test_potts_states_are_those_of_the_data_or_as_many_as_are_asked_for() -> Non
         mp.train_rbm(x * 200, 2, visible="potts", epochs=1)
     with pytest.raises(mp.InputError, match="expected only -1 and"):
         mp.train_rbm(x, 2, visible="spin", epochs=1)
+
+
+def test_a_kind_of_unit_that_cannot_be_trained_is_refused() -> None:
+    class Frozen(Bernoulli):
+        def fitted(self, data, name):
+            return None
+
+    with pytest.raises(mp.InputError, match="units that can be trained"):
+        mp.train_rbm(examples_of("bernoulli"), 2, visible=Frozen(), epochs=1)
+    with pytest.raises(mp.InputError, match=r"'ternary'.*'potts' or 'gaussian'"):
+        mp.train_rbm(examples_of("bernoulli"), 2, visible="ternary", epochs=1)
 
 
 @pytest.mark.slow

@@ -118,7 +118,7 @@ class Standardised(Gaussian, Trainable):
     n_further = 1  # log τ
     rate_share = 0.5
 
-    center: Floats
+    centre: Floats
     deviation: Floats
 
     def encode(self, values: NDArray[Any], name: str) -> NDArray[Any]:
@@ -127,10 +127,10 @@ class Standardised(Gaussian, Trainable):
     @property
     def initial_weight(self) -> float:
         """Large, for inputs near 2: where units are not correlated, small weights have no gradient."""
-        return 2 / math.sqrt(len(self.center))
+        return 2 / math.sqrt(len(self.centre))
 
     def statistics(self, states: Bits) -> NDArray[np.float32]:
-        return ((states - self.center) / self.deviation).astype(np.float32)
+        return ((states - self.centre) / self.deviation).astype(np.float32)
 
     def initial_bias(self, states: Bits) -> Floats:
         return np.zeros(states.shape[1])
@@ -163,6 +163,6 @@ class Standardised(Gaussian, Trainable):
         precision = np.exp(np.asarray(further[0], np.float64))
         return super().rbm_arguments(
             weights / np.sqrt(precision)[:, np.newaxis],
-            self.center + self.deviation * bias / precision,
-            hidden_bias - (self.center / self.deviation) @ weights,
+            self.centre + self.deviation * bias / precision,
+            hidden_bias - (self.centre / self.deviation) @ weights,
         ) | {"visible_scale": self.deviation / np.sqrt(precision)}
