@@ -49,6 +49,9 @@ $(BENCH_READY):
 bench: $(READY) $(BENCH_READY)  ## measure speed, memory and starting time (make bench BENCH=--quick for a look)
 	$(BIN)/python benchmarks/throughput.py $(BENCH)
 
+walk: $(READY)  ## print the walk of one evaluation: the package's functions from the command to the kernel and back
+	$(BIN)/python benchmarks/walk.py
+
 SECONDS ?= 120
 SEED ?= 0
 attack: $(READY)  ## kill, starve, fuzz and deceive it (make attack SECONDS=1800 SEED=1)

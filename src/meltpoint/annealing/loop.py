@@ -50,7 +50,6 @@ def anneal(
     together. It runs on one thread: `runs.scheduler` cuts chains for several. An error that `progress` raises ends it.
     """
     progress = progress or silent
-    compile_kernels(prepared, progress)
     n_chains, steps = len(state), sum(segment.steps for segment in segments)
     state = np.array(state, prepared.path.dtype)
     cumulative, finished = np.zeros((n_chains, len(segments))), np.zeros(n_chains, np.bool_)

@@ -35,7 +35,9 @@ from meltpoint.statistics.log_space import log_mean_exp
 LEAST_AIS_CHAINS = 500
 """Fewest AIS chains of a stage that is to be the last: fewer rarely meet the large weights that matter."""
 
-_AIM = 0.93  # share of the target that a predicted half width may have: predictions are not exact
+_AIM = (
+    0.85  # share of the target that a predicted half width may have: one that falls short costs a third stage
+)
 _WORTH_IT = 0.97  # share of the smallest half width so far that a stage must be predicted to reach
 _RESERVE = 0.94  # share of the time left that is planned with: the time of a stage is not known exactly
 _AFTERWARDS = 0.3  # seconds that a report takes
