@@ -9,7 +9,7 @@ import pytest
 
 from meltpoint.errors import InputError, RunWarning
 from meltpoint.training import checkpoint as checkpoints
-from meltpoint.training.checkpoint import Checkpoint
+from meltpoint.training.checkpoint import Checkpoint, read_checkpoint_model
 from meltpoint.training.train import train_rbm
 from training.checkpoint_cases import (
     DATA,
@@ -95,6 +95,30 @@ def test_a_sealed_checkpoint_with_wrong_arrays_is_refused(case, tmp_path, monkey
     seal(path, arrays)
     with pytest.raises(InputError, match="remove the file to start anew"):
         TRAININGS["pcd, grey"](checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("potts", {"kept.0": np.array(5)}),
+        ("potts", {"kept.0": np.array([2, 2])}),
+        ("potts", {"kept.0": np.array(0)}),
+        ("potts", {"kept": np.array(0), "kept.0": None}),
+        ("gaussian", {"kept.1": np.ones(8)}),
+        ("gaussian", {"kept.0": np.ones((9, 9))}),
+        ("gaussian", {"stages.0.parameters.3": np.ones((9, 9), np.float32)}),
+        ("gaussian", {"visible": np.array("spin")}),
+        ("gaussian", {"visible": np.array("ternary")}),
+    ],
+)
+def test_a_sealed_checkpoint_of_no_model_is_not_read_as_one(kind, changes, tmp_path):
+    path = tmp_path / "run.npz"
+    train_rbm(DATA, 4, visible=kind, epochs=1, checkpoint=path)
+    with np.load(path) as file:
+        arrays = {key: file[key] for key in file.files if key != "fingerprint"} | changes
+    seal(path, {name: array for name, array in arrays.items() if array is not None})
+    with pytest.raises(InputError):
+        read_checkpoint_model(path)
 
 
 def test_counts_of_two_are_right_for_doubled_layers_only(tmp_path, monkeypatch):

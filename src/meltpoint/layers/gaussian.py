@@ -105,6 +105,10 @@ class Gaussian(Unit):
         deviation = values.std(axis=0)
         return Standardised(values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
 
+    @classmethod
+    def refitted(cls, *kept: NDArray[Any]) -> Trainable:
+        return Standardised(*kept)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Standardised(Gaussian, Trainable):
@@ -123,6 +127,10 @@ class Standardised(Gaussian, Trainable):
 
     def encode(self, values: NDArray[Any], name: str) -> NDArray[Any]:
         return super().encode(values, name).astype(np.float32)
+
+    @property
+    def kept(self) -> tuple[NDArray[Any], ...]:
+        return self.centre, self.deviation
 
     @property
     def initial_weight(self) -> float:

@@ -143,6 +143,14 @@ class Potts(Unit, Trainable):
             )
         return self
 
+    @property
+    def kept(self) -> tuple[NDArray[Any], ...]:
+        return (np.array(self.q),)
+
+    @classmethod
+    def refitted(cls, *kept: NDArray[Any]) -> Trainable:
+        return cls(*map(int, kept))
+
     def activate_(self, inputs: Means, bias: Means, further: Further) -> None:
         softmax_(inputs, bias, self.q)
 

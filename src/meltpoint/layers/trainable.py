@@ -32,6 +32,11 @@ class Trainable(ABC):
     """The share of the default learning rate that suits these units."""
 
     @property
+    def kept(self) -> tuple[NDArray[Any], ...]:
+        """What data said of the units: single numbers, or one for each unit."""
+        return ()
+
+    @property
     def initial_weight(self) -> float:
         """Standard deviation of the first weights."""
         return 0.01

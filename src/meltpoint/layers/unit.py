@@ -121,6 +121,11 @@ class Unit(ABC):
         """What is trained where visible units are of this kind, by training data (example, unit); None: nothing is."""
         return None
 
+    @classmethod
+    def refitted(cls, *kept: NDArray[Any]) -> Trainable | None:
+        """What was `fitted`, from the arrays that it `kept`."""
+        return None
+
 
 class TwoState(Unit, Trainable):
     """A unit of two states, written for its bit: value = offset + scale · bit."""
@@ -165,6 +170,10 @@ class TwoState(Unit, Trainable):
 
     def fitted(self, data: NDArray[Any], name: str) -> Trainable:
         return self
+
+    @classmethod
+    def refitted(cls, *kept: NDArray[Any]) -> Trainable:
+        return cls(*kept)
 
     def initial_bias(self, states: Bits) -> Floats:
         """Log odds: training has bits."""

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError, RunWarning, SystemFailure
 from meltpoint.formats.atomic import write_error
 from meltpoint.formats.npz import entry_names
-from meltpoint.layers import BERNOULLI
+from meltpoint.layers import Trainable, kind_of_layer
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM
 from meltpoint.runs.fingerprint import fingerprint
@@ -44,10 +44,11 @@ _MARGIN = 1024  # bytes: more than the header of an array takes
 
 @dataclass(frozen=True)
 class CheckpointRecord:
-    """What a file holds: the fingerprint of a run, its kind of visible units, and the stages that have begun."""
+    """What a file holds: the fingerprint of a run, its visible units, and the stages that have begun."""
 
     run: str
     visible: str
+    kept: tuple[NDArray[Any], ...]
     stages: tuple[TrainingState, ...]
 
 
@@ -96,7 +97,7 @@ class Checkpoint:
 
     path: Path
     run: str
-    visible: str
+    visible: Trainable
     stages: list[TrainingState] = field(default_factory=list)
     due: float = 0.0
     failing: bool = False
@@ -108,7 +109,7 @@ class Checkpoint:
         """
         begun = time.monotonic()
         self.stages[stage:] = [state]
-        record = CheckpointRecord(self.run, self.visible, tuple(self.stages))
+        record = CheckpointRecord(self.run, self.visible.name, self.visible.kept, tuple(self.stages))
         try:
             write_sealed(self.path, to_arrays(record), _CONTEXT)
         except (InputError, SystemFailure) as problem:
@@ -149,7 +150,7 @@ def open_checkpoint(
     with locked(folder):
         try:
             stages = _read(target, run, plans) if target.exists() else []
-            yield Checkpoint(target, run, plans[0].architecture.visible.name, stages)
+            yield Checkpoint(target, run, plans[0].architecture.visible, stages)
         finally:
             # Removed while it is locked: whoever waits for the lock finds its file gone, and tries again.
             shutil.rmtree(folder, ignore_errors=True)
@@ -163,22 +164,35 @@ def is_checkpoint(path: str | os.PathLike[str]) -> bool:
 def read_checkpoint_model(path: str | os.PathLike[str]) -> RBM | DBM:
     """The model in training, as the run would return it if it ended now: an RBM, or a DBM of all layers together.
 
-    The layers of a greedy stack make up no model that the file tells of; they are refused, as are visible units that
-    learn more than their biases.
+    The layers of a greedy stack make up no model that the file tells of; they are refused.
     """
     file = Path(path)
     record = from_arrays(CheckpointRecord, read_sealed(file, _CONTEXT))
+    try:
+        return _model(file, record)
+    except (TypeError, ValueError) as problem:
+        if isinstance(problem, InputError):
+            raise
+        raise _damaged(file, f"parameters of no model ({problem})") from problem
+
+
+def _model(file: Path, record: CheckpointRecord) -> RBM | DBM:
     last = record.stages[-1]
     parameters = last.average if last.n_averaged else last.parameters
+    visible = kind_of_layer(record.visible).refitted(*record.kept)
+    if visible is not None and len(record.stages) == 1 and len(parameters) == 3 + visible.n_further:
+        own = [parameters[1], *parameters[3:], *filter(np.ndim, record.kept)]
+        if parameters[0].ndim != 2 or any(each.shape != parameters[0].shape[:1] for each in own):
+            raise ValueError("parameters that do not fit each other")
+        return RBM(**visible.rbm_arguments(*parameters))
     depth = len(parameters) // 2
-    alone = len(record.stages) == 1 and depth == 1
-    if record.visible != BERNOULLI.name or len(parameters) != 2 * depth + 1 or not (alone or depth > 1):
+    if depth < 2 or len(parameters) != 2 * depth + 1:
         raise InputError(
-            found=f"{file}, a checkpoint of {record.visible} units or of one layer of a stack",
-            expected="the checkpoint of an RBM of Bernoulli units, or of the last stage of a DBM",
+            found=f"{file}, a checkpoint of one layer of a stack",
+            expected="the checkpoint of an RBM, or of the last stage of a DBM",
             remedy="save models along the training: meltpoint train --trace",
         )
-    return RBM(*parameters) if alone else DBM(parameters[:depth], parameters[depth:])
+    return DBM(parameters[:depth], parameters[depth:])
 
 
 def _make_lock_folder(folder: Path, target: Path) -> None:
@@ -203,7 +217,12 @@ def _read(path: Path, run: str, plans: Sequence[StagePlan]) -> list[TrainingStat
         )
     with zipfile.ZipFile(path) as archive:
         n_bytes = sum(entry.file_size for entry in archive.infolist())
-    if n_bytes > sum(plan.most_bytes for plan in plans) + 4 * _MARGIN:
+    if (
+        n_bytes
+        > sum(plan.most_bytes for plan in plans)
+        + sum(each.nbytes for each in plans[0].architecture.visible.kept)
+        + 8 * _MARGIN
+    ):
         raise _damaged(path, f"{n_bytes:,} bytes, more than this run can have,")
     arrays = read_sealed(path, _CONTEXT)
     try:
