@@ -169,7 +169,7 @@ def side(name, value, **changes):
     rng = np.random.default_rng(5)
     log_f = rng.normal(value + report.log_z.value, 10, report.test_examples)
     log_f += value + report.log_z.value - log_f.mean()
-    return ComparedModel(name, report, LogF.exact(log_f))
+    return ComparedModel(name, replace(report, log_f=LogF.exact(log_f)))
 
 
 def comparison_of(*sides, **changes):

@@ -96,9 +96,7 @@ def test_an_interrupted_comparison_is_not_trusted():
 def test_a_report_that_is_not_trusted_is_named():
     doubtful = replace(made().verdict, reason="gap", trusted=False)
     bad = side("bad", -90.0)
-    found = comparison_of(
-        ComparedModel("bad", replace(bad.report, verdict=doubtful), bad.log_f), side("good", -80.0)
-    )
+    found = comparison_of(ComparedModel("bad", replace(bad.report, verdict=doubtful)), side("good", -80.0))
     assert found.untrusted == ["bad"]
     assert not found.trusted
     assert "Not to be trusted: the report of bad." in found.verdict
@@ -131,7 +129,7 @@ def test_chains_that_cannot_be_paired_count_with_the_worst_correlation():
 def test_a_single_chain_has_no_interval():
     alone = side("alone", -80.0)
     weights = alone.report.ais_log_weights[:1]
-    single = ComparedModel("single", replace(alone.report, ais_log_weights=weights, particles=2), alone.log_f)
+    single = ComparedModel("single", replace(alone.report, ais_log_weights=weights, particles=2))
     pair = compose_pair(alone, single, 0.01)
     # Nothing is known of the single chain but that a log-probability is at most 0.
     assert pair.between == (pytest.approx(alone.limits(0.01).low), math.inf)

@@ -160,11 +160,7 @@ def _compose(first: str, second: str, evaluated: Mapping[str, Evaluation], alpha
     for each in found:
         if each.report.settings.budget is not None:
             alpha *= alpha_of(each.stage, 1.0)
-    one, other = (
-        ComparedModel(name, each.report, each.log_f)
-        for name, each in zip((first, second), found, strict=True)
-    )
-    return compose_pair(one, other, alpha)
+    return compose_pair(*map(ComparedModel, (first, second), (each.report for each in found)), alpha)
 
 
 def _check(sources: Mapping[str, ModelSource], baseline: str | None, about: str) -> None:

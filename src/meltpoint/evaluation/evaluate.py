@@ -42,7 +42,6 @@ from meltpoint.formats.own_values import OWN_VALUES, check_own_values
 from meltpoint.kernels.threads import check_threads
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model
-from meltpoint.models.log_f import LogF
 from meltpoint.progress import reports_progress
 from meltpoint.results.compose import versions
 from meltpoint.results.duration import Clock
@@ -62,10 +61,9 @@ _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A report, log f of every test example, where the annealing of the report started, and its stage's number."""
+    """A report, where its annealing started, and its stage's number."""
 
     report: Report
-    log_f: LogF
     origin: Origin
     stage: int
 
@@ -268,8 +266,7 @@ def evaluate_with_inputs(
         if folder is not None and not report.interrupted:
             folder.finish(report.to_dict())
         _log.info("%r in %.1f s: %s", report, report.seconds["total"], report.verdict)
-        assert report.log_f is not None, "a composed report has it"
-        return Evaluation(report, report.log_f, origins.at(report.settings.base), number)
+        return Evaluation(report, origins.at(report.settings.base), number)
 
 
 def _with_description(

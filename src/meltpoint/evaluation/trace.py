@@ -248,16 +248,17 @@ def _point(
     name: str, found: Evaluation, train: LogF | None, seed: int, new: bool, seconds: float, alpha: float
 ) -> TracePoint:
     """The point of a checkpoint; `train` is log f of training examples."""
-    report = found.report
+    report, test = found.report, found.report.log_f
+    assert test is not None, "a composed report has it"
     return TracePoint(
         name=name,
         conservative=report.conservative,
         optimistic=report.optimistic,
         between=report.between,
-        exact=report.exact.value if report.exact and found.log_f.is_exact else None,
+        exact=report.exact.value if report.exact and test.is_exact else None,
         train=None if train is None else _train_estimate(report, train),
-        train_between=None if train is None else _train_interval(found, train, alpha),
-        overfit=None if train is None else _overfit(train, found.log_f),
+        train_between=None if train is None else _train_interval(report.between, test, train, alpha),
+        overfit=None if train is None else _overfit(train, test),
         ess=report.ess,
         ais_chains=len(report.ais_log_weights),
         steps=report.settings.steps,
@@ -275,13 +276,13 @@ def _train_estimate(report: Report, train: LogF) -> Estimate:
     return Estimate(train.mean.value - log_z.value, error, "optimistic", log_z.covers, df=df)
 
 
-def _train_interval(found: Evaluation, train: LogF, alpha: float) -> Interval:
+def _train_interval(between: Interval, test: LogF, train: LogF, alpha: float) -> Interval:
     """Limits for the training examples, from those of log Z that the interval for the test examples implies.
 
     log p = log f - log Z for both, so what is not known of log Z moves both by as much.
     """
-    low, high = found.report.between
-    test_low, test_high = found.log_f.mean_limits(alpha)
+    low, high = between
+    test_low, test_high = test.mean_limits(alpha)
     train_low, train_high = train.mean_limits(alpha)
     return low - test_low + train_low, high - test_high + train_high
 

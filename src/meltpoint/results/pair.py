@@ -69,11 +69,15 @@ class Pair(Record):
 
 @dataclass(frozen=True, eq=False)
 class ComparedModel:
-    """One model of a comparison: its name, its report, and log f of every test example."""
+    """One model of a comparison: its name and its report, which must be a composed one."""
 
     name: str
     report: Report
-    log_f: LogF
+
+    @property
+    def log_f(self) -> LogF:
+        assert self.report.log_f is not None, "only a report that was read from JSON has none"
+        return self.report.log_f
 
     @property
     def exact(self) -> float | None:
