@@ -9,10 +9,10 @@ import pytest
 import meltpoint as mp
 from evaluation.kept import plain
 from meltpoint.evaluation import prerequisites, stages
+from meltpoint.evaluation.clock import Clock
 from meltpoint.evaluation.plan import Decision, Planner
 from meltpoint.evaluation.stage import Size
 from meltpoint.evaluation.stored import read_run
-from meltpoint.results.duration import Clock
 from meltpoint.results.stages import alpha_of
 
 STIFF = {"gap": 0.003, "budget": "1h"}  # a budget that no clock matters for

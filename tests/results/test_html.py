@@ -11,9 +11,8 @@ import meltpoint as mp
 from meltpoint.errors import InputError
 from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.results.elements import element
-from meltpoint.results.pictures import image_side
 from meltpoint.results.report import PerExample, Report
-from meltpoint.results.shown import ShownStates, choose_shown
+from meltpoint.results.shown import ShownStates, choose_shown, image_side
 from meltpoint.results.stages import StageSummary
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate

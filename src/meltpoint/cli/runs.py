@@ -105,7 +105,7 @@ def _known(run: "StoredRun") -> "tuple[Report | None, str]":
 
 
 def _lines(run: "StoredRun", running: bool) -> list[str]:
-    from meltpoint.results.duration import duration
+    from meltpoint.results.words import duration
 
     parts = run.specification.parts
     rows = [("run", f"{run.folder}, part{'s' if len(parts) > 1 else ''} {', '.join(map(str, parts))}")]

@@ -19,6 +19,7 @@ from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS, Settings
 from meltpoint.errors import Progress
 from meltpoint.estimators.pilot import ScheduleName
+from meltpoint.evaluation.clock import Clock
 from meltpoint.evaluation.prerequisites import (
     Origin,
     Origins,
@@ -44,7 +45,6 @@ from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model
 from meltpoint.progress import reports_progress
 from meltpoint.results.compose import versions
-from meltpoint.results.duration import Clock
 from meltpoint.results.report import Report
 from meltpoint.results.stages import StageSummary
 from meltpoint.runs.contents import MODEL, NAMES

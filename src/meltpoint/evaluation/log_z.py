@@ -10,6 +10,7 @@ from meltpoint.annealing.base import Base
 from meltpoint.backends.numba.precision import Precision, check_precision
 from meltpoint.defaults import BUDGET_OF_GAP, LOG_Z_DEFAULTS, LogZSettings
 from meltpoint.errors import InputError, Progress
+from meltpoint.evaluation.clock import Clock
 from meltpoint.evaluation.log_z_run import LogZRun, WatchLogZ
 from meltpoint.evaluation.settings import BaseChoice, base_name, check_nats, seconds_of
 from meltpoint.formats.objects import ModelLike, from_object
@@ -17,7 +18,6 @@ from meltpoint.kernels.threads import check_threads
 from meltpoint.models.checks import check_count, check_switch
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import check_seed
-from meltpoint.results.duration import Clock
 from meltpoint.results.log_z import LogZBracket
 from meltpoint.statistics.certificate import check_confidence
 

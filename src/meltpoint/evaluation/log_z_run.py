@@ -21,6 +21,7 @@ from meltpoint.estimators.exact import cheap_elimination, exact_log_z
 from meltpoint.estimators.log_z_sides import Sides
 from meltpoint.estimators.pilot import PILOT_STEPS, FrictionSchedule, run_pilot
 from meltpoint.estimators.starts import Computation, ask_starts, reverse_log_weights
+from meltpoint.evaluation.clock import Clock
 from meltpoint.evaluation.log_z_sizes import LEAST_STEPS, LogZSize, choose_base, first_size, next_size
 from meltpoint.evaluation.prerequisites import EXACT_UNITS, make_base
 from meltpoint.evaluation.stage import stage_seed
@@ -28,7 +29,6 @@ from meltpoint.models import Model
 from meltpoint.models.checks import Floats
 from meltpoint.randomness import Purpose, generator
 from meltpoint.results.compose import versions
-from meltpoint.results.duration import Clock
 from meltpoint.results.log_z import LogZBracket, LogZStage, bracket_half_width, compose_log_z, stage_of
 from meltpoint.results.verdict import judge_target
 from meltpoint.runs.run import Run

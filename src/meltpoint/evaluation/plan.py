@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from meltpoint.defaults import Settings
 from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.particles import Melted
+from meltpoint.evaluation.clock import Clock
 from meltpoint.evaluation.stage import Size, StageResult
 from meltpoint.evaluation.stage_report import best_stage, half_width_of
 from meltpoint.layers.unit import Floats
 from meltpoint.models.log_f import LogF
 from meltpoint.results.compose import controlled_log_f
-from meltpoint.results.duration import Clock
 from meltpoint.results.report import Report
 from meltpoint.results.stages import alpha_of
 from meltpoint.runs.contents import SPENT

@@ -18,13 +18,13 @@ from meltpoint.estimators.conventions import ConventionCheck, check_conventions
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.pilot import PILOT_STEPS, FrictionSchedule, pilot_steps_within, run_pilot
 from meltpoint.estimators.sampling import sample_states
+from meltpoint.evaluation.clock import Clock
 from meltpoint.kernels.announcing import preparing_kernels
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model
 from meltpoint.models.log_f import SAMPLES as LOG_F_SAMPLES
 from meltpoint.models.log_f import LogF
 from meltpoint.progress import silent
-from meltpoint.results.duration import Clock
 from meltpoint.results.shown import sample_count
 from meltpoint.runs.batch import Batch, Items
 from meltpoint.runs.contents import (

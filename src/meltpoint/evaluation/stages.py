@@ -16,6 +16,7 @@ from typing import Protocol
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.defaults import Settings
+from meltpoint.evaluation.clock import Clock
 from meltpoint.evaluation.plan import Budget, Decision, Planner
 from meltpoint.evaluation.prerequisites import Origin, Origins
 from meltpoint.evaluation.settings import Watch
@@ -36,7 +37,6 @@ from meltpoint.evaluation.stage_report import best_stage, report_of, summary_of,
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model
 from meltpoint.models.log_f import LogF
-from meltpoint.results.duration import Clock
 from meltpoint.results.report import Report
 from meltpoint.results.stages import StageSummary
 from meltpoint.runs.contents import decision_name, part_folder

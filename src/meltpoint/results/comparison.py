@@ -12,10 +12,9 @@ from meltpoint.errors import shortened
 from meltpoint.records import plain, plain_fields
 from meltpoint.results.charts import Chart, Row, rows_chart
 from meltpoint.results.document import Block, Document, Fact, Readable, Section, Table
-from meltpoint.results.duration import duration
 from meltpoint.results.pair import About, Pair
 from meltpoint.results.report import Report
-from meltpoint.results.words import bound, count, interval, percent
+from meltpoint.results.words import bound, count, duration, interval, percent
 from meltpoint.statistics.estimate import Estimate, decimals
 
 _NAME = 12

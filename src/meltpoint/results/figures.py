@@ -1,11 +1,10 @@
-"""Charts and pictures drawn with Matplotlib, fit for print: legible in grey."""
+"""Charts and pictures drawn with Matplotlib, fit for print: legible in grey. Only what draws imports this."""
 
-from __future__ import annotations
-
+import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +13,11 @@ from meltpoint.extras import require
 from meltpoint.formats.atomic import atomic_write
 from meltpoint.results.charts import Axis, Band, Bars, Chart, Line, Mark, Points, Role, can_be_drawn
 from meltpoint.results.document import Picture
-from meltpoint.results.pictures import image_side, tiled
+from meltpoint.results.shown import image_side, tiled
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+mpl = require("matplotlib", "figures")
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
 
 FIGURE_FORMATS = (".png", ".pdf", ".svg")
 
@@ -33,6 +32,7 @@ _HEADROOM = 1.35  # of the tallest bar, for the legend
 _LONG_NAMES = 60  # characters of all names below an axis, from which on they are turned
 _LONGEST_NAME = 24
 _PANEL_WIDTH, _TITLE = 3.5, 0.4  # inches
+_DPI = 200
 _USUAL_HEIGHT, _PIXELS = 270, 96  # of a chart's height, and how many are an inch
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -48,14 +48,21 @@ _STYLE: dict[Any, Any] = {
 }
 
 
+class NotebookFigure(Figure):
+    """A figure that a notebook shows by itself, at half its resolution, without pyplot and its settings."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, Any]]:
+        picture = io.BytesIO()
+        self.savefig(picture, format="png", dpi=_DPI)
+        width, height = self.get_size_inches()
+        return picture.getvalue(), {"width": round(width * _DPI / 2), "height": round(height * _DPI / 2)}
+
+
 def draw(panels: Sequence[Chart | Picture]) -> Figure:
     """A figure of charts and pictures side by side."""
     width = max(5.0, _PANEL_WIDTH * len(panels))
     pixels = max(getattr(panel, "height", _USUAL_HEIGHT) for panel in panels)
     height = round(_TITLE + pixels / _PIXELS, 2)  # whole pixels in notebooks
-    mpl = require("matplotlib", "figures")
-    from meltpoint.results.notebook_figure import NotebookFigure
-
     with mpl.rc_context(_STYLE):  # pyplot and its settings stay untouched
         figure = NotebookFigure(figsize=(width, height))
         for panel, axes in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
@@ -77,7 +84,7 @@ def save_figure(figure: Figure, path: Path) -> None:
             remedy="rename it",
         )
     with atomic_write(path) as file:
-        figure.savefig(file, format=path.suffix[1:].lower(), dpi=200)
+        figure.savefig(file, format=path.suffix[1:].lower(), dpi=_DPI)
 
 
 def _draw_chart(chart: Chart, axes: Axes) -> None:

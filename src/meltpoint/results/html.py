@@ -1,10 +1,12 @@
 """Documents as HTML that needs no network and runs no script: a page, and a short form for notebooks."""
 
+import base64
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from itertools import groupby
 from string import Template
 
+from meltpoint.data.picture import to_png
 from meltpoint.results.charts import Chart
 from meltpoint.results.document import (
     Block,
@@ -19,7 +21,7 @@ from meltpoint.results.document import (
     Table,
 )
 from meltpoint.results.elements import Html, as_is, element, escaped, join, typeset, void
-from meltpoint.results.pictures import as_text, image_side, png_address, tiled
+from meltpoint.results.shown import as_text, image_side, tiled
 from meltpoint.results.svg import chart_svg
 from meltpoint.version import __version__
 
@@ -129,10 +131,9 @@ def _picture(picture: Picture) -> Html:
         return texts[0] if len(texts) == 1 else element("ul", *items, class_="gallery sequences")
     pixels = tiled(picture.states)
     height, width = pixels.shape
+    address = "data:image/png;base64," + base64.b64encode(to_png(pixels)).decode()
     class_ = "mosaic" if len(picture.states) > 1 else None
-    return void(
-        "img", src=png_address(pixels), alt=picture.description, width=width, height=height, class_=class_
-    )
+    return void("img", src=address, alt=picture.description, width=width, height=height, class_=class_)
 
 
 def _table(table: Table) -> Html:

@@ -17,6 +17,7 @@ from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.pilot import FrictionSchedule, Pilot
+from meltpoint.extras import require
 from meltpoint.models.checks import Floats
 from meltpoint.models.log_f import LogF
 from meltpoint.records import from_plain, plain, plain_fields, short_repr
@@ -208,9 +209,33 @@ class Report(Readable):
         `log_weight` and `log_reverse_weight` with a draw for each of its chains, and `constant_data` AIS's
         `ais_log_weight` (ais_chain) and `log_f` (example).
         """
-        from meltpoint.results.arviz import to_arviz
-
-        return to_arviz(self)
+        from_dict = require("arviz_base", "report.to_arviz()").from_dict
+        per, examples = self.per_example, ["example"]
+        groups = {
+            "log_likelihood": {"log_prob": per.log_prob[np.newaxis, np.newaxis]},
+            # RAISE's chains are independent draws: (example, chain) becomes (chain, draw, example), with one chain.
+            "sample_stats": {
+                "log_weight": per.log_weights.T[np.newaxis],
+                "log_reverse_weight": per.log_reverse_weights.T[np.newaxis],
+            },
+            "constant_data": {"ais_log_weight": self.ais_log_weights, "log_f": per.log_f},
+        }
+        if not per.log_weights.size:
+            del groups["sample_stats"]
+        return from_dict(
+            groups,
+            coords={"example": per.positions},
+            dims={
+                "log_prob": examples,
+                "log_weight": examples,
+                "log_reverse_weight": examples,
+                "ais_log_weight": ["ais_chain"],
+                "log_f": examples,
+            },
+            attrs={
+                "/": {"model": self.model, "inference_library": "meltpoint", "verdict": str(self.verdict)}
+            },
+        )
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Report:

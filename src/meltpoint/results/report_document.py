@@ -31,7 +31,6 @@ from meltpoint.results.document import (
     Section,
     Table,
 )
-from meltpoint.results.duration import duration
 from meltpoint.results.report import Report
 from meltpoint.results.report_charts import (
     differences_chart,
@@ -51,6 +50,7 @@ from meltpoint.results.words import (
     between_text,
     bound,
     count,
+    duration,
     modes_text,
     number,
     percent,

@@ -12,8 +12,7 @@ from meltpoint.errors import shortened
 from meltpoint.records import Record, plain_fields
 from meltpoint.results.charts import Axis, Band, Chart, Line, Mark, Points, axis_around
 from meltpoint.results.document import Document, Fact, Readable, Section, Table
-from meltpoint.results.duration import duration
-from meltpoint.results.words import interval, percent
+from meltpoint.results.words import duration, interval, percent
 from meltpoint.statistics.estimate import Estimate, decimals
 
 Interval: TypeAlias = tuple[float, float]

@@ -1,21 +1,6 @@
-"""Durations: measured, and as text."""
+"""Times of the parts of an evaluation."""
 
 import time
-
-
-def duration(seconds: float) -> str:
-    """Seconds in the two largest units that matter.
-
-    >>> duration(3.14), duration(75), duration(200), duration(7500)
-    ('3.1 s', '75 s', '3 min 20 s', '2 h 5 min')
-    """
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    if seconds < 119.5:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
 class Clock:
@@ -27,7 +12,6 @@ class Clock:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it was started."""
         return time.perf_counter() - self._begun
 
     @property
