@@ -91,7 +91,7 @@ Mark: TypeAlias = Points | Line | Bars | Band
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Marks between two axes. `description` says in words what is seen, `caption` how to read it."""
+    """Marks between two axes, empty without any. `description` puts it into words, `caption` says how to read it."""
 
     name: str
     title: str
@@ -101,6 +101,9 @@ class Chart:
     description: str
     caption: str = ""
     height: int = field(default=270, kw_only=True)
+
+    def __bool__(self) -> bool:
+        return bool(self.marks)
 
 
 def can_be_drawn(values: ArrayLike) -> np.ndarray:
@@ -122,12 +125,12 @@ def axis_around(label: str, *values: ArrayLike, room: float = 0.06) -> Axis:
     return Axis(label, low - margin, high + margin)
 
 
-def steps_axis(label: str, steps: Sequence[int]) -> Axis:
+def steps_axis(steps: Sequence[int]) -> Axis:
     """A logarithmic axis of numbers of steps, each of them a named place as far as there is room."""
     shown = sorted(set(steps))
     every = -(-len(shown) // 7)
     places = tuple((float(k), f"{k:,}") for k in shown[:: every or 1])
-    return Axis(label, shown[0] / 1.5, shown[-1] * 1.5, places, log=True)
+    return Axis("annealing steps", shown[0] / 1.5, shown[-1] * 1.5, places, log=True)
 
 
 def errors_of(errors: ArrayLike) -> Floats:

@@ -5,7 +5,7 @@ import math
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import printable
 from meltpoint.results.report import Report
-from meltpoint.results.words import count, number, percent, starts_text
+from meltpoint.results.words import between_text, count, percent, starts_text
 from meltpoint.statistics.estimate import decimals
 
 _LATEX = {
@@ -34,13 +34,13 @@ def subject(report: Report) -> str:
 
 def answer_text(report: Report) -> str:
     """The interval in one line."""
-    low, high = (number(end, interval_digits(report)) for end in report.between)
-    sure = f"{percent(report.settings.confidence)} confidence"
-    if all(map(math.isfinite, report.between)):
-        return f"{low} to {high} nats per example, {sure}"
-    if math.isfinite(report.between[1]):
-        return f"below {high} nats per example, {sure}; no lower end is known"
-    return "no interval is known"
+    sure = f"nats per example, {percent(report.settings.confidence)} confidence"
+    return between_text(known_ends(report), interval_digits(report), sure, "no interval is known", "to")
+
+
+def known_ends(report: Report) -> tuple[float, float]:
+    """The interval; an upper end follows from the model alone, so a lower one without it means nothing is known."""
+    return report.between if math.isfinite(report.between[1]) else (-math.inf, math.inf)
 
 
 def paper_sentence(report: Report) -> str:

@@ -55,7 +55,6 @@ class Comparison(Readable):
         return f"Comparison({', '.join(self.reports)}: {self.verdict})"
 
     def document(self) -> Document:
-        """What there is to read of the comparison."""
         title = f"{count(len(self.reports), 'model')} on {count(self.test_examples, 'test example')}, nats per example"
         blocks: list[Block] = [*self._charts(), self._models_table()]
         if self.pairs:
@@ -133,7 +132,6 @@ class Comparison(Readable):
         return Table(head, rows, "Differences", words=(0, 5))
 
     def _guaranteed(self, pair: Pair) -> str:
-        """What holds of a pair whatever was missed."""
         if pair.exact is not None:
             return ""
         first, second = self._letters[pair.first], self._letters[pair.second]
@@ -225,9 +223,12 @@ class Comparison(Readable):
     @property
     def order_known(self) -> bool:
         """Whether the better model of every pair is known."""
+        return bool(self.pairs) and not self._unordered and not self.missing
+
+    @property
+    def _unordered(self) -> list[Pair]:
         order = self.above
-        known = all({(p.first, p.second), (p.second, p.first)} & order for p in self.pairs)
-        return bool(self.pairs) and known and not self.missing
+        return [p for p in self.pairs if not {(p.first, p.second), (p.second, p.first)} & order]
 
     @property
     def untrusted(self) -> list[str]:
@@ -245,7 +246,7 @@ class Comparison(Readable):
 
     @property
     def verdict(self) -> str:
-        """The order as far as it is known, in a sentence or two."""
+        """The known part of the order, in a sentence or two."""
         return " ".join([self._order_sentence(), *self._doubts()])
 
     def _order_sentence(self) -> str:
@@ -253,17 +254,11 @@ class Comparison(Readable):
             return "Nothing to compare: fewer than two models were evaluated."
         if self.baseline is not None:
             return self._baseline_sentence()
-        names = list(self.ranking)
         if self.order_known:
-            return f"Order known: {' > '.join(names)}."
-        order = self.above
-        unknown = [
-            f"{p.first} and {p.second}"
-            for p in self.pairs
-            if not {(p.first, p.second), (p.second, p.first)} & order
-        ]
+            return f"Order known: {' > '.join(self.ranking)}."
+        unknown = [f"{pair.first} and {pair.second}" for pair in self._unordered]
         shown = "; ".join(unknown[:3]) + (f" and {len(unknown) - 3} pairs more" if len(unknown) > 3 else "")
-        what = "Order unknown" if not order else "Order partly known"
+        what = "Order unknown" if not self.above else "Order partly known"
         return f"{what}: these may be in either order: {shown}. A smaller gap or more steps can tell."
 
     def _baseline_sentence(self) -> str:
@@ -289,7 +284,6 @@ class Comparison(Readable):
         return doubts
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, strings and lists: JSON."""
         return {
             **plain_fields(self, without=("reports", "pairs")),
             "ranking": [{"name": name, **plain(rank)} for name, rank in self.ranking.items()],

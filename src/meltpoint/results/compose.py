@@ -218,13 +218,13 @@ def gap_of(
         # Both ends have the same heating: AIS less RAISE is the mean of log f by heating less log p_N.
         differences = log_mean_exp(log_f.annealed) - prob.values
         own, correction = subset_error(differences, prob.stderrs, len(log_f.values)), (0.0, math.inf)
-    shares = _mean_shares(prob)
+    shares = mean_shares(prob)
     in_ais = _shares_of_sum(log_z.log_weights, prob)
     common, common_df = log_z.stderr, log_z.ess - 1
     if len(prob.group_parts):
         common, common_df = _jackknife(prob.group_parts.mean(axis=0) + in_ais - 1 / len(in_ais))
     elif len(shares):
-        common = _norm((in_ais - shares) * prob.forward_stderrs)
+        common = norm((in_ais - shares) * prob.forward_stderrs)
     error, df = combined_error((own, len(positions) - 1), (common, common_df), correction)
     return Estimate(optimistic.value - mean, error, "difference", "the errors of both ends", df=df)
 
@@ -245,16 +245,16 @@ def _forward_error(prob: LogProb, df: float) -> tuple[float, float]:
     """What the forward chains add to the error of RAISE's mean, and its degrees of freedom."""
     if len(prob.group_parts):
         return _jackknife(prob.group_parts.mean(axis=0))
-    return _norm(_mean_shares(prob) * prob.forward_stderrs), df
+    return norm(mean_shares(prob) * prob.forward_stderrs), df
 
 
 def _jackknife(parts: NDArray[np.floating]) -> tuple[float, float]:
     """Standard error of a mean from what each of many equal groups adds to it (group,), and its degrees of freedom."""
     n = len(parts)
-    return math.sqrt(n / (n - 1)) * _norm(parts), n - 1.0
+    return math.sqrt(n / (n - 1)) * norm(parts), n - 1.0
 
 
-def _mean_shares(prob: LogProb) -> NDArray[np.floating]:
+def mean_shares(prob: LogProb) -> NDArray[np.floating]:
     """Forward shares (group,), averaged over examples; none where there are no forward chains."""
     return prob.forward_shares.mean(axis=0) if prob.particles > 1 else np.zeros(0)
 
@@ -269,5 +269,6 @@ def _shares_of_sum(log_weights: NDArray[np.floating], prob: LogProb) -> NDArray[
     return relative[:used].reshape(groups, -1).sum(axis=1) / relative.sum()
 
 
-def _norm(errors: NDArray[np.floating]) -> float:
+def norm(errors: NDArray[np.floating]) -> float:
+    """Euclidean norm."""
     return float(np.sqrt(np.sum(np.square(errors))))

@@ -1,4 +1,4 @@
-"""What people read of a result, built once: sections of facts, notes, tables, charts and pictures.
+"""The readable form of a result, built once: sections of facts, notes, tables, charts and pictures.
 
 The text of a terminal, a notebook and a page are three ways to show one document. Its first section is the result
 itself: text shows its tables, a notebook all of it. Of the other sections text shows the facts, a page everything.
@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from meltpoint.records import Record
 from meltpoint.statistics.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -27,10 +28,13 @@ WIDTH = 79
 
 @dataclass(frozen=True)
 class Fact:
-    """A sentence with a label. Every view shows it."""
+    """A sentence with a label, which every view shows; one without a text is empty."""
 
     label: str
     text: str
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,9 @@ class Gallery:
     heading: str
     pictures: Sequence[Picture]
 
+    def __bool__(self) -> bool:
+        return bool(self.pictures)
+
 
 Block: TypeAlias = "Fact | Note | Code | Estimates | Table | Chart | Picture | Gallery"
 
@@ -113,17 +120,15 @@ class Section:
 
     @classmethod
     def of(cls, name: str, title: str, *blocks: Block | None) -> Section:
-        """The section of those blocks that there are: None, and a fact without a text, is left out."""
-        return cls(
-            name, title, [each for each in blocks if each and not (isinstance(each, Fact) and not each.text)]
-        )
+        """The section without None and blocks that are empty."""
+        return cls(name, title, [block for block in blocks if block])
 
 
 @dataclass(frozen=True)
 class Document:
     """A result to read: what it is about, the answer in a line, whether to trust it and why, and the sections.
 
-    Nothing speaks against one that is `undecided`, but it has not found what it looked for.
+    One that is `undecided` has no defect, but no answer either.
     """
 
     title: str
@@ -137,7 +142,6 @@ class Document:
 
     @property
     def badge(self) -> str:
-        """Whether to trust it, in a few words."""
         if self.trusted:
             return "✓ This answer can be trusted"
         if self.interrupted:
@@ -146,16 +150,15 @@ class Document:
 
     @property
     def facts(self) -> list[Fact]:
-        """The facts of all sections."""
         return [block for section in self.sections for block in section.blocks if isinstance(block, Fact)]
 
 
-class Readable(ABC):
-    """A result that people read: everything that shows it renders its document."""
+class Readable(Record, ABC):
+    """A result to read: everything that shows it renders its document."""
 
     @abstractmethod
     def document(self) -> Document:
-        """What there is to read, for `str()`, notebooks and pages."""
+        """The contents, for `str()`, notebooks and pages."""
 
     def __str__(self) -> str:
         from meltpoint.results.text import render_text

@@ -49,7 +49,6 @@ class LogZStage(Record):
 
     @property
     def within(self) -> str:
-        """How well log Z is known, in words."""
         return within_text(self.half_width, self.ess)
 
 
@@ -89,7 +88,6 @@ class LogZBracket(Readable):
         return f"LogZBracket({self.model}: {self.lower} to {self.upper}, {self.verdict.reason})"
 
     def document(self) -> Document:
-        """What there is to read of the bracket."""
         s, digits = self.settings, self.gap.digits
         clamped = f", {count(self.clamped, 'unit')} clamped" if self.clamped else ""
         rows = [("lower (AIS)", self.lower), ("upper (melted back)", self.upper), ("gap", self.gap)]
@@ -122,7 +120,7 @@ class LogZBracket(Readable):
         section = Section.of(
             "log-z",
             "Both sides",
-            *(chart for chart in self._charts() if chart.marks),
+            *self._charts(),
             Estimates(rows, digits),
             *(Fact(label, text) for label, text in facts.items()),
             *run_facts(s.seed, self.seconds, self.versions),
@@ -175,7 +173,7 @@ class LogZBracket(Readable):
         )
         sides = sides_chart(
             "Two sides; bars: ± 2 standard errors",
-            steps_axis("annealing steps", steps),
+            steps_axis(steps),
             "log Z, nats",
             steps,
             [
@@ -189,7 +187,6 @@ class LogZBracket(Readable):
         return [sides, spread]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, strings and lists: JSON."""
         return {
             **plain_fields(self, without=("log_reverse_weights", "evidence")),
             "ess": plain(self.lower.ess),

@@ -15,6 +15,7 @@ from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_
 from meltpoint.estimators.particles import Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.models.log_f import LogF
 from meltpoint.records import Record
+from meltpoint.results.compose import mean_shares, norm
 from meltpoint.results.report import Report
 from meltpoint.statistics.control_variate import control_variate_mean
 from meltpoint.statistics.estimate import Estimate, combined_error
@@ -86,7 +87,7 @@ class ComparedModel:
 
     @property
     def evidence(self) -> Evidence:
-        """What other starts found; nothing if they were not asked."""
+        """What other starts found; empty if none were tried."""
         return self.report.evidence or Evidence()
 
     def limits(self, alpha: float) -> Limits:
@@ -194,7 +195,7 @@ def _conservative(first: ComparedModel, second: ComparedModel) -> Estimate | Non
     value, choice = control_variate_mean(
         probs[0].values - probs[1].values, control[positions], control, np.hypot(own, log_f_errors)
     )
-    shares = [prob.forward_shares.mean(axis=0) if prob.particles > 1 else np.zeros(0) for prob in probs]
+    shares = [mean_shares(prob) for prob in probs]
     if all(len(share) == 1 for share in shares):
         common = float(
             paired_log_mean_error(
@@ -202,10 +203,7 @@ def _conservative(first: ComparedModel, second: ComparedModel) -> Estimate | Non
             )
         )
     else:
-        common = sum(
-            math.sqrt(float(np.sum(np.square(share * prob.forward_stderrs))))
-            for share, prob in zip(shares, probs, strict=True)
-        )
+        common = sum(norm(share * prob.forward_stderrs) for share, prob in zip(shares, probs, strict=True))
     error, df = combined_error(
         (choice, len(positions) - 1),
         (common, min(one.ess, other.ess) - 1),

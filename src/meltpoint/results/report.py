@@ -130,7 +130,6 @@ class Report(Readable):
         return f"Report({self.model}: {self.conservative} to {self.optimistic}, {self.verdict.reason})"
 
     def document(self) -> Document:
-        """What there is to read of the report."""
         from meltpoint.results.report_document import report_document
 
         return report_document(self)
@@ -161,7 +160,6 @@ class Report(Readable):
         return draw(panels(self, kind, sweep))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, strings and lists: JSON."""
         per = self.per_example
         estimates = {name: getattr(self, name) for name in _ESTIMATES}
         weights = (self.ais_log_weights, per.log_weights, per.log_reverse_weights)

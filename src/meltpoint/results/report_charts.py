@@ -82,7 +82,7 @@ def closing_in_chart(reports: Sequence[Report]) -> Chart:
     ais, raised = [report.optimistic for report in reports], [report.conservative for report in reports]
     return sides_chart(
         f"{reports[0].model}, base {reports[0].settings.base}; bars: ± 2 standard errors",
-        steps_axis("annealing steps", steps),
+        steps_axis(steps),
         _LABEL,
         steps,
         [

@@ -1,4 +1,4 @@
-"""What there is to read of a report: sections of facts, tables, charts and pictures."""
+"""The document of a report: its sections of facts, tables, charts and pictures."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from meltpoint.results.citation import (
     answer_text,
     bibtex,
     command_line,
+    known_ends,
     latex_line,
     paper_sentence,
     python_call,
@@ -133,10 +134,8 @@ def _between(report: Report) -> str:
         else "provided that the chains missed no mode"
     )
     sure = f"with {percent(report.settings.confidence)} confidence, {condition}"
-    # An upper end follows from the model alone, so a lower one without it says that nothing is known.
-    ends = report.between if math.isfinite(report.between[1]) else (-math.inf, math.inf)
     least = "no interval: two chains and two examples are the least that has an error"
-    return between_text(ends, report.gap.digits, sure, least)
+    return between_text(known_ends(report), report.gap.digits, sure, least)
 
 
 def _stages(report: Report) -> Sequence[Block | None]:
@@ -226,7 +225,6 @@ def _weights(report: Report) -> Sequence[Block | None]:
     """The spread of the weights and their tail."""
     ais_chains = min(report.settings.ais_chains, len(report.ais_log_weights))
     certain = str(report.log_z_certificate).removeprefix("log Z ")
-    spread = weights_chart(report)
     return [
         Fact(
             "log Z",
@@ -235,7 +233,7 @@ def _weights(report: Report) -> Sequence[Block | None]:
         Note(
             f"The error of log Z covers {report.log_z.covers}. With a Pareto k below 0.7 it can be believed."
         ),
-        spread if spread.marks else None,
+        weights_chart(report),
         tail_chart(report),
     ]
 
@@ -262,7 +260,7 @@ def _examples(report: Report) -> Sequence[Block | None]:
         Fact("RAISE", f"{sizes}{said}"),
         examples_chart(report),
         differences_chart(report),
-        Gallery("The examples with the largest differences", pictures) if pictures else None,
+        Gallery("The examples with the largest differences", pictures),
         Table(head, rows, "Largest differences between AIS and RAISE, nats"),
     ]
 

@@ -36,7 +36,6 @@ class StageSummary(Record):
 
     @property
     def within(self) -> str:
-        """How well the value is known, in words."""
         return within_text(self.half_width, self.ess)
 
 

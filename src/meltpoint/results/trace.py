@@ -101,7 +101,6 @@ class Trace(Readable):
         return f"Trace({len(self.points)} checkpoints: {self.verdict})"
 
     def document(self) -> Document:
-        """What there is to read of the trace."""
         title = f"{len(self.points)} checkpoints on {self.test_examples:,} test examples"
         if self.train_examples:
             title += f" and {self.train_examples:,} training examples"
@@ -177,7 +176,6 @@ class Trace(Readable):
 
     @property
     def doubtful(self) -> list[TracePoint]:
-        """Checkpoints whose reports are not to be trusted."""
         return [point for point in self.points if not point.sound]
 
     @property
@@ -187,7 +185,6 @@ class Trace(Readable):
 
     @property
     def verdict(self) -> str:
-        """What the trace shows, in a sentence or two."""
         best, rivals = self.best, self.rivals
         also = f", or {', '.join(point.name for point in rivals[:3])}" if rivals else ""
         also += f" and {len(rivals) - 3} more" if len(rivals) > 3 else ""
@@ -205,7 +202,6 @@ class Trace(Readable):
         return " ".join(said)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, strings and lists: JSON."""
         return {
             **plain_fields(self),
             "best": self.best.name,
@@ -217,7 +213,7 @@ class Trace(Readable):
 
 
 def trace_row(point: TracePoint) -> list[str]:
-    """The cells of one checkpoint."""
+    """The cells of a checkpoint, below `HEAD`."""
     return [
         point.name,
         decimals(point.conservative.value, 2),

@@ -119,17 +119,14 @@ class Case:
 
     @property
     def missed(self) -> Finding | None:
-        """What shows that modes were missed."""
         return self.evidence.missed(self.log_weights) if self.evidence else None
 
     @property
     def larger(self) -> Finding | None:
-        """The base whose log Z is larger."""
         return self.evidence.larger(self.log_weights) if self.evidence else None
 
     @property
     def unweighed(self) -> int:
-        """Modes out of reach that were not weighed."""
         return self.evidence.unweighed if self.evidence else 0
 
     @property
@@ -160,7 +157,6 @@ class Rule(NamedTuple):
     remedy: str | Callable[[Case], str] = ""
 
     def verdict(self, case: Case) -> Verdict:
-        """The verdict of this rule."""
         parts = [
             part.format(case=case, **case.words) if isinstance(part, str) else part(case)
             for part in (self.sentence, self.remedy)

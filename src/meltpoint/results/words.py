@@ -120,8 +120,8 @@ def interval(ends: tuple[float, float] | None, digits: int = 2) -> str:
     return "unknown" if not any(known) else f"above {low}" if known[0] else f"below {high}"
 
 
-def between_text(ends: tuple[float, float], digits: int, sure: str, unknown: str) -> str:
-    """An interval with its confidence and condition, or the end that is known, or why there is none.
+def between_text(ends: tuple[float, float], digits: int, sure: str, unknown: str, joint: str = "and") -> str:
+    """An interval with its confidence and condition, or its only known end, or why there is none.
 
     >>> between_text((1.0, math.inf), 2, "with 99% confidence", "no interval")
     'above 1.00 with 99% confidence; no upper end is known'
@@ -129,7 +129,7 @@ def between_text(ends: tuple[float, float], digits: int, sure: str, unknown: str
     low, high = (number(end, digits) for end in ends)
     known = tuple(map(math.isfinite, ends))
     if known == (True, True):
-        return f"{low} and {high} {sure}"
+        return f"{low} {joint} {high} {sure}"
     if known == (True, False):
         return f"above {low} {sure}; no upper end is known"
     return f"below {high} {sure}; no lower end is known" if known[1] else unknown
