@@ -160,7 +160,8 @@ def _compose(first: str, second: str, evaluated: Mapping[str, Evaluation], alpha
     for each in found:
         if each.report.settings.budget is not None:
             alpha *= alpha_of(each.stage, 1.0)
-    return compose_pair(*map(ComparedModel, (first, second), (each.report for each in found)), alpha)
+    one, other = (ComparedModel(name, evaluated[name].report) for name in (first, second))
+    return compose_pair(one, other, alpha)
 
 
 def _check(sources: Mapping[str, ModelSource], baseline: str | None, about: str) -> None:
