@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from meltpoint.results.trace import Trace
     from meltpoint.training.monitor import Epoch
 
-_STAGES = {
-    name: f"{text} One value, or one for each stage: 40,20."
-    for name, (_, text) in stage_options().items()
-    if name != "chains"
-}
+_EACH = "One value, or one for each stage: 40,20."
+_STAGES = {name: f"{text} {_EACH}" for name, (_, text) in stage_options().items() if name != "chains"}
 _NUMBERS = {
     "chains": stage_options()["chains"][1],
     "sweeps": "Mean-field sweeps of a dbm.",
@@ -35,9 +32,7 @@ _NUMBERS = {
     options.argument("model", str, None, "rbm, dbn or dbm.", default=None),
     options.option("recipe", Path, "Take everything from this TOML file instead."),
     options.option(
-        "data",
-        str,
-        "Training examples: .csv, .npy, .npz, .mat, FASTA, parquet or idx file, or a data set's name.",
+        "data", str, "A file (.csv, .npy, .npz, .mat, FASTA, parquet or idx) or a data set's name."
     ),
     options.option("hidden", str, "Hidden units; for a deep model 500,1000."),
     options.option("out", Path, "The trained model, a .npz file.", shown="RECIPE.npz"),

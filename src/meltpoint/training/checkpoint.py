@@ -85,10 +85,11 @@ class StagePlan:
     @property
     def most_bytes(self) -> int:
         """Bytes that the arrays of the stage's state never exceed, their headers included."""
-        units = sum(self.architecture.sizes)
-        n_arrays = 5 * len(self.parameter_shapes) + len(fields(TrainingState))
+        units, kept = sum(self.architecture.sizes), self.architecture.visible.kept
+        n_arrays = 5 * len(self.parameter_shapes) + len(fields(TrainingState)) + len(kept)
         parameters = sum(map(math.prod, self.parameter_shapes))
-        return 12 * parameters + (4 + self.n_chains) * units + _MARGIN * n_arrays
+        n_bytes = 12 * parameters + (4 + self.n_chains) * units + sum(each.nbytes for each in kept)
+        return n_bytes + _MARGIN * n_arrays
 
 
 @dataclass
@@ -211,18 +212,13 @@ def _make_lock_folder(folder: Path, target: Path) -> None:
 def _read(path: Path, run: str, plans: Sequence[StagePlan]) -> list[TrainingState]:
     if not path.is_file() or not is_checkpoint(path):
         raise InputError(
-            found=f"{path}, which is not a checkpoint",
+            found=f"{path}, which is not a checkpoint of this version",
             expected="a checkpoint, or a file that does not exist yet",
             remedy="choose another name for the checkpoint; the trained model goes to a file of its own",
         )
     with zipfile.ZipFile(path) as archive:
         n_bytes = sum(entry.file_size for entry in archive.infolist())
-    if (
-        n_bytes
-        > sum(plan.most_bytes for plan in plans)
-        + sum(each.nbytes for each in plans[0].architecture.visible.kept)
-        + 8 * _MARGIN
-    ):
+    if n_bytes > sum(plan.most_bytes for plan in plans) + _MARGIN:
         raise _damaged(path, f"{n_bytes:,} bytes, more than this run can have,")
     arrays = read_sealed(path, _CONTEXT)
     try:
