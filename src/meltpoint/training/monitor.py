@@ -1,6 +1,6 @@
 """The report after each epoch: likelihood, overfitting, time."""
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.base_rates import data_rates
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.models import Model
+from meltpoint.records import plain_fields
 from meltpoint.training.examples import Examples
 from meltpoint.training.optimiser import TrainingState, averaged_dbm
 from meltpoint.training.phases import data_phase, log_f_bound, random_stream
@@ -60,9 +61,7 @@ class Epoch:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values, without the model."""
-        values = asdict(replace(self, model=None))
-        del values["model"]
-        return values
+        return plain_fields(self, without=("model",))
 
 
 def describe_epoch(run: "TrainingRun", stage: "TrainingStage", state: TrainingState, seconds: float) -> Epoch:
