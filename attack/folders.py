@@ -18,7 +18,7 @@ import numpy as np
 from attack.campaign import Campaign
 from attack.command import LARGEST, Ended, run
 from attack.scenarios import EVALUATIONS, PAPER, SEVERAL, TRAININGS, Scenario
-from meltpoint.runs.fingerprint import fingerprint
+from meltpoint.fingerprint import fingerprint
 from meltpoint.runs.sealed import read_sealed, write_sealed
 from meltpoint.runs.specification import FILE as _SPECIFICATION
 from meltpoint.runs.specification import read_specification

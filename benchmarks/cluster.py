@@ -150,8 +150,8 @@ def _compile() -> None:
 def _job(name: str, steps: int) -> None:
     """What a job's process does: get ready, wait for a line, evaluate."""
     import meltpoint as mp
+    from meltpoint.fingerprint import fingerprint
     from meltpoint.runs.dask import dask_cluster
-    from meltpoint.runs.fingerprint import fingerprint
 
     model, data = mp.load(PAPER_MODEL), mp.datasets.load("mnist")
     settings = {"steps": steps, "schedule": "linear", "threads": WORKERS}

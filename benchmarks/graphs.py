@@ -26,9 +26,9 @@ from table import Row, Section, compared, quotients
 import meltpoint as mp
 from meltpoint.annealing.base import uniform
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import anneal
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.registry import prepare_path
+from meltpoint.backends.tiles import anneal
 from meltpoint.kernels.streams import Streams
 from meltpoint.randomness import Purpose
 

@@ -12,9 +12,9 @@ from table import Row, Section, compared, quotients
 from threadpoolctl import threadpool_limits
 
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import TILE, anneal
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.backends.registry import prepare_path
+from meltpoint.backends.tiles import TILE, anneal
 from meltpoint.kernels.streams import Streams
 from meltpoint.randomness import Purpose
 

@@ -5,8 +5,8 @@ import pytest
 
 from meltpoint.annealing.base import uniform
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import anneal
 from meltpoint.backends.numba.layered import FusedBackend
+from meltpoint.backends.tiles import anneal
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose

@@ -13,12 +13,12 @@ from annealing.graph_fields import bit_field, grid, potts_field
 from meltpoint.annealing.base import uniform
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.field import BlockPath
-from meltpoint.annealing.loop import anneal
 from meltpoint.backends.numba import graph as graph_backend
 from meltpoint.backends.numba.graph import GraphBackend
 from meltpoint.backends.numba.kernels.bit_graph import state_energy
 from meltpoint.backends.reference import ReferenceBackend
 from meltpoint.backends.registry import prepare_path
+from meltpoint.backends.tiles import anneal
 from meltpoint.kernels.streams import Streams
 from meltpoint.randomness import Purpose
 from oracle.concentration import FALSE_ALARM, bernstein

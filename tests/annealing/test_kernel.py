@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from meltpoint.annealing.base import Base, uniform
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import anneal
 from meltpoint.backends.numba.layered import FusedBackend
+from meltpoint.backends.tiles import anneal
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM

@@ -11,11 +11,11 @@ from contract import cases
 from contract.three_blocks import states_of
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.field import BlockPath
-from meltpoint.annealing.loop import anneal
 from meltpoint.annealing.transitions import BlockGibbs
 from meltpoint.backends.numba.layered import FusedBackend
 from meltpoint.backends.reference import ReferenceBackend, ReferencePath
 from meltpoint.backends.registry import BACKENDS, prepare_path
+from meltpoint.backends.tiles import anneal
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.spin import Spin
 from meltpoint.models import bipartite

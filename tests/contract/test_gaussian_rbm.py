@@ -13,8 +13,8 @@ from scipy.stats import norm
 import meltpoint as mp
 from contract.cases import saved_and_evaluated
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import anneal
 from meltpoint.backends.registry import prepare_path
+from meltpoint.backends.tiles import anneal
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers import GAUSSIAN, Gaussian
 from meltpoint.randomness import Purpose

@@ -9,11 +9,11 @@ import pytest
 import meltpoint as mp
 from contract.graphs import CASES, Graph, base_of
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import anneal
 from meltpoint.annealing.transitions import BlockGibbs
 from meltpoint.backends.numba.graph import GraphBackend
 from meltpoint.backends.reference import ReferenceBackend, ReferencePath
 from meltpoint.backends.registry import prepare_path
+from meltpoint.backends.tiles import anneal
 from meltpoint.kernels.streams import Streams
 from meltpoint.randomness import Purpose
 from oracle.concentration import FALSE_ALARM, bernstein

@@ -1,6 +1,8 @@
 """Models that are not the library's go through everything, and the answers are those of enumeration."""
 
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -133,3 +135,14 @@ def test_what_is_missing_is_said():
         mp.evaluate(Half(), [[0, 1]], steps=5)
     with pytest.raises(TypeError, match="abstract"):
         type("None", (mp.Model,), {})()
+
+
+@pytest.mark.slow
+def test_processes():
+    """Models without arrays travel as pickles of the executor: the same bits."""
+    model = MODELS[0]
+    x, _ = data(model)
+    here = mp.evaluate(model, x, x, **QUICK)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        there = mp.evaluate(model, x, x, executor=pool, **QUICK)
+    np.testing.assert_array_equal(there.per_example.log_weights, here.per_example.log_weights)

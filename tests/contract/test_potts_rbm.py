@@ -11,10 +11,10 @@ from scipy.special import logsumexp, softmax
 import meltpoint as mp
 from contract.cases import saved_and_evaluated
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import anneal
 from meltpoint.backends.numba.layered import FusedBackend
 from meltpoint.backends.reference import ReferenceBackend
 from meltpoint.backends.registry import BACKENDS, prepare_path
+from meltpoint.backends.tiles import anneal
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers import Potts
 from meltpoint.randomness import Purpose

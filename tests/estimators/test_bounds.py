@@ -15,9 +15,9 @@ from scipy.stats import binom
 
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import anneal
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.backends.registry import prepare_path
+from meltpoint.backends.tiles import anneal
 from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.particles import certify_mean_log_prob
 from meltpoint.estimators.raise_ import raise_log_prob

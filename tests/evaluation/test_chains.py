@@ -13,10 +13,10 @@ from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain, wh
 from meltpoint.annealing import chains as chains_module
 from meltpoint.annealing.base import uniform
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.chains import Annealing, chains_batch
-from meltpoint.annealing.loop import Annealed
+from meltpoint.backends.tiles import Annealed
 from meltpoint.errors import RunWarning
 from meltpoint.estimators.base_rates import rates_of_chains
+from meltpoint.estimators.chain_batches import Annealing, chains_batch
 from meltpoint.estimators.pilot import run_pilot
 from meltpoint.evaluation import prerequisites
 from meltpoint.kernels.streams import Streams

@@ -15,10 +15,10 @@ import pytest
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, TEST, evaluate, plain, whole
 from meltpoint.annealing import loop
-from meltpoint.annealing.chains import Annealing
 from meltpoint.backends.registry import prepare_path
 from meltpoint.errors import SystemFailure
 from meltpoint.estimators.ais import ForwardChains
+from meltpoint.estimators.chain_batches import Annealing
 from meltpoint.evaluation.stage import Size, Stage, run_stage
 from meltpoint.evaluation.stored import read_run
 from meltpoint.fingerprint import fingerprint
@@ -128,7 +128,7 @@ def test_threads_of_a_worker_share_what_one_of_them_lays_out(monkeypatch):
         together.wait()
         return sending._compute(ForwardChains, sent[0], 0, 2, sent[1])
 
-    monkeypatch.setattr("meltpoint.annealing.chains.prepare_path", counting)
+    monkeypatch.setattr("meltpoint.estimators.chain_batches.prepare_path", counting)
     sent = payloads(12)
     with ThreadPoolExecutor(4) as threads:
         assert len(list(threads.map(compute, range(4)))) == 4
@@ -198,7 +198,7 @@ def test_base_rates_of_the_model_and_pilots_are_given_to_an_executor(model, monk
             here.append(max(segment.steps for segment in segments))
         return run(prepared, segments, *arguments, **options)
 
-    monkeypatch.setattr("meltpoint.annealing.chains.anneal", noting)
+    monkeypatch.setattr("meltpoint.estimators.chain_batches.anneal", noting)
     with ThreadPoolExecutor(2) as executor:
         assert plain(mp.evaluate(model, TEST, executor=executor, **settings)) == alone
     assert max(here, default=0) <= 10

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from meltpoint.errors import InputError
-from meltpoint.runs.fingerprint import fingerprint
+from meltpoint.fingerprint import fingerprint
 from meltpoint.runs.sealed import read_sealed, write_sealed
 
 ARRAYS = {"log_weights": np.linspace(-3, 2, 20), "seconds": np.array(0.25), "kind": np.array("RBM")}

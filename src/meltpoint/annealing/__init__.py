@@ -7,8 +7,8 @@ from meltpoint.annealing.base import IndependentUnits
 from meltpoint.annealing.blocks import Segment, UnitBlock
 from meltpoint.annealing.draws import Draws, GeneratorDraws
 from meltpoint.annealing.field import BlockPath, BrokenLine, MarkovRandomField
+from meltpoint.annealing.loop import anneal_reference
 from meltpoint.annealing.path import Distribution, GeometricPath, Path
-from meltpoint.annealing.reference_loop import anneal_reference
 from meltpoint.annealing.transitions import BlockGibbs, Transition
 
 __all__ = [

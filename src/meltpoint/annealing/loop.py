@@ -1,69 +1,28 @@
-"""anneal(): choose a backend, and take chains through the betas on the caller's thread, tile by tile."""
+"""The annealing loop in plain NumPy, for any path and transition: to read, and to test backends against.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+for i = 0 … K-1:
+move the state at s_i                          # its reversal when melting; clamped units keep their value
+log_w += log f_{s_i+1}(state) - log f_{s_i}(state)
+"""
+
+import itertools
 
 import numpy as np
 
 from meltpoint.annealing.blocks import Segment
-from meltpoint.backends.backend import PreparedPath, Tile
-from meltpoint.errors import Progress
-from meltpoint.kernels.announcing import preparing_kernels
-from meltpoint.kernels.streams import Streams
+from meltpoint.annealing.draws import Draws
+from meltpoint.annealing.path import Path
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.progress import silent
-from meltpoint.records import short_repr
-
-TILE = 128
-_PAUSES = 16  # fewest reports of progress for a tile, if they are not too close together
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Annealed:
-    """Final states (chain, unit), and log weights after each segment (chain, segment)."""
-
-    state: Annotated[Bits, "chain", "unit"]
-    cumulative_log_weights: Annotated[Floats, "chain", "segment"]
-
-    __repr__ = short_repr
-
-    @property
-    def log_weights(self) -> Floats:
-        """Log weights (chain,) of all segments together."""
-        return self.cumulative_log_weights[:, -1]
-
-
-def anneal(
-    prepared: PreparedPath,
-    segments: Sequence[Segment],
-    state: Bits,
-    streams: Streams,
-    *,
-    tile: int = TILE,
-    progress: Progress | None = None,
-    task: str = "annealing",
-) -> Annealed:
-    """Take every chain through the segments, one after the other, and add up its log weight segment by segment.
-
-    `state` (chain, unit of the state) is where the chains start. The result does not depend on which chains are run
-    together. It runs on one thread: `runs.scheduler` cuts chains for several. An error that `progress` raises ends it.
-    """
-    progress = progress or silent
-    n_chains, steps = len(state), sum(segment.steps for segment in segments)
-    state = np.array(state, prepared.path.dtype)
-    cumulative, finished = np.zeros((n_chains, len(segments))), np.zeros(n_chains, np.bool_)
-    done = np.zeros(1, np.int64)  # chain-steps
-    for low in range(0, n_chains, tile):
-        part = slice(low, low + tile)
-        job = Tile(state[part], cumulative[part], finished[part], done, streams.part(part))
-        for _ in prepared.advance(job, segments, -(-steps // _PAUSES)):
-            progress(task, float(done[0]), float(n_chains * steps))
-    progress(task, float(done[0]), float(n_chains * steps))
-    return Annealed(state, cumulative)
-
-
-def compile_kernels(prepared: PreparedPath, progress: Progress | None = None) -> None:
-    """Load the kernels a prepared path needs, or compile them, and say so: it can take some seconds."""
-    with preparing_kernels(progress or silent):
-        prepared.compile()
+def anneal_reference(path: Path, segment: Segment, state: Bits, draws: Draws) -> tuple[Bits, Floats]:
+    """Final states (chain, unit of the state) and log weights (chain,) of one segment, in float64."""
+    transition = path.transition.reversed() if segment.reversed_sweeps else path.transition
+    log_weights = np.zeros(len(state))
+    for s, following in itertools.pairwise(segment.betas):
+        if s == 0:  # whatever the transition is, chains start at exact draws
+            state = path.draw_base(state, draws, segment.clamped)
+        else:
+            state = transition.move(path, s, state, draws, segment.clamped)
+        log_weights += path.log_f(following, state) - path.log_f(s, state)
+    return state, log_weights

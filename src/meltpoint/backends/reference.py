@@ -7,8 +7,8 @@ import numpy as np
 
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.draws import StreamDraws
+from meltpoint.annealing.loop import anneal_reference
 from meltpoint.annealing.path import Path
-from meltpoint.annealing.reference_loop import anneal_reference
 from meltpoint.backends.backend import Tile
 
 

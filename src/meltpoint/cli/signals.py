@@ -2,7 +2,7 @@
 
 This is set up before anything that takes time is imported, so this file imports almost nothing.
 
-Where the library stops at a KeyboardInterrupt: `annealing/loop.py` (chains), `stages/execute.py` (tasks),
+Where the library stops at a KeyboardInterrupt: `backends/tiles.py` (chains), `stages/execute.py` (tasks),
 `workers/processes.py` (worker processes), `training/loop.py` (between two updates). `cli/ending.py` has the exit codes.
 """
 

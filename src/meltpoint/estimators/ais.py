@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base, BaseName
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.chains import Annealing
-from meltpoint.annealing.loop import Annealed, anneal
 from meltpoint.annealing.path import Path
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba.precision import Precision
+from meltpoint.backends.tiles import Annealed, anneal
 from meltpoint.defaults import AIS_CHAINS, DEFAULTS
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.base_rates import resolve_base
+from meltpoint.estimators.chain_batches import Annealing
 from meltpoint.fingerprint import fingerprint
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats

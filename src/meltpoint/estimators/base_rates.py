@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base, BaseName, uniform
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.chains import Annealing, chains_batch
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import InputError, Progress
+from meltpoint.estimators.chain_batches import Annealing, chains_batch
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers import BERNOULLI
 from meltpoint.models.foreign import as_array

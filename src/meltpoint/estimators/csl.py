@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.base import Base, BaseName
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.chains import Annealing
-from meltpoint.annealing.loop import anneal
 from meltpoint.annealing.schedule import as_betas
+from meltpoint.backends.tiles import anneal
 from meltpoint.defaults import CSL_CHAINS, DEFAULTS
 from meltpoint.errors import Progress
 from meltpoint.estimators.base_rates import resolve_base
+from meltpoint.estimators.chain_batches import Annealing
 from meltpoint.estimators.particles import LogProb
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sum_softplus

@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base, BaseName
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.chains import Annealing, chains_batch
 from meltpoint.annealing.friction import Windows, measure_friction
-from meltpoint.annealing.loop import Annealed
 from meltpoint.annealing.schedule import as_betas, spend_equally
+from meltpoint.backends.tiles import Annealed
 from meltpoint.errors import Progress
 from meltpoint.estimators.base_rates import resolve_base
+from meltpoint.estimators.chain_batches import Annealing, chains_batch
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.checks import check_count

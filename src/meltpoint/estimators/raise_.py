@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.base import Base, BaseName
-from meltpoint.annealing.chains import Annealing
-from meltpoint.annealing.loop import anneal
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba.precision import Precision
+from meltpoint.backends.tiles import anneal
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import LogZ, path_digest
 from meltpoint.estimators.base_rates import resolve_base
+from meltpoint.estimators.chain_batches import Annealing
 from meltpoint.estimators.particles import LogProb, check_forward, particle_log_prob
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats

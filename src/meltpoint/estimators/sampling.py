@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base, BaseName, uniform
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.chains import Annealing, chains_batch
-from meltpoint.annealing.loop import Annealed
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.backends.numba.precision import Precision
+from meltpoint.backends.tiles import Annealed
 from meltpoint.defaults import DEFAULTS, SAMPLE_MOVES, SAMPLE_STEPS
 from meltpoint.errors import Progress
 from meltpoint.estimators.base_rates import resolve_base
+from meltpoint.estimators.chain_batches import Annealing, chains_batch
 from meltpoint.estimators.exact import sample_exactly
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.chains import Annealing, chains_batch
-from meltpoint.annealing.loop import Annealed
 from meltpoint.backends.numba.precision import Precision
+from meltpoint.backends.tiles import Annealed
+from meltpoint.estimators.chain_batches import Annealing, chains_batch
 from meltpoint.estimators.evidence import MODES, Start, Starts, is_weighed, reach_of
 from meltpoint.estimators.modes import find_modes, mode_bases, nearest_mode
 from meltpoint.estimators.optima import find_optima

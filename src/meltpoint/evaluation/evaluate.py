@@ -38,6 +38,7 @@ from meltpoint.evaluation.settings import (
 )
 from meltpoint.evaluation.stage import facts_of
 from meltpoint.evaluation.stages import Context, run_stages
+from meltpoint.fingerprint import fingerprint
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.formats.own_values import OWN_VALUES, check_own_values
 from meltpoint.kernels.threads import check_threads
@@ -48,7 +49,6 @@ from meltpoint.results.compose import versions
 from meltpoint.results.report import Report
 from meltpoint.results.stages import StageSummary
 from meltpoint.runs.contents import MODEL, NAMES
-from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.run import Run, sender_to
 from meltpoint.runs.specification import Specification
 from meltpoint.runs.store import RunFolder, open_run

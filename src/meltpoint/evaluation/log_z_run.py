@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base
-from meltpoint.annealing.chains import Annealing
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.defaults import LogZSettings
 from meltpoint.errors import Progress
 from meltpoint.estimators.ais import ais_batch
+from meltpoint.estimators.chain_batches import Annealing
 from meltpoint.estimators.elimination import Eliminated
 from meltpoint.estimators.evidence import Starts
 from meltpoint.estimators.exact import cheap_elimination, exact_log_z

@@ -12,20 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base
-from meltpoint.annealing.chains import Annealing
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import InputError
 from meltpoint.estimators.ais import ForwardWeights, LogZ, ais_batch, log_z_of
+from meltpoint.estimators.chain_batches import Annealing
 from meltpoint.estimators.evidence import Starts
 from meltpoint.estimators.particles import Melted
 from meltpoint.estimators.raise_ import RaiseWeights, raise_batch
 from meltpoint.estimators.starts import Computation, ask_starts
+from meltpoint.fingerprint import fingerprint
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model
 from meltpoint.randomness import Purpose, generator, sequence
 from meltpoint.runs.batch import Batch
 from meltpoint.runs.contents import EVIDENCE, STAGE, stage_folder
-from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.records import to_arrays
 from meltpoint.runs.run import Results, Run
 

@@ -21,6 +21,7 @@ from meltpoint.evaluation.plan import Decision
 from meltpoint.evaluation.prerequisites import Conventions, Origin, Samples, with_steps_of_all
 from meltpoint.evaluation.stage import ModelFacts, Stage, StageResult, join_parts, kept_stage
 from meltpoint.evaluation.stage_report import best_stage, report_of, summary_of, with_stages
+from meltpoint.fingerprint import fingerprint
 from meltpoint.models.log_f import LogF
 from meltpoint.results.report import Report
 from meltpoint.runs.contents import (
@@ -38,7 +39,6 @@ from meltpoint.runs.contents import (
     schedule_name,
     stage_folder,
 )
-from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.records import to_arrays
 from meltpoint.runs.run import Run
 from meltpoint.runs.specification import Specification, read_specification

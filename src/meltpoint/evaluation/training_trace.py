@@ -11,13 +11,13 @@ from meltpoint.data.binarize import stochastic
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import InputError, Progress
 from meltpoint.evaluation.trace import Tracer, WatchPoint, in_natural_order, load_checkpoint
+from meltpoint.fingerprint import fingerprint
 from meltpoint.formats.atomic import atomic_write, make_folder
 from meltpoint.formats.bounded import open_regular
 from meltpoint.formats.models import read_note, save
 from meltpoint.formats.temporary import remove_abandoned
 from meltpoint.models import Model
 from meltpoint.results.trace import Trace, TracePoint
-from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.training.monitor import Epoch
 from meltpoint.training.recipe import Recipe
 from meltpoint.training.settings import SEED

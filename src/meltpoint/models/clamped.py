@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.draws import GeneratorDraws
 from meltpoint.annealing.field import BlockPath
-from meltpoint.annealing.reference_loop import anneal_reference
+from meltpoint.annealing.loop import anneal_reference
 from meltpoint.annealing.transitions import BlockGibbs
 from meltpoint.errors import Progress
 from meltpoint.layers.unit import Bits, Floats

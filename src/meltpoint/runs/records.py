@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, shortened
-from meltpoint.runs.fingerprint import Arrays
+from meltpoint.fingerprint import Arrays
 
 R = TypeVar("R")
 

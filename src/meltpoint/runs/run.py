@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, Progress
+from meltpoint.fingerprint import Arrays, fingerprint
 from meltpoint.kernels.threads import check_threads
 from meltpoint.runs.batch import Batch, Chunk
-from meltpoint.runs.fingerprint import Arrays, fingerprint
 from meltpoint.runs.records import from_arrays, join_records, to_arrays
 from meltpoint.runs.scheduler import Computed, compute_chunks
 from meltpoint.runs.sending import Sender

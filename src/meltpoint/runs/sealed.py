@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.fingerprint import Arrays, fingerprint
 from meltpoint.formats.atomic import atomic_write
 from meltpoint.formats.bounded import open_regular
 from meltpoint.formats.npz import NUMBERS, read_npz, write_npz
-from meltpoint.runs.fingerprint import Arrays, fingerprint
 
 _SEAL = "fingerprint"
 _KINDS = NUMBERS + "U"

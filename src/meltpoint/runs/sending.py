@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.fingerprint import fingerprint
 from meltpoint.formats.parameters import from_arrays as model_from_arrays
 from meltpoint.formats.temporary import temporary_folder
 from meltpoint.models import Model
 from meltpoint.runs.batch import Computed, Work, compute_items
 from meltpoint.runs.dask import compute_unprofiled, is_dask, send
-from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.processes import stop_if_asked
 from meltpoint.runs.records import from_arrays, to_arrays
 from meltpoint.runs.sealed import read_sealed, write_sealed

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from meltpoint.errors import InputError, shortened
+from meltpoint.fingerprint import fingerprint
 from meltpoint.formats.atomic import atomic_write, write_error
 from meltpoint.formats.bounded import open_regular
 from meltpoint.runs.contents import SPECIFICATION as FILE
-from meltpoint.runs.fingerprint import fingerprint
 
 FORMAT = 2
 """Version of the folder's layout."""

@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, RunWarning, SystemFailure
+from meltpoint.fingerprint import fingerprint
 from meltpoint.formats.atomic import write_error
 from meltpoint.formats.npz import entry_names
 from meltpoint.layers import Trainable, kind_of_layer
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM
-from meltpoint.runs.fingerprint import fingerprint
 from meltpoint.runs.lock import is_locked, locked
 from meltpoint.runs.records import from_arrays, to_arrays
 from meltpoint.runs.sealed import read_sealed, write_sealed

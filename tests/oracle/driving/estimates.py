@@ -10,9 +10,9 @@ from meltpoint.annealing import chains
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.field import BlockPath
-from meltpoint.annealing.loop import Annealed
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.reference import anneal_reference
+from meltpoint.backends.tiles import Annealed
 from meltpoint.estimators import ais, raise_, sampling
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model, dbn

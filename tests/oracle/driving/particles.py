@@ -11,10 +11,10 @@ import numpy as np
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.field import BlockPath
-from meltpoint.annealing.loop import Annealed
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.backends.registry import prepare_path
+from meltpoint.backends.tiles import Annealed
 from meltpoint.estimators import ais, particles, raise_
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model, dbn

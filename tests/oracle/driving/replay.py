@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.blocks import Segment, UnitBlock
-from meltpoint.annealing.loop import Annealed
 from meltpoint.backends.numba.layered import FusedPath
 from meltpoint.backends.reference import anneal_reference
+from meltpoint.backends.tiles import Annealed
 from meltpoint.kernels.streams import Streams, next_uniforms
 from meltpoint.layers.unit import Bits, Floats
 

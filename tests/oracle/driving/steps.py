@@ -9,9 +9,9 @@ import numpy as np
 
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.field import BlockPath
-from meltpoint.annealing.loop import Annealed
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.reference import anneal_reference
+from meltpoint.backends.tiles import Annealed
 from meltpoint.layers.unit import Bits, Floats
 from oracle.driving.dictated import Dictation, product
 from oracle.tables import add_up, all_states, code

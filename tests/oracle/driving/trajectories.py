@@ -10,15 +10,15 @@ from unittest import mock
 
 import numpy as np
 
-from meltpoint.annealing import loop as front
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import Annealed
+from meltpoint.backends import tiles as front
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba import layered as fused
 from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
 from meltpoint.backends.numba.kernels.packing import Packed, spread, without_padding
 from meltpoint.backends.numba.layered import FusedPath
 from meltpoint.backends.reference import anneal_reference
+from meltpoint.backends.tiles import Annealed
 from meltpoint.kernels.streams import LANES, Streams
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import TwoSidedPath

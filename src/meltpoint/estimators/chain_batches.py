@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.loop import Annealed, anneal, compile_kernels
 from meltpoint.annealing.path import Path
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.backends.registry import prepare_path
+from meltpoint.backends.tiles import Annealed, anneal, compile_kernels
 from meltpoint.errors import Progress
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits
