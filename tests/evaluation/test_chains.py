@@ -10,11 +10,11 @@ import pytest
 
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain, whole
-from meltpoint.annealing import chains as chains_module
 from meltpoint.annealing.base import uniform
 from meltpoint.annealing.blocks import Segment
 from meltpoint.backends.tiles import Annealed
 from meltpoint.errors import RunWarning
+from meltpoint.estimators import chain_batches as chains_module
 from meltpoint.estimators.base_rates import rates_of_chains
 from meltpoint.estimators.chain_batches import Annealing, chains_batch
 from meltpoint.estimators.pilot import run_pilot

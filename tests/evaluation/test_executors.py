@@ -14,7 +14,7 @@ import pytest
 
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, TEST, evaluate, plain, whole
-from meltpoint.annealing import loop
+from meltpoint.backends import tiles
 from meltpoint.backends.registry import prepare_path
 from meltpoint.errors import SystemFailure
 from meltpoint.estimators.ais import ForwardChains
@@ -191,7 +191,7 @@ def test_base_rates_of_the_model_and_pilots_are_given_to_an_executor(model, monk
     settings = {"base": "model", "steps": 30, "chains": 2, "ais_chains": 20, "examples": 10}
     alone = plain(mp.evaluate(model, TEST, **settings))
     here = []
-    run = loop.anneal
+    run = tiles.anneal
 
     def noting(prepared, segments, *arguments, **options):
         if threading.current_thread() is threading.main_thread():

@@ -13,8 +13,8 @@ import pytest
 
 import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, STACK, TEST, TRAIN, evaluate, plain, whole
-from meltpoint.annealing import chains as chains_module
 from meltpoint.errors import RunWarning
+from meltpoint.estimators import chain_batches as chains_module
 from meltpoint.evaluation import prerequisites
 from meltpoint.runs import run as run_module
 from meltpoint.runs.sealed import read_sealed, write_sealed

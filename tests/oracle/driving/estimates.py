@@ -6,14 +6,13 @@ from unittest import mock
 
 import numpy as np
 
-from meltpoint.annealing import chains
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.field import BlockPath
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.backends.tiles import Annealed
-from meltpoint.estimators import ais, raise_, sampling
+from meltpoint.estimators import ais, chain_batches, raise_, sampling
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model, dbn
 from meltpoint.runs import batch
@@ -72,7 +71,7 @@ def sampled_distribution(
 ) -> Floats:
     """Distribution (visible state,) of `sample_annealing_model`: its segments enumerated."""
     asked = _Notes()
-    with mock.patch.object(chains, "anneal", asked):
+    with mock.patch.object(chain_batches, "anneal", asked):
         sampling.sample_annealing_model(model, 1, base=base, steps=betas)
     state = distribution(asked.path, change_segments(asked.segments))
     visible = np.arange(asked.path.target.n_state) < model.undirected.n_visible
