@@ -11,10 +11,10 @@ from hypothesis.extra import numpy as hnp
 from meltpoint.annealing.base import uniform
 from meltpoint.backends.numba.kernels import lists, tile
 from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
-from meltpoint.backends.numba.kernels.lists import ROOM
+from meltpoint.backends.numba.kernels.lists import Lists
 from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack, spread
-from meltpoint.backends.numba.kernels.tile import run_tile
-from meltpoint.backends.numba.layered import FusedBackend
+from meltpoint.backends.numba.kernels.tile import Workspace
+from meltpoint.backends.numba.layered import FusedBackend, _call
 from meltpoint.kernels.bits import SLACK, list_on, lister
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.streams import chain_generators
@@ -50,52 +50,29 @@ class OddFields:
 
     def __init__(self, packed):
         self.even, self.odd = even, odd = packed.even, packed.odd
-        self.listed = np.zeros((N_CHAINS, even.real.size), np.uint32)
-        n_sections = even.edges.size - 1
-        self.lines = np.zeros(N_CHAINS * (even.starts[-1] + ROOM * n_sections) + SLACK, np.uint32)
-        self.kinds = np.zeros((N_CHAINS, even.sizes.size), np.int64)
-        self.places = np.zeros((N_CHAINS, n_sections, 4), np.int64)
-        self.whole = np.zeros(even.sizes.size, np.bool_)
-        self.parts = np.zeros(N_CHAINS * odd.stride, odd.totals.dtype)
+        self.lists = Lists.of(even.layout, N_CHAINS, odd.feed.kept)
+        self.parts = np.zeros(N_CHAINS * odd.feed.stride, odd.feed.totals.dtype)
         self.later = False
 
     def after(self, bits):
         even, odd = self.even, self.odd
-        words = to_words(spread(bits, even.sizes))
-        if odd.tabled and even.lists in (CHEAPEST, QUADS):
-            gather_tables(
-                odd.quads,
-                odd.strips,
-                odd.table_width,
-                odd.stride,
-                odd.wide,
-                odd.kept,
-                even.starts,
-                even.sizes,
-                words,
-                self.parts,
-            )
+        words = to_words(spread(bits, even.layout.sizes))
+        if odd.tabled and even.layout.lists in (CHEAPEST, QUADS):
+            gather_tables(odd.feed, even.layout, words, self.parts)
         else:
-            self._from_lists(words)
-        self.later = odd.kept
+            list_lines(words, even.layout, np.zeros_like(even.layout.real), self.later, self.lists)
+            gather(odd.feed, even.layout.sections, self.lists, self.parts)
+        self.later = odd.feed.kept
         field = self.parts.reshape(N_CHAINS, -1)
         if odd.parts:
-            field = np.ones((N_CHAINS, odd.starts[-1] + odd.totals.shape[1]), odd.totals.dtype)
+            field = np.ones((N_CHAINS, odd.slope.size + odd.feed.totals.shape[1]), odd.feed.totals.dtype)
             for chain in range(N_CHAINS):
-                add_parts(odd.strips, self.parts, chain * odd.stride, field[chain])
-        places = [range(start, start + size) for start, size in zip(odd.starts[:-1], odd.sizes, strict=True)]
+                add_parts(odd.feed.strips, self.parts, chain * odd.feed.stride, field[chain])
+        places = [
+            range(start, start + size)
+            for start, size in zip(odd.layout.starts[:-1], odd.layout.sizes, strict=True)
+        ]
         return np.concatenate([field[:, place] for place in places], axis=1)
-
-    def _from_lists(self, words):
-        even, odd = self.even, self.odd
-        list_lines(
-            words, self.listed, even.starts, even.sizes, even.sections, even.edges, even.real, np.zeros_like(even.real),
-            even.lists, self.later, self.lines, self.kinds, self.places, self.whole,
-        )  # fmt: skip
-        gather(
-            odd.weights, odd.strips, odd.totals, odd.stride, odd.wide, odd.kept,
-            even.sections, self.lines, self.kinds, self.places, self.whole, self.parts,
-        )  # fmt: skip
 
 
 def expected_field(family, scale, bits):
@@ -131,8 +108,8 @@ def test_fields_are_the_matrix_product(sizes, kind):
     for bits in sequences(family.target.n_even):
         np.testing.assert_array_equal(fields.after(bits), expected_field(family, packed.odd.scale, bits))
         few = family.target.n_even <= FEW
-        if kind == FLIPS and not few and fields.places[..., 3].any():
-            assert (fields.kinds == FLIPS).all()
+        if kind == FLIPS and not few and fields.lists.places[..., 3].any():
+            assert (fields.lists.kinds == FLIPS).all()
 
 
 def test_layers_of_one_side_choose_for_themselves():
@@ -145,8 +122,8 @@ def test_layers_of_one_side_choose_for_themselves():
     after[:, 100:] ^= 1
     fields.after(before)
     np.testing.assert_array_equal(fields.after(after), expected_field(family, packed.odd.scale, after))
-    assert (fields.kinds[:, 0] == FLIPS).all()
-    assert (fields.kinds[:, 1] != FLIPS).all()
+    assert (fields.lists.kinds[:, 0] == FLIPS).all()
+    assert (fields.lists.kinds[:, 1] != FLIPS).all()
 
 
 def test_a_correction_from_the_wrong_state_would_be_seen():
@@ -155,33 +132,19 @@ def test_a_correction_from_the_wrong_state_would_be_seen():
     fields = OddFields(packed)
     random, few = sequences(100)[1:3]
     fields.after(random)
-    fields.listed[:] = to_words(spread(few, packed.even.sizes))
+    fields.lists.listed[:] = to_words(spread(few, packed.even.layout.sizes))
     assert (fields.after(1 - few) != expected_field(family, packed.odd.scale, 1 - few)).any()
 
 
 def run(packed, betas, frozen, seed, n_chains=4):
     """Everything a call of the kernel changes."""
     even = packed.even
-    start = np.random.default_rng(seed).integers(0, 2, (n_chains, even.sizes.sum()), np.uint8)
-    state = to_words(spread(start, even.sizes))
+    start = np.random.default_rng(seed).integers(0, 2, (n_chains, even.layout.sizes.sum()), np.uint8)
+    state = to_words(spread(start, even.layout.sizes))
     generators = chain_generators(seed, Purpose.AIS, np.arange(n_chains))
     log_weights, carried = np.zeros(n_chains), np.ones(n_chains)
-    held = to_words(spread(frozen.astype(np.uint8), even.sizes))
-    real = np.empty(0, packed.real)
-    run_tile(
-        betas,
-        even,
-        packed.odd,
-        packed.reach,
-        packed.q,
-        packed.tables,
-        real,
-        held,
-        state,
-        generators,
-        log_weights,
-        carried,
-    )
+    held = to_words(spread(frozen.astype(np.uint8), even.layout.sizes))
+    _call(packed, betas, Workspace.of(packed, n_chains), held, state, generators, log_weights, carried)
     kept = to_bits(state)[:, to_bits(held).astype(bool)]
     np.testing.assert_array_equal(kept, start[:, frozen])
     return state, generators, log_weights, carried
@@ -213,7 +176,7 @@ def test_tables_are_for_states_of_which_many_units_are_on_and_flip():
     words = [
         to_words(spread(np.tile(bits, (N_CHAINS, 1)).astype(np.uint8), [200])) for bits in (dense, sparse)
     ]
-    none_on = np.zeros_like(packed.even.real)
+    none_on = np.zeros_like(packed.even.layout.real)
     assert tables_cost_less(words[0], words[1], 200, none_on, False)
     assert not tables_cost_less(words[0], words[0], 200, none_on, True)  # nothing has flipped
     assert not tables_cost_less(words[1], words[0], 200, none_on, False)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meltpoint.kernels.ordered import ordered_product, strips_for_products, sum_rows
+from meltpoint.kernels.ordered import ordered_product, strips_for_products
 
 
 @given(st.integers(1, 5), st.integers(1, 40), st.integers(1, 300), st.floats(0, 1), st.integers(0, 99))
@@ -12,12 +12,12 @@ def test_the_sum_is_the_product_and_does_not_depend_on_other_rows(n_rows, n_unit
     rng = np.random.default_rng(seed)
     bits = (rng.random((n_rows, n_units)) < rate).astype(np.uint8)
     weights = rng.normal(size=(n_units, width))
-    sums = sum_rows(bits, weights)
+    sums = ordered_product(bits, weights)
     np.testing.assert_allclose(sums, bits @ weights, rtol=0, atol=1e-12)
     in_order = [sum((weights[unit] for unit in np.flatnonzero(row)), np.zeros(width)) for row in bits]
     np.testing.assert_array_equal(sums, in_order)
-    np.testing.assert_array_equal(sum_rows(bits[:1], np.asfortranarray(weights)), sums[:1])
-    np.testing.assert_array_equal(sum_rows(bits, weights[:, 0]), sums[:, 0])
+    np.testing.assert_array_equal(ordered_product(bits[:1], np.asfortranarray(weights)), sums[:1])
+    np.testing.assert_array_equal(ordered_product(bits, weights[:, 0]), sums[:, 0])
 
 
 @given(

@@ -153,7 +153,7 @@ def test_rounding_is_to_the_nearest_multiple_that_fits_int16(largest) -> None:
     assert prepared.rounded is not None
     assert prepared.rounded_packed is not None
     side = prepared.rounded_packed.odd
-    assert side.weights.dtype == np.int16
+    assert side.feed.weights.dtype == np.int16
     near = prepared.rounded.target.blocks[0].weights
     assert np.abs(near - weights).max() <= side.scale / 2 * (1 + 1e-12)
 

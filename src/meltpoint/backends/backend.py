@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,8 +73,13 @@ class Backend(Protocol):
         ...
 
 
+_RUN: WeakSet[PreparedPath] = WeakSet()
+
+
 def run_without_chains(prepared: PreparedPath) -> None:
     """Run what chains run below the model, at it and between both, on no chains: that compiles it, or loads it."""
+    if prepared in _RUN:
+        return
     path, chains = prepared.path, np.zeros(0, np.int64)
     state = np.zeros((0, path.n_state), path.dtype)
     tile = Tile(
@@ -81,3 +87,4 @@ def run_without_chains(prepared: PreparedPath) -> None:
     )
     for _ in prepared.advance(tile, [Segment(np.array([0.5, 1.0, 1.0]))], 1):
         pass
+    _RUN.add(prepared)

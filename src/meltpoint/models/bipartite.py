@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.blocks import UnitBlock
 from meltpoint.annealing.field import BlockPath, MarkovRandomField
-from meltpoint.kernels.ordered import ordered_product
+from meltpoint.kernels.ordered import ordered_product, strips_for_products
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
+from meltpoint.kernels.strips import Strips
 from meltpoint.layers import BERNOULLI, Unit, two_state
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.statistics.elementary import softplus
@@ -34,6 +35,11 @@ class WeightBlock:
     even_layer: int
     odd_layer: int
     weights: Floats
+
+    @cached_property
+    def strips(self) -> Strips:
+        """The weights as products read them: they are needed for every tile of chains."""
+        return strips_for_products(self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +155,9 @@ class Bipartite(MarkovRandomField):
     def odd_field(self, even: NDArray[Any]) -> Floats:
         """What the even units contribute to the odd units' input: e @ W (chain, odd unit)."""
         field = np.zeros((len(even), self.n_odd))
-        for rows, columns, weights in self.placed_weights:
-            field[:, columns] += ordered_product(even[:, rows], weights)
+        for block in self.blocks:
+            rows, columns = self.even_slices[block.even_layer], self.odd_slices[block.odd_layer]
+            field[:, columns] += ordered_product(even[:, rows], block.strips)
         return field
 
     def even_field(self, odd: NDArray[Any]) -> Floats:
@@ -203,11 +210,7 @@ class TwoSidedPath(BlockPath):
 
     def odd_log_f(self, s: float, state: NDArray[Any]) -> Floats:
         """The odd units' part (chain,) of log f."""
-        two = self.target
-        field = np.zeros((len(state), two.n_odd))
-        for rows, columns, weights in two.placed_weights:
-            field[:, columns] += ordered_product(state[:, rows], weights)
-        return sum_softplus(s * field + self.odd_bias(s))
+        return sum_softplus(s * self.target.odd_field(state) + self.odd_bias(s))
 
     def log_prob_base(self, states: NDArray[Any]) -> Floats:
         inputs = self.base_even[: states.shape[1]]

@@ -86,6 +86,7 @@ def _dictate(prepared: FusedPath, trajectories: Bits, log_prob: Floats) -> Calla
     def call(
         packed: Packed,
         betas: Floats,
+        _work: Any,
         clamped: Any,
         state: Any,
         generators: Any,

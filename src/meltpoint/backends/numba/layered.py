@@ -18,7 +18,7 @@ from meltpoint.annealing.transitions import BlockGibbs
 from meltpoint.backends.backend import Tile, run_without_chains
 from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
 from meltpoint.backends.numba.kernels.packing import Packed, pack, spread, without_padding
-from meltpoint.backends.numba.kernels.tile import run_tile
+from meltpoint.backends.numba.kernels.tile import Workspace, run_tile
 from meltpoint.backends.numba.one_hot import OneHot, has_potts_sites, largest_slope, one_hot_path
 from meltpoint.backends.numba.precision import (
     Precision,
@@ -56,8 +56,10 @@ class FusedBackend:
             if places is None:
                 return found
             real = to_words(places.all_states(np.ones(places.sites, np.bool_)))
-            even = found.even._replace(real=real)
-            return replace(found, even=even, reach=largest_slope(path), q=places.q)
+            layout = found.even.layout._replace(real=real)
+            return replace(
+                found, even=found.even._replace(layout=layout), reach=largest_slope(path), q=places.q
+            )
 
         exact_packed = packed(bits, np.float64 if precision == "float64" else np.float32)
         on = None if places is None else places.sites
@@ -85,7 +87,7 @@ class FusedPath:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Units of each even layer, without padding."""
-        return self.exact_packed.even.sizes
+        return self.exact_packed.even.layout.sizes
 
     def to_bits(self, state: Bits) -> NDArray[np.uint8]:
         """Bits (chain, even unit) of states (chain, unit of the state)."""
@@ -155,12 +157,13 @@ class FusedPath:
     ) -> Iterator[None]:
         """Run one span in calls that are short enough to stop between, and long enough to be worth it."""
         packed = self.packed(span.exact)
-        pairs = int(packed.even.starts[-1] * packed.odd.starts[-1])
+        pairs = int(packed.even.slope.size * packed.odd.slope.size)
         work = (pairs + _STEP_WORK) * max(1, len(chains.words))
         steps = max(16, min(max(steps, _LEAST_WORK // work), _CALL_WORK // work))
+        room = Workspace.of(packed, len(chains.words))
         for low in range(0, span.betas.size - 1, steps):
             betas = span.betas[low : low + steps + 1]
-            _call(packed, betas, clamped, *vars(chains).values())
+            _call(packed, betas, room, clamped, *vars(chains).values())
             tile.count(betas.size - 1)
             yield
 
@@ -188,7 +191,8 @@ class _Chains:
         return without_padding(to_bits(self.words), sizes)
 
 
-def _call(packed: Packed, betas: Floats, *changing: NDArray[Any]) -> None:
-    """`changing` are clamped units and the arrays of `_Chains`."""
-    real = np.empty(0, packed.real)
-    run_tile(betas, packed.even, packed.odd, packed.reach, packed.q, packed.tables, real, *changing)
+def _call(
+    packed: Packed, betas: Floats, work: Workspace, clamped: NDArray[np.uint32], *changing: NDArray[Any]
+) -> None:
+    """`changing` are the arrays of `_Chains`."""
+    run_tile(betas, packed.even, packed.odd, packed.reach, packed.q, packed.tables, work, clamped, *changing)

@@ -5,10 +5,13 @@ adds to a field can be kept and corrected by the rows of the units that flipped.
 layer and step. It depends on the states alone, never on a clock, and does not change the sums.
 """
 
-import numpy as np
+from typing import NamedTuple
 
-from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS
-from meltpoint.kernels.bits import WORD, count_flipped, list_on
+import numpy as np
+from numpy.typing import NDArray
+
+from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, Layout
+from meltpoint.kernels.bits import SLACK, WORD, count_flipped, list_on
 from meltpoint.kernels.compiling import compiled_into_callers
 from meltpoint.kernels.strips import BLOCK, FEW, QUAD, STRIP_BYTES
 
@@ -20,37 +23,44 @@ ROOM = 2 * BLOCK
 """Lines that fill up the lists of a section."""
 
 
-@compiled_into_callers
-def list_lines(
-    words: np.ndarray,
-    listed: np.ndarray,
-    starts: np.ndarray,
-    sizes: np.ndarray,
-    sections: np.ndarray,
-    edges: np.ndarray,
-    real: np.ndarray,
-    none_on: np.ndarray,
-    lists: int,
-    corrects: bool,
-    lines: np.ndarray,
-    kinds: np.ndarray,
-    places: np.ndarray,
-    whole: np.ndarray,
-) -> None:
-    """List, chain by chain and layer by layer, the lines to add and to subtract for units (chain, block) of a side.
+class Lists(NamedTuple):
+    """The lines to add and to subtract for a side's units. A line is row * STRIP_BYTES.
 
-    `starts`, `sizes`, `sections`, `edges`, `real` and `lists` are the side's, see `Side`; `none_on` (block,) is zero.
-    A line is row * STRIP_BYTES; `lines` is flat, (chain * unit,) with ROOM more for every section and SLACK at the end.
-    `kinds` (chain, layer) say of which kind the lists are, `places` (chain, section, 4) where the lines to add begin
-    and how many there are, and the same of those to subtract; lists of a layer's sections follow each other, filled up
-    to whole BLOCKs with the row of zeros after the layer's rows. `whole` (layer,) says whether lists are so short that
-    a layer's sections had better be added up together. `listed` (chain, block) holds the units of the last call and
-    then of this one, unless it is empty; `corrects` says whether what was added up after the last call is still there.
+    Lists of a layer's sections follow each other, filled up to whole BLOCKs with the row of zeros after its rows.
     """
+
+    lines: NDArray[np.uint32]  # flat, (chain * unit,) with ROOM more for every section and SLACK at the end
+    kinds: NDArray[np.int64]  # (chain, layer) of which kind the lists are
+    places: NDArray[
+        np.int64
+    ]  # (chain, section, 4) begin and number of lines to add, and of those to subtract
+    whole: NDArray[
+        np.bool_
+    ]  # (layer,) whether lists are so short that a layer's sections are better added together
+    listed: NDArray[np.uint32]  # (chain, block) units that were listed last; empty where sums are not kept
+
+    @classmethod
+    def of(cls, layout: Layout, n_chains: int, kept: bool) -> "Lists":
+        """Room for those of so many chains."""
+        n_units, n_sections = int(layout.starts[-1]), layout.edges.size - 1
+        return cls(
+            np.empty(n_chains * (n_units + ROOM * n_sections) + SLACK, np.uint32),
+            np.empty((n_chains, layout.sizes.size), np.int64),
+            np.empty((n_chains, n_sections, 4), np.int64),
+            np.empty(layout.sizes.size, np.bool_),
+            np.empty((n_chains if kept else 0, n_units // WORD), np.uint32),
+        )
+
+
+@compiled_into_callers
+def list_lines(words: np.ndarray, side: Layout, none_on: np.ndarray, corrects: bool, out: Lists) -> None:
+    """List, chain by chain and layer by layer, the lines for units (chain, block) of a side.
+
+    `corrects` says whether what was added up after the last call is still there; `none_on` (block,) is zero.
+    """
+    starts, sizes, sections, edges, real = side.starts, side.sizes, side.sections, side.edges, side.real
+    listed, lines, kinds, places, whole = out.listed, out.lines, out.kinds, out.places, out.whole
     room = starts[-1] + ROOM * (edges.size - 1)
-    n_listed = np.empty(sizes.size, np.int64)
-    for layer in range(sizes.size):
-        n_listed[layer] = 0
     flat, flat_listed = words.reshape(-1), listed.reshape(-1)
     for chain in range(words.shape[0]):
         for layer in range(
@@ -60,7 +70,7 @@ def list_lines(
             first = starts[layer] // WORD
             n_words = starts[layer + 1] // WORD - first
             at = chain * words.shape[1]
-            kind = lists
+            kind = side.lists
             if kind == CHEAPEST and size <= FEW and not corrects:
                 kind = ON  # a choice that cannot be foreseen costs more than it saves
             elif kind == CHEAPEST:
@@ -97,10 +107,12 @@ def list_lines(
                         end - begin,
                     )
                     end = _fill_up(lines, begin, end, zeros)
-            n_listed[layer] += end - places[chain, sections[layer], 0]
     for layer in range(sizes.size):
-        n_sections = sections[layer + 1] - sections[layer]
-        whole[layer] = n_listed[layer] < _LEAST_LINES * n_sections * words.shape[0]
+        first, last = sections[layer], sections[layer + 1] - 1
+        n_listed = 0
+        for chain in range(words.shape[0]):
+            n_listed += places[chain, last, 2] + places[chain, last, 3] - places[chain, first, 0]
+        whole[layer] = n_listed < _LEAST_LINES * (last + 1 - first) * words.shape[0]
     remember_listed(words, listed)
 
 

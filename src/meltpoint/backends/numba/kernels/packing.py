@@ -41,33 +41,41 @@ SECTION = 400
 """Units whose rows, in strips of PAIR cache lines, about fill a first-level cache of 32 kB; more passes cost more."""
 
 
-class Side(NamedTuple):
-    """One side as the kernel sees it: its units' biases, and the weights through which the other side feeds it."""
+class Layout(NamedTuple):
+    """Where the units of a side lie."""
 
-    base_bias: NDArray[np.float64]
-    slope: NDArray[np.float64]  # bias - base bias: the bias at beta is base_bias + beta * slope
     starts: NDArray[np.int64]  # first padded unit of each layer, and the total at the end
     sizes: NDArray[np.int64]  # real units of each layer
     real: NDArray[np.uint32]  # (block,) bits of the real units
+    sections: NDArray[np.int64]  # (layer + 1,) the first section of each layer, and their number
+    edges: NDArray[np.int64]  # (section + 1,) the first block of each section, and the number of blocks
+    lists: int  # which lines to add for these units; CHEAPEST but in tests
+
+
+class Feed(NamedTuple):
+    """The weights through which the other side feeds a side."""
+
     weights: NDArray[Any]  # flat strips
     quads: NDArray[Any]  # flat tables, strip by strip
     strips: NDArray[np.int64]  # (strip, 8): see `_side`
     totals: NDArray[Any]  # (1 + strip, width): zeros, and the sum of all rows of each strip
-    scale: float  # weights are multiplied by this
-    stride: (
-        int  # elements of a chain's field: the units and room for the last strip, or a place for every strip
-    )
+    stride: int  # elements of a chain's field: units and room for the last strip, or a place for every strip
     wide: bool  # whether strips are WIDE cache lines wide
-    tabled: bool  # whether there are tables for all sources
     table_width: int  # columns of a row of a table
-    for_dense: bool  # whether tables are for states of which many units are on, and rows for others
     kept: bool  # whether sums may be kept from step to step and corrected: integers do not drift
+
+
+class Side(NamedTuple):
+    """One side as the kernel sees it. Arguments of functions are its parts: each type is compiled by itself."""
+
+    base_bias: NDArray[np.float64]
+    slope: NDArray[np.float64]  # bias - base bias: the bias at beta is base_bias + beta * slope
+    scale: float  # weights are multiplied by this
+    layout: Layout
+    feed: Feed
+    tabled: bool  # whether there are tables for all sources
+    for_dense: bool  # whether tables are for states of which many units are on, and rows for others
     parts: bool  # whether a field has a place for every strip, to be added up: sums of several layers that are kept
-    sections: NDArray[
-        np.int64
-    ]  # (layer + 1,) of its own units: the first section of each layer, and their number
-    edges: NDArray[np.int64]  # (section + 1,) the first block of each section, and the number of blocks
-    lists: int  # which lines to add for this side's own units; CHEAPEST but in tests
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,7 @@ class Packed:
     @property
     def tables(self) -> bool | None:
         """Whether kernels need what adds up tables, which only 16-bit weights can have; None if not."""
-        return True if self.even.weights.dtype == np.int16 else None
+        return True if self.even.feed.weights.dtype == np.int16 else None
 
 
 def pack(family: TwoSidedPath, weight_type: DTypeLike, scale: float = 1.0, lists: int = CHEAPEST) -> Packed:
@@ -189,26 +197,26 @@ def _side(
                 for line in range(0, own_width, table_width):
                     tables.append(_tables(strip[:-1, line : line + table_width]).ravel())
                     table_offset += tables[-1].size
-    return Side(
-        spread(base_bias, sizes),
-        spread(bias - base_bias, sizes),
+    layout = Layout(
         starts,
         np.array(sizes, np.int64),
         to_words(spread(np.ones(sum(sizes), np.uint8), sizes)),
+        *_sections(starts, dtype),
+        lists,
+    )
+    feed = Feed(
         _aligned(np.concatenate(rows)),
         _aligned(np.concatenate(tables)),
         np.array(strips, np.int64),
         np.array(totals).astype(sum_type),
-        scale,
         len(strips) * width if parts else int(starts[-1]) + width,
         wide,
-        all(strip[3] >= 0 for strip in strips),
         table_width,
-        kept and not narrow,
         kept,
-        parts,
-        *_sections(starts, dtype),
-        lists,
+    )
+    biases = spread(base_bias, sizes), spread(bias - base_bias, sizes)
+    return Side(
+        *biases, scale, layout, feed, all(strip[3] >= 0 for strip in strips), kept and not narrow, parts
     )
 
 

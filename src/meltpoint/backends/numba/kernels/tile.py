@@ -6,8 +6,10 @@ and the draw of the odd units, and so does exp(-t): a step costs one exponential
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meltpoint.backends.numba.kernels.blocks import (
     PRODUCTS,
@@ -17,9 +19,9 @@ from meltpoint.backends.numba.kernels.blocks import (
     weigh_odd,
 )
 from meltpoint.backends.numba.kernels.groups import draw_groups
-from meltpoint.backends.numba.kernels.lists import ROOM, list_lines, remember_listed, tables_cost_less
-from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, QUADS, Side
-from meltpoint.kernels.bits import SLACK, WORD
+from meltpoint.backends.numba.kernels.lists import Lists, list_lines, remember_listed, tables_cost_less
+from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, QUADS, Feed, Layout, Packed, Side
+from meltpoint.kernels.bits import WORD
 from meltpoint.kernels.compiling import compiled, compiled_into_callers
 from meltpoint.kernels.numerics import softplus
 from meltpoint.kernels.rows import (
@@ -32,10 +34,64 @@ from meltpoint.kernels.rows import (
     add_wide_tables,
 )
 from meltpoint.kernels.strips import PAIR, QUAD
+from meltpoint.layers.unit import Floats
 
 _LARGEST_STEP = 4.0  # |change of t| up to which 1 + z keeps its digits in float32
 _LARGEST_PRODUCT = 400.0  # |log| of a step's product up to which it need not be taken in parts
 _LARGEST_CARRY = 1e100  # carried from step to step: exp(±400) times this is a normal float64
+
+
+class Workspace(NamedTuple):
+    """What is written in each step. Python allocates it: in the kernel that would take long to compile.
+
+    Fields are flat, chain after chain; where they are sums of parts, there is one for all chains in turn.
+    """
+
+    even_parts: NDArray[Any]
+    odd_parts: NDArray[Any]
+    even_field: NDArray[Any]
+    odd_field: NDArray[Any]
+    even_bias: NDArray[Any]  # (unit,) at beta
+    odd_bias: NDArray[Any]
+    even_slope: NDArray[Any]  # (unit,) in the type of the bias
+    odd_slope: NDArray[Any]
+    even_lists: Lists
+    odd_lists: Lists
+    odd_state: NDArray[np.uint32]  # (chain, block)
+    none_on: NDArray[np.uint32]  # zeros
+    products: Floats
+    slopes: Floats
+    sums: NDArray[Any]
+
+    @classmethod
+    def of(cls, packed: Packed, n_chains: int) -> "Workspace":
+        """That of a tile."""
+        even, odd, real = packed.even, packed.odd, packed.real
+
+        def parts(side: Side) -> NDArray[Any]:
+            return np.zeros(n_chains * side.feed.stride, side.feed.totals.dtype)
+
+        def field(side: Side, of: NDArray[Any]) -> NDArray[Any]:
+            return np.zeros(side.slope.size + side.feed.totals.shape[1], of.dtype) if side.parts else of
+
+        even_parts, odd_parts = parts(even), parts(odd)
+        return cls(
+            even_parts,
+            odd_parts,
+            field(even, even_parts),
+            field(odd, odd_parts),
+            np.empty(even.slope.size, real),
+            np.empty(odd.slope.size, real),
+            even.slope.astype(real),
+            odd.slope.astype(real),
+            Lists.of(even.layout, n_chains, odd.feed.kept),
+            Lists.of(odd.layout, n_chains, even.feed.kept),
+            np.empty((n_chains, odd.layout.real.size), np.uint32),
+            np.zeros(max(even.layout.real.size, odd.layout.real.size), np.uint32),
+            np.empty(PRODUCTS),
+            np.empty(n_chains),
+            np.empty((packed.q or 0) * WORD, real),
+        )
 
 
 @compiled
@@ -46,7 +102,7 @@ def run_tile(
     reach: float,
     q: int | None,
     tables: bool | None,
-    real: np.ndarray,
+    work: Workspace,
     frozen: np.ndarray,
     state: np.ndarray,
     generators: np.ndarray,
@@ -57,49 +113,27 @@ def run_tile(
 
     `state` (chain, block of even units) holds the units as bits, `generators` (chain, 4, LANES) the streams;
     `frozen` (block,) marks even units that keep their value. The weights are exp(log_weights) / carried, both
-    (chain,): one logarithm serves many small steps. `real` is an empty array whose type is that of the units'
-    inputs. Unless q is None the even units are Potts sites of q states, laid out as in `annealing.one_hot`. Where q or
-    `tables` is None, nothing is compiled for Potts sites or for tables.
+    (chain,): one logarithm serves many small steps. Unless q is None the even units are Potts sites of q states, laid
+    out as in `one_hot`. Where q or `tables` is None, nothing is compiled for Potts sites or for tables.
     """
-    n_chains = state.shape[0]
-    n_even, n_odd = even.starts[-1], odd.starts[-1]
-    # Fields are flat, chain after chain; where they are sums of parts, there is one for all chains in turn.
-    # np.zeros and np.ones take Numba three times as long to compile as np.empty and a loop.
-    even_parts = np.empty(n_chains * even.stride, even.totals.dtype)
-    odd_parts = np.empty(n_chains * odd.stride, odd.totals.dtype)
-    for k in range(even_parts.size):
-        even_parts[k] = 0
-    for k in range(odd_parts.size):
-        odd_parts[k] = 0
-    even_stride, odd_stride = 0 if even.parts else even.stride, 0 if odd.parts else odd.stride
-    even_field = np.empty(n_even + even.totals.shape[1], even_parts.dtype) if even.parts else even_parts
-    odd_field = np.empty(n_odd + odd.totals.shape[1], odd_parts.dtype) if odd.parts else odd_parts
-    even_lines = np.empty(n_chains * (n_even + ROOM * (even.edges.size - 1)) + SLACK, np.uint32)
-    odd_lines = np.empty(n_chains * (n_odd + ROOM * (odd.edges.size - 1)) + SLACK, np.uint32)
-    # These are written before they are read: by list_lines, and by the draw.
-    even_kinds = np.empty((n_chains, even.sizes.size), np.int64)
-    odd_kinds = np.empty((n_chains, odd.sizes.size), np.int64)
-    even_places = np.empty((n_chains, even.edges.size - 1, 4), np.int64)
-    odd_places = np.empty((n_chains, odd.edges.size - 1, 4), np.int64)
-    even_whole, odd_whole = np.empty(even.sizes.size, np.bool_), np.empty(odd.sizes.size, np.bool_)
-    even_tabled = odd.tabled and (even.lists == CHEAPEST or even.lists == QUADS)
-    odd_tabled = even.tabled and (odd.lists == CHEAPEST or odd.lists == QUADS)
-    even_chooses = even_tabled and odd.for_dense and even.lists == CHEAPEST
-    odd_chooses = odd_tabled and even.for_dense and odd.lists == CHEAPEST
-    even_bias = np.empty(n_even, real.dtype)
-    odd_bias = np.empty(n_odd, real.dtype)
-    even_slope, odd_slope = even.slope.astype(real.dtype), odd.slope.astype(real.dtype)
-    odd_state = np.empty((n_chains, n_odd // WORD), np.uint32)
-    even_listed = np.empty((n_chains if odd.kept else 0, state.shape[1]), np.uint32)
-    odd_listed = np.empty((n_chains if even.kept else 0, odd_state.shape[1]), np.uint32)
-    none_on = np.empty(max(even.real.size, odd.real.size), np.uint32)
-    for k in range(none_on.size):
-        none_on[k] = 0
-    products = np.empty(PRODUCTS)
-    slopes = np.empty(n_chains)
-    sums = np.empty(0 if q is None else q * WORD, real.dtype)
+    n_chains, n_odd = state.shape[0], odd.slope.size
+    even_stride, odd_stride = 0 if even.parts else even.feed.stride, 0 if odd.parts else odd.feed.stride
+    even_parts, even_field, even_bias, even_slope = (
+        work.even_parts,
+        work.even_field,
+        work.even_bias,
+        work.even_slope,
+    )
+    odd_parts, odd_field, odd_bias, odd_slope = work.odd_parts, work.odd_field, work.odd_bias, work.odd_slope
+    odd_state, products, slopes, sums = work.odd_state, work.products, work.slopes, work.sums
+    even_listed, odd_listed, none_on = work.even_lists.listed, work.odd_lists.listed, work.none_on
+    even_real, odd_real, real = even.layout.real, odd.layout.real, even_bias.dtype
+    even_tabled = odd.tabled and (even.layout.lists == CHEAPEST or even.layout.lists == QUADS)
+    odd_tabled = even.tabled and (odd.layout.lists == CHEAPEST or odd.layout.lists == QUADS)
+    even_chooses = even_tabled and odd.for_dense and even.layout.lists == CHEAPEST
+    odd_chooses = odd_tabled and even.for_dense and odd.layout.lists == CHEAPEST
     for chain in range(n_chains):
-        slopes[chain] = sum_slopes(even_slope, chain, state, even.real.size)
+        slopes[chain] = sum_slopes(even_slope, chain, state, even_real.size)
 
     previous = betas[0]
     for i in range(betas.size):
@@ -108,36 +142,27 @@ def run_tile(
         last = i + 1 == betas.size
         # Functions are given the arrays they need: a whole Side costs as much as a step of several chains.
         if tables is not None and even_chooses:
-            even_tabled = tables_cost_less(state, even_listed, even.sizes[0], none_on, i > 0)
+            even_tabled = tables_cost_less(state, even_listed, even.layout.sizes[0], none_on, i > 0)
         if tables is not None and even_tabled:
-            gather_tables(
-                odd.quads, odd.strips, odd.table_width, odd.stride, odd.wide, odd.kept,
-                even.starts, even.sizes, state, odd_parts,
-            )  # fmt: skip
+            gather_tables(odd.feed, even.layout, state, odd_parts)
             remember_listed(state, even_listed)
         if not even_tabled:
-            list_lines(
-                state, even_listed, even.starts, even.sizes, even.sections, even.edges, even.real, none_on,
-                even.lists, odd.kept and i > 0, even_lines, even_kinds, even_places, even_whole,
-            )  # fmt: skip
-            gather(
-                odd.weights, odd.strips, odd.totals, odd.stride, odd.wide, odd.kept,
-                even.sections, even_lines, even_kinds, even_places, even_whole, odd_parts,
-            )  # fmt: skip
+            list_lines(state, even.layout, none_on, odd.feed.kept and i > 0, work.even_lists)
+            gather(odd.feed, even.layout.sections, work.even_lists, odd_parts)
         _bias_at(beta, even.base_bias, even.slope, even_bias)
         _bias_at(beta, odd.base_bias, odd.slope, odd_bias)
         coarse = (
             abs(delta) * reach > _LARGEST_STEP or abs(delta) * reach * n_odd > PRODUCTS * _LARGEST_PRODUCT
         )
         small = abs(delta) * reach * n_odd < _LARGEST_PRODUCT
-        factor = real.dtype.type(beta * odd.scale)
+        factor = real.type(beta * odd.scale)
         # -d = minus_change * x + minus_delta * slope; a coarse step is weighed apart, so that its factors are 1.
-        minus_delta = real.dtype.type(0.0 if coarse else -delta)
-        minus_change = real.dtype.type(0.0 if coarse else -delta * odd.scale)
+        minus_delta = real.type(0.0 if coarse else -delta)
+        minus_change = real.type(0.0 if coarse else -delta * odd.scale)
         for chain in range(n_chains):
             at = chain * odd_stride
             if odd.parts:
-                add_parts(odd.strips, odd_parts, chain * odd.stride, odd_field)
+                add_parts(odd.feed.strips, odd_parts, chain * odd.feed.stride, odd_field)
             gain = delta * slopes[chain]
             if coarse:
                 gain += _coarse_change(
@@ -146,12 +171,12 @@ def run_tile(
             if last:
                 factors = weigh_odd(
                     generators, chain, odd_field, at, odd_bias, odd_slope,
-                    factor, minus_change, minus_delta, odd.real, odd_state, products, odd.real.size,
+                    factor, minus_change, minus_delta, odd_real, odd_state, products, odd_real.size,
                 )  # fmt: skip
             else:
                 factors = weigh_and_draw_odd(
                     generators, chain, odd_field, at, odd_bias, odd_slope,
-                    factor, minus_change, minus_delta, odd.real, odd_state, products, odd.real.size,
+                    factor, minus_change, minus_delta, odd_real, odd_state, products, odd_real.size,
                 )  # fmt: skip
             if small:
                 carried[chain] *= factors
@@ -165,35 +190,26 @@ def run_tile(
         if last:
             break
         if tables is not None and odd_chooses:
-            odd_tabled = tables_cost_less(odd_state, odd_listed, odd.sizes[0], none_on, i > 0)
+            odd_tabled = tables_cost_less(odd_state, odd_listed, odd.layout.sizes[0], none_on, i > 0)
         if tables is not None and odd_tabled:
-            gather_tables(
-                even.quads, even.strips, even.table_width, even.stride, even.wide, even.kept,
-                odd.starts, odd.sizes, odd_state, even_parts,
-            )  # fmt: skip
+            gather_tables(even.feed, odd.layout, odd_state, even_parts)
             remember_listed(odd_state, odd_listed)
         if not odd_tabled:
-            list_lines(
-                odd_state, odd_listed, odd.starts, odd.sizes, odd.sections, odd.edges, odd.real, none_on,
-                odd.lists, even.kept and i > 0, odd_lines, odd_kinds, odd_places, odd_whole,
-            )  # fmt: skip
-            gather(
-                even.weights, even.strips, even.totals, even.stride, even.wide, even.kept,
-                odd.sections, odd_lines, odd_kinds, odd_places, odd_whole, even_parts,
-            )  # fmt: skip
-        factor = real.dtype.type(beta * even.scale)
+            list_lines(odd_state, odd.layout, none_on, even.feed.kept and i > 0, work.odd_lists)
+            gather(even.feed, odd.layout.sections, work.odd_lists, even_parts)
+        factor = real.type(beta * even.scale)
         for chain in range(n_chains):
             if even.parts:
-                add_parts(even.strips, even_parts, chain * even.stride, even_field)
+                add_parts(even.feed.strips, even_parts, chain * even.feed.stride, even_field)
             if q is None:
                 slopes[chain] = draw_even(
                     generators, chain, even_field, chain * even_stride, even_bias, even_slope, factor,
-                    even.real, frozen, state, even.real.size,
+                    even_real, frozen, state, even_real.size,
                 )  # fmt: skip
             else:
                 slopes[chain] = draw_groups(
                     generators, chain, even_field, chain * even_stride, even_bias, even_slope, factor,
-                    even.real, frozen, state, sums, q, even.real.size,
+                    even_real, frozen, state, sums, q, even_real.size,
                 )  # fmt: skip
         previous = beta
 
@@ -224,26 +240,15 @@ def _coarse_change(
 
 
 @compiled_into_callers
-def gather(
-    weights: np.ndarray,
-    strips: np.ndarray,
-    totals: np.ndarray,
-    stride: int,
-    wide: bool,
-    kept: bool,
-    sections: np.ndarray,
-    lines: np.ndarray,
-    kinds: np.ndarray,
-    places: np.ndarray,
-    whole: np.ndarray,
-    field: np.ndarray,
-) -> None:
+def gather(side: Feed, sections: np.ndarray, found: Lists, field: np.ndarray) -> None:
     """Field (chain * unit of a side,): the sum of the weights of the source units that are on, anew or corrected.
 
-    The first parameters are the side's own, see `Side`; `sections` are those of the source, and `list_lines` gave the
-    rest. Sums that are kept are added up section by section, so that their rows stay in the first-level cache; sources
-    of others have one section for each layer.
+    `list_lines` found the lines. Sums that are kept are added up section by section, so that their rows stay in the
+    first-level cache; sources of others have one section for each layer.
     """
+    weights, strips, totals, stride = side.weights, side.strips, side.totals, side.stride
+    wide, kept = side.wide, side.kept
+    lines, kinds, places, whole = found.lines, found.kinds, found.places, found.whole
     width = totals.shape[1]
     for strip in range(strips.shape[0]):
         rows, layer, column, _, first_to_feed, _, group, n_lines = strips[strip]
@@ -283,19 +288,12 @@ def gather(
 
 
 @compiled_into_callers
-def gather_tables(
-    quads: np.ndarray,
-    strips: np.ndarray,
-    width: int,
-    stride: int,
-    wide: bool,
-    kept: bool,
-    starts: np.ndarray,
-    sizes: np.ndarray,
-    words: np.ndarray,
-    field: np.ndarray,
-) -> None:
+def gather_tables(side: Feed, source: Layout, words: np.ndarray, field: np.ndarray) -> None:
     """The same from tables of the source units (chain, block), two words at a time."""
+    quads, strips, width, stride, wide, kept = (
+        side.quads, side.strips, side.table_width, side.stride, side.wide, side.kept,
+    )  # fmt: skip
+    starts, sizes = source.starts, source.sizes
     for strip in range(strips.shape[0]):
         _, layer, column, table, first_to_feed, _, _, n_lines = strips[strip]
         block, n_words = starts[layer] // WORD, (starts[layer + 1] - starts[layer]) // WORD
