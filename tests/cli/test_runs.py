@@ -38,9 +38,9 @@ def test_a_run_is_shown_with_its_report(run, kept):
     assert (shown.exit_code, shown.stderr) == (0, "")
     head, _, report = shown.stdout.partition("\n\n")
     assert head.splitlines()[:3] == [
-        "run                   a, part 0",
-        "state                 finished",
-        "chains                80 of 80 AIS chains, 20 of 20 examples",
+        "run          a, part 0",
+        "state        finished",
+        "chains       80 of 80 AIS chains, 20 of 20 examples",
     ]
     again = run("evaluate", *ARGUMENTS, "--run", "a")
     assert report.splitlines()[:5] == again.stdout.splitlines()[:5]
@@ -50,11 +50,11 @@ def test_an_unfinished_run_is_shown_as_such(run, kept):
     for path in sorted((kept / "a/part-0/stage-0").glob("raise-*"))[1:]:
         path.unlink()
     shown = run("runs", "show", "a").stdout
-    assert "state                 stopped; to continue, repeat the call that began it\n" in shown
+    assert "state        stopped; to continue, repeat the call that began it\n" in shown
     assert "80 of 80 AIS chains, 10 of 20 examples\n" in shown
     assert "interrupted  after 10 of 20 examples\n" in shown
     with locked(kept / "a"):
-        assert "state                 being computed now\n" in run("runs", "show", "a").stdout
+        assert "state        being computed now\n" in run("runs", "show", "a").stdout
     for path in (kept / "a/part-0/stage-0").glob("raise-*"):
         path.unlink()
     shown = run("runs", "show", "a").stdout
@@ -97,8 +97,8 @@ def test_runs_are_merged(run, kept):
     stored = json.loads(run("runs", "show", "both", "--json").stdout)["report"]
     assert {**stored, "seconds": None} == {**alone, "seconds": None}
     shown = run("runs", "show", "both").stdout
-    assert "run                   both, parts 0, 1\n" in shown
-    assert "part 1, stage 0       80 of 80 AIS chains, 20 of 20 examples\n" in shown
+    assert "run              both, parts 0, 1\n" in shown
+    assert "part 1, stage 0  80 of 80 AIS chains, 20 of 20 examples\n" in shown
     assert "160 chains" in run("runs", "merge", "a", "b").stdout
 
 
@@ -222,7 +222,7 @@ def test_ctrl_c_in_a_later_stage_is_no_finished_run(run, folder, monkeypatch):
     assert shown["finished"] is False
     assert {**shown["report"], "seconds": None} == {**report, "seconds": None}
     text = run("runs", "show", "g").stdout
-    assert "state                 stopped; to continue, repeat the call that began it\n" in text
+    assert "state        stopped; to continue, repeat the call that began it\n" in text
     assert "conservative unknown" not in text
 
 

@@ -13,12 +13,10 @@ from meltpoint.cli.screen import echo, echo_err
 
 if TYPE_CHECKING:
     from meltpoint.evaluation.stored import StoredRun
+    from meltpoint.results.document import Fact
     from meltpoint.results.report import Report
 
 app = typer.Typer(help="Look at runs that are kept in folders, and join them.", no_args_is_help=True)
-
-_LABEL = 22
-_WIDTH = 79
 
 
 @app.command()
@@ -45,12 +43,17 @@ def show(folder: Path, json: bool, html: Path | None) -> None:
                 content = {**_as_dict(run, running), "report": report.to_dict() if report else None}
                 text = dumps(content, indent=2, allow_nan=False)
             else:
-                so_far = str(report) if report else "\n".join(_wrapped(known))
-                text = "\n".join([*_lines(run, running), "", so_far])
-            page = report.to_html() if report and html is not None else None
+                from meltpoint.results.document import WIDTH
+                from meltpoint.results.text import fact_lines
+
+                so_far = str(report) if report else textwrap.fill(known, WIDTH)
+                text = "\n".join([*fact_lines(_progress(run, running)), "", so_far])
         echo(text)
-        if html is not None:
-            _write_page(page, html)
+        if html is not None and report is not None:
+            report.to_html(html)
+            echo_err(f"report: {html}")
+        elif html is not None:
+            echo_err(f"meltpoint: no {html}: the run has no report yet")
 
 
 @app.command()
@@ -80,17 +83,6 @@ def merge(folders: list[Path], out: Path | None, json: bool) -> None:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
 
 
-def _write_page(page: str | None, path: Path) -> None:
-    from meltpoint.formats.atomic import atomic_write
-
-    if page is None:
-        echo_err(f"meltpoint: no {path}: the run has no report yet")
-        return
-    with atomic_write(path) as file:
-        file.write(page.encode())
-    echo_err(f"report: {path}")
-
-
 def _known(run: "StoredRun") -> "tuple[Report | None, str]":
     """The report so far, or what is known instead."""
     from meltpoint.errors import InputError
@@ -104,29 +96,25 @@ def _known(run: "StoredRun") -> "tuple[Report | None, str]":
         return None, "Nothing is known so far."
 
 
-def _lines(run: "StoredRun", running: bool) -> list[str]:
+def _progress(run: "StoredRun", running: bool) -> "list[Fact]":
+    from meltpoint.results.document import Fact
     from meltpoint.results.words import duration
 
     parts = run.specification.parts
-    rows = [("run", f"{run.folder}, part{'s' if len(parts) > 1 else ''} {', '.join(map(str, parts))}")]
-    rows.append(("state", _state(run, running)))
+    facts = [Fact("run", f"{run.folder}, part{'s' if len(parts) > 1 else ''} {', '.join(map(str, parts))}")]
+    facts.append(Fact("state", _state(run, running)))
     for result in run.stages:
         stage, size = result.stage, result.stage.size
         name = f"part {stage.part}, stage {stage.number}" if len(run.stages) > 1 else "chains"
         ais_chains, examples = (int(found.finished.sum()) for found in (result.ais, result.raised))
-        rows.append(
-            (
+        facts.append(
+            Fact(
                 name,
                 f"{ais_chains:,} of {size.ais_chains:,} AIS chains, {examples:,} of {size.examples:,} examples",
             )
         )
     spent = sum(result.seconds for result in run.stages)
-    rows.append(("computed in", f"{duration(spent)} of one core"))
-    return [line for label, text in rows for line in _wrapped(text, f"{label:<{_LABEL}}")]
-
-
-def _wrapped(text: str, label: str = "") -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent=label, subsequent_indent=" " * len(label))
+    return [*facts, Fact("computed in", f"{duration(spent)} of one core")]
 
 
 def _state(run: "StoredRun", running: bool) -> str:

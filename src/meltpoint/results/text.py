@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Collection, Sequence
 
 from meltpoint.errors import printable, shortened
-from meltpoint.results.document import WIDTH, Document, Estimates, Table
+from meltpoint.results.document import WIDTH, Document, Estimates, Fact, Table
 from meltpoint.results.words import GLUE
 
 _LEAST_WIDTH = 40
@@ -22,10 +22,13 @@ def render_text(document: Document, width: int = WIDTH) -> str:
             lines += [*_table(block, width), ""]
     for sentence in (document.verdict, *document.warnings):
         lines += [*_wrapped(sentence, width), ""]
-    labels = 2 + max((len(fact.label) for fact in document.facts), default=0)
-    for fact in document.facts:
-        lines += _wrapped(fact.text, width, f"{fact.label:<{labels}}")
-    return printable("\n".join(lines), keep="\n")
+    return printable("\n".join([*lines, *fact_lines(document.facts, width)]), keep="\n")
+
+
+def fact_lines(facts: Sequence[Fact], width: int = WIDTH) -> list[str]:
+    """Facts below each other, their texts beside their labels."""
+    labels = 2 + max((len(fact.label) for fact in facts), default=0)
+    return [line for fact in facts for line in _wrapped(fact.text, width, f"{fact.label:<{labels}}")]
 
 
 def _wrapped(text: str, width: int, label: str = "") -> list[str]:
