@@ -1,4 +1,4 @@
-"""What a comparison of models found: their reports, the differences, and an order as far as it is known."""
+"""The result of comparing models: their reports, the differences, and the known part of their order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME = 12
 
 @dataclass(frozen=True)
 class Rank:
-    """The best and the worst place that a model can have: the same where its place is known."""
+    """The best and the worst possible place of a model, equal where its place is known."""
 
     best: int
     worst: int
@@ -199,7 +199,7 @@ class Comparison(Readable):
 
     @cached_property
     def above(self) -> set[tuple[str, str]]:
-        """Which model is known to be better than which: (better, worse), with what follows from others."""
+        """Pairs (better, worse) whose order is known, directly or through other pairs."""
         return known_order(
             (better, pair.second if better == pair.first else pair.first)
             for pair in self.pairs
@@ -208,7 +208,7 @@ class Comparison(Readable):
 
     @cached_property
     def ranking(self) -> dict[str, Rank]:
-        """The places that each model can have, best first."""
+        """The possible places of each model, best first."""
         order, count = self.above, len(self.reports)
         ranks = {
             name: Rank(
@@ -315,7 +315,7 @@ def known_order(better_than: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
 
 
 def _estimate(estimate: Estimate, digits: int) -> str:
-    """Value and error in as many characters as a column has."""
+    """Value and error, short enough for a column."""
     value = estimate.value_text(digits)
     if not math.isfinite(estimate.stderr):
         return f"{value} ± ?"

@@ -1,4 +1,4 @@
-"""From what the estimators found to the report: both sides, their gap, the verdict, the certificates."""
+"""The report from the results of the estimators: both sides, their gap, the verdict, the certificates."""
 
 import math
 import platform
@@ -43,7 +43,7 @@ def compose(
     starts_from: str | None = None,
     densities: bool = False,
 ) -> Report:
-    """The report of what the estimators found; `positions` (example,) are RAISE's in the test set.
+    """The report from the results of the estimators; `positions` (example,) are RAISE's in the test set.
 
     `alpha` is the probability that each of `between` and the certificates may miss, if it is not all of 1 -
     confidence because stages share it. Without `evidence` no other starts were tried. `earlier` are the numbers of
@@ -158,7 +158,7 @@ def between_of(
 ) -> tuple[float, float]:
     """The interval for the mean log-probability of the model itself, if no start missed a mode.
 
-    `most` is what no log-probability of such a model exceeds.
+    `most` is the upper limit of any log-probability of such a model.
     """
     log_z_ends = log_z_limits(log_z.log_weights, evidence or Evidence(), alpha, looks)
     return mean_log_prob_limits(
@@ -260,7 +260,7 @@ def mean_shares(prob: LogProb) -> NDArray[np.floating]:
 
 
 def _shares_of_sum(log_weights: NDArray[np.floating], prob: LogProb) -> NDArray[np.floating]:
-    """What part (group,) of the sum of all forward weights each group of particles has."""
+    """The share (group,) of each group of particles in the sum of all forward weights."""
     groups = len(prob.forward_stderrs)
     if groups == 0:
         return np.zeros(0)

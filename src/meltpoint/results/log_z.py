@@ -1,4 +1,4 @@
-"""What a computation of log Z alone found: both sides, the interval, a verdict, and what is needed to repeat it."""
+"""The result of computing log Z alone: both sides, the interval, a verdict, and the settings that repeat it."""
 
 from __future__ import annotations
 
@@ -94,35 +94,26 @@ class LogZBracket(Readable):
         if self.exact is not None:
             digits = max(4, digits)
             rows.insert(1, ("exact", Estimate(self.exact, 0.0, "exact", "nothing")))
-        facts = {
-            "between": between_text(
-                self.between,
-                self.gap.digits,
-                self._sure,
-                "no interval: two chains are the least that has an error",
-            ),
-            "rests on": self.rests_on,
-            "certified": self._certified_text(),
-            "other starts": self._other_starts(),
-            "weights": weights_text(self.lower.ess, len(self.lower.log_weights), self.pareto_k),
-            "path": f"base {s.base}, {count(s.steps, 'step')}, {s.precision} precision",
-        }
-        if s.budget is not None:
-            facts["asked"] = asked_text(s.budget, s.gap)
-        if len(self.stages) > 1:
-            facts["stages"] = "; ".join(
-                f"{count(stage.steps, 'step')} of {stage.chains:,} chains from base {stage.base}: "
-                + (stage.within if math.isfinite(stage.half_width) else "no upper end")
-                for stage in self.stages
-            )
-        if self.interrupted:
-            facts["interrupted"] = "by Ctrl-C: made of what was finished by then"
+        least = "no interval: two chains are the least that has an error"
+        stages = "; ".join(
+            f"{count(stage.steps, 'step')} of {stage.chains:,} chains from base {stage.base}: "
+            + (stage.within if math.isfinite(stage.half_width) else "no upper end")
+            for stage in self.stages
+        )
         section = Section.of(
             "log-z",
             "Both sides",
             *self._charts(),
             Estimates(rows, digits),
-            *(Fact(label, text) for label, text in facts.items()),
+            Fact("between", between_text(self.between, self.gap.digits, self._sure, least)),
+            Fact("rests on", self.rests_on),
+            Fact("certified", self._certified_text()),
+            Fact("other starts", self._other_starts()),
+            Fact("weights", weights_text(self.lower.ess, len(self.lower.log_weights), self.pareto_k)),
+            Fact("path", f"base {s.base}, {count(s.steps, 'step')}, {s.precision} precision"),
+            Fact("asked", asked_text(s.budget, s.gap)),
+            Fact("stages", stages if len(self.stages) > 1 else ""),
+            Fact("interrupted", "by Ctrl-C: made of what was finished by then" if self.interrupted else ""),
             *run_facts(s.seed, self.seconds, self.versions),
         )
         trusted = self.verdict.trusted and not self.interrupted
@@ -260,7 +251,7 @@ def bracket_half_width(bracket: LogZBracket) -> float:
 
 
 def stage_of(bracket: LogZBracket) -> LogZStage:
-    """What a stage was and what it found."""
+    """The size and the result of a stage."""
     return LogZStage(
         base=bracket.settings.base,
         steps=bracket.settings.steps,

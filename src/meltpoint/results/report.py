@@ -1,4 +1,4 @@
-"""What an evaluation found: both estimates, their gap, a verdict, and everything needed to repeat it."""
+"""The report of an evaluation: both estimates, their gap, a verdict, and everything needed to repeat it."""
 
 from __future__ import annotations
 
@@ -113,17 +113,16 @@ class Report(Readable):
 
     @property
     def unit(self) -> str:
-        """What log-probabilities are in; those of real numbers are densities."""
         return f"nats per example{' (log density relative to Lebesgue measure)' if self.densities else ''}"
 
     @property
     def most_log_prob(self) -> float:
-        """The largest log-probability that there can be: 0, but for densities."""
+        """Upper limit of any log-probability: 0, infinite for densities."""
         return math.inf if self.densities else 0.0
 
     @property
     def exact_name(self) -> str:
-        """What the exact value is called: where log f is estimated, only its log Z is exact."""
+        """Label of the exact value: where log f is estimated, only log Z is exact."""
         return "exact" if self.log_f_exact else "exact log Z"
 
     def __repr__(self) -> str:
@@ -136,7 +135,7 @@ class Report(Readable):
 
     @property
     def per_example_differences(self) -> Floats:
-        """By how many nats (example,) AIS's log-probability lies above RAISE's; NaN if both are infinite."""
+        """AIS's log-probability minus RAISE's (example,), in nats; NaN if both are infinite."""
         per = self.per_example
         with np.errstate(invalid="ignore", over="ignore"):
             return per.log_f - self.log_z.value - per.log_prob

@@ -143,7 +143,7 @@ def _stages(report: Report) -> Sequence[Block | None]:
     if not report.stages:
         return []
     s, spent = report.settings, report.seconds.get("total", 0.0)
-    asked = asked_text(s.budget or 0.0, s.gap)
+    asked = asked_text(s.budget, s.gap)
     if not report.interrupted and len(report.stages) == 1 and spent > (s.budget or math.inf):
         asked += f"; that is too little: one small stage and what comes before it took {duration(spent)}"
     told = "; ".join(

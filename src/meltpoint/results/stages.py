@@ -56,7 +56,7 @@ class OtherBase(Record):
 
 
 def within_text(half_width: float, ess: float) -> str:
-    """How well a value is known, in words: where fewer than five chains carry log Z its error is unknown.
+    """The accuracy of a value in words; it is unknown where fewer than five chains carry log Z.
 
     >>> within_text(0.25, ess=70.0), within_text(11705.32, ess=1.0)
     ('within ± 0.25', 'accuracy unknown')

@@ -1,4 +1,4 @@
-"""What a trace found: the likelihood of test and training examples along a training run, from both sides."""
+"""The result of a trace: the likelihood of test and training examples along a training run, from both sides."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class TracePoint(Record):
 
     `conservative`, `optimistic` and `between` are those of its report on the test examples, `exact` the exact value if
     it is known; `train` and `train_between` are AIS's estimate and the interval for the training examples. `overfit`
-    is how much more training examples get than test examples: where log f is exact no chain has a part in it, and its
-    error is that of the choice of examples. `new_schedule` says whether a pilot was run here, `checked` whether other
+    is the training examples' mean less the test examples': where log f is exact it depends on no chain, and its error
+    is that of the choice of examples. `new_schedule` says whether a pilot was run here, `checked` whether other
     starts were tried; `reason` is that of the report's verdict.
     """
 
@@ -58,12 +58,12 @@ class TracePoint(Record):
 
     @property
     def sound(self) -> bool:
-        """Whether nothing speaks against the point; that no other starts were tried here does not."""
+        """Whether the report has no defect; that no other starts were tried here is none."""
         return self.reason in _NOT_A_DOUBT
 
     @property
     def ends(self) -> Interval:
-        """The interval, both ends of which are the exact value where that is known."""
+        """The interval; both ends are the exact value where that is known."""
         return self.between if self.exact is None else (self.exact, self.exact)
 
     @property
@@ -165,7 +165,7 @@ class Trace(Readable):
 
     @property
     def overfits(self) -> TracePoint | None:
-        """The first checkpoint after the best at which the test likelihood has surely fallen and training's risen."""
+        """The first checkpoint after the best with a surely lower test and a surely higher training likelihood."""
         best = self.best
         for point in self.points[self.points.index(best) + 1 :]:
             if best.train_ends is None or point.train_ends is None:

@@ -18,7 +18,7 @@ from meltpoint.estimators.log_z_sides import EXACT_SAMPLES
 from meltpoint.layers.unit import Floats
 from meltpoint.records import Record
 from meltpoint.results.stages import ENOUGH_ESS
-from meltpoint.results.words import with_error
+from meltpoint.results.words import modes_were, with_error
 from meltpoint.statistics.estimate import Estimate, decimals
 from meltpoint.statistics.log_space import log_mean_exp
 
@@ -91,7 +91,7 @@ class StartLoss:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What is judged: the distance of two sides, of a likelihood or of `log_z`, and all that may speak against them.
+    """What a verdict is based on: the gap between two sides, of a likelihood or of `log_z`, and the diagnostics.
 
     `evidence` is what other starts found about the path with `log_weights` (chain,), None if there were none; `exact`
     is the exact value, if it is known, to be compared with the interval `between`. `start_loss` is there where RAISE's
@@ -131,7 +131,7 @@ class Case:
 
     @property
     def words(self) -> dict[str, str]:
-        """What the sentences of the rules mention."""
+        """Values of the placeholders in the sentences of the rules."""
         distance = decimals(abs(self.gap.value), 2)
         words = {
             "distance": distance,
@@ -141,7 +141,7 @@ class Case:
             "low": decimals(self.between[0], 4),
             "high": decimals(self.between[1], 4),
             "exact": "" if self.exact is None else decimals(self.exact, 4),
-            "modes": f"{self.unweighed:,} mode{' was' if self.unweighed == 1 else 's were'}",
+            "modes": modes_were(self.unweighed),
         }
         if self.log_z:
             return words | {"sides": "sides", "truth": "log Z", "what": "log Z", "chains": "chains"}
@@ -180,9 +180,9 @@ def judge(case: Case) -> Verdict:
 
 def judge_target(verdict: Verdict, half_width: float, target: float, log_z: bool = False) -> Verdict:
     """The verdict of a run with a target: agreement is not enough if its interval is wider."""
-    # What is wrong is said, not that it is not enough; of log Z the width says all that noise and distance do.
-    told = ("agree", "noisy", "gap") if log_z else ("agree", "unchecked")
-    if half_width <= target or verdict.reason not in told:
+    # Other defects stay the verdict. The width of log Z's interval covers both its noise and its gap.
+    replaced = ("agree", "noisy", "gap") if log_z else ("agree", "unchecked")
+    if half_width <= target or verdict.reason not in replaced:
         return verdict
     known = f"only known to ± {decimals(half_width, 2)} nats"
     if log_z and not math.isfinite(half_width):

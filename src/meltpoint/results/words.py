@@ -43,12 +43,17 @@ def starts_text(evidence: Evidence) -> str:
     '4 starts gave weights, 1 mode was out of reach and not weighed'
     """
     modes = evidence.unweighed
-    left = (
-        f", {count(modes, 'mode')} {'was' if modes == 1 else 'were'} out of reach and not weighed"
-        if modes
-        else ""
-    )
+    left = f", {modes_were(modes)} out of reach and not weighed" if modes else ""
     return f"{count(evidence.starts, 'start')} gave weights{left}"
+
+
+def modes_were(n: int) -> str:
+    """The subject and verb of a sentence about modes.
+
+    >>> modes_were(1), modes_were(2)
+    ('1 mode was', '2 modes were')
+    """
+    return f"{count(n, 'mode')} {'was' if n == 1 else 'were'}"
 
 
 def modes_text(evidence: Evidence) -> str:
@@ -135,8 +140,10 @@ def between_text(ends: tuple[float, float], digits: int, sure: str, unknown: str
     return f"below {high} {sure}; no lower end is known" if known[1] else unknown
 
 
-def asked_text(budget: float, gap: float | None) -> str:
-    """The budget and the target of a run in stages."""
+def asked_text(budget: float | None, gap: float | None) -> str:
+    """The budget and the target of a run in stages; nothing for other runs."""
+    if budget is None:
+        return ""
     return f"within {duration(budget)}" + ("" if gap is None else f", to ± {gap:g} nats")
 
 
