@@ -203,7 +203,7 @@ def test_a_run_to_a_gap_is_shown_as_it_was_reported(run, folder):
     shown = json.loads(run("runs", "show", "g", "--json").stdout)
     assert (shown["finished"], len(shown["stages"])) == (True, 3)
     assert {**shown["report"], "seconds": None} == {**json.loads(reported.stdout), "seconds": None}
-    assert "state                 finished\n" in run("runs", "show", "g").stdout
+    assert "state            finished\n" in run("runs", "show", "g").stdout
 
 
 @pytest.mark.usefixtures("staged")
@@ -222,7 +222,7 @@ def test_ctrl_c_in_a_later_stage_is_no_finished_run(run, folder, monkeypatch):
     assert shown["finished"] is False
     assert {**shown["report"], "seconds": None} == {**report, "seconds": None}
     text = run("runs", "show", "g").stdout
-    assert "state        stopped; to continue, repeat the call that began it\n" in text
+    assert "state            stopped; to continue, repeat the call that began it\n" in text
     assert "conservative unknown" not in text
 
 

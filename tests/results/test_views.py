@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from meltpoint.results.document import Document, Fact, Section, Table
+from meltpoint.results.charts import Axis, Chart
+from meltpoint.results.document import Document, Fact, Gallery, Section, Table
 from meltpoint.results.html import render_page
 from meltpoint.results.text import render_text
 from meltpoint.results.verdict import Verdict
@@ -139,6 +140,13 @@ def test_a_table_that_does_not_fit_has_a_narrow_one_and_then_cuts_its_words():
     lines = render_text(document, 40).splitlines()
     assert max(map(len, lines)) == 40
     assert any("…" in line for line in lines)
+
+
+def test_a_section_leaves_out_empty_blocks():
+    chart = Chart("c", "title", Axis("x", 0, 1), Axis("y", 0, 1), [], "nothing to draw")
+    fact = Fact("label", "text")
+    section = Section.of("a", "A", None, Fact("label", ""), chart, fact, Gallery("heading", []))
+    assert section.blocks == [fact]
 
 
 def test_texts_from_files_are_safe_to_print():

@@ -128,15 +128,10 @@ def _draw_mark(mark: Mark, chart: Chart, axes: Axes) -> None:
             known = can_be_drawn(x) & can_be_drawn(y)
             error = {} if mark.error is None else {f"{mark.along}err": np.asarray(mark.error)[known]}
             look = {**style, "linestyle": style["linestyle"] if mark.joined else "", "lw": 1.4}
-            look |= (
-                {"marker": ""}
-                if not mark.marked
-                else {"ms": 3, "elinewidth": 0.7, "capsize": 0}
-                if mark.small
-                else {}
-            )
             if not mark.marked:
-                look["linestyle"] = "-"
+                look |= {"marker": "", "linestyle": "-"}
+            elif mark.small:
+                look |= {"ms": 3, "elinewidth": 0.7, "capsize": 0}
             axes.errorbar(x[known], y[known], **error, **look, label=mark.label)
         case Line():
             ends = [

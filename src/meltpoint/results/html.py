@@ -1,7 +1,7 @@
 """Documents as HTML that needs no network and runs no script: a page, and a short form for notebooks."""
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib.resources import files
 from itertools import groupby
 from string import Template
@@ -138,15 +138,23 @@ def _picture(picture: Picture) -> Html:
 
 def _table(table: Table) -> Html:
     """A table with its caption; the first cell of each row is its head."""
-
-    def kind(k: int) -> str | None:
-        return "text" if k in table.words else None
-
+    kinds = ["text" if k in table.words else None for k in range(len(table.head))]
     head = [
-        element("th", cell, scope="col", class_=kind(k)) if cell else element("td")
-        for k, cell in enumerate(table.head)
+        element("th", cell, scope="col", class_=kind) if cell else element("td")
+        for cell, kind in zip(table.head, kinds, strict=True)
     ]
-    body = [_row(row, [kind(k) for k in range(len(row))]) for row in table.rows]
+    body = [
+        element(
+            "tr",
+            element("th", as_is(row[0]), scope="row", class_=kinds[0]),
+            # Names in columns of words stay as they are, for copying.
+            *(
+                element("td", as_is(cell) if kind else typeset(cell), class_=kind)
+                for cell, kind in zip(row[1:], kinds[1:], strict=True)
+            ),
+        )
+        for row in table.rows
+    ]
     made = element(
         "table",
         element("caption", table.caption),
@@ -156,12 +164,3 @@ def _table(table: Table) -> Html:
     )
     # What scrolls must be reached by keyboard.
     return element("div", made, class_="scroll", tabindex="0", role="region", aria_label=table.caption)
-
-
-def _row(row: Sequence[str], kinds: Sequence[str | None]) -> Html:
-    # Names in columns of words stay as they are, for copying.
-    cells = [
-        element("td", as_is(cell) if kind else typeset(cell), class_=kind)
-        for cell, kind in zip(row[1:], kinds[1:], strict=True)
-    ]
-    return element("tr", element("th", as_is(row[0]), scope="row", class_=kinds[0]), *cells)

@@ -100,13 +100,10 @@ class _Drawing:
                         yield self._bar(left, right, height, mark.role)
             case Band():
                 known = can_be_drawn(mark.low) & can_be_drawn(mark.high)
-                along = [
-                    (self.px(x), self.py(y)) for x, y in zip(mark.x[known], mark.low[known], strict=True)
-                ]
-                back = [
-                    (self.px(x), self.py(y)) for x, y in zip(mark.x[known], mark.high[known], strict=True)
-                ]
-                yield element("polygon", points=_path([*along, *back[::-1]]), class_=f"band {mark.role}")
+                x = np.concatenate([mark.x[known], mark.x[known][::-1]])
+                y = np.concatenate([mark.low[known], mark.high[known][::-1]])
+                places = [(self.px(at), self.py(value)) for at, value in zip(x, y, strict=True)]
+                yield element("polygon", points=_path(places), class_=f"band {mark.role}")
 
     def _points(self, mark: Points) -> Iterator[Html]:
         x, y = np.asarray(mark.x, np.float64), np.asarray(mark.y, np.float64)
