@@ -92,7 +92,6 @@ def misreading(report: Report) -> str | None:
 
 
 def _answer(report: Report) -> Sequence[Block | None]:
-    """The interval as a picture, the numbers behind it, and what holds with which confidence."""
     sure, particles = percent(report.settings.confidence), f", N = {report.particles:,}"
     rows = [
         (f"conservative (RAISE{particles if report.particles > 1 else ''})", report.conservative),
@@ -139,7 +138,6 @@ def _between(report: Report) -> str:
 
 
 def _stages(report: Report) -> Sequence[Block | None]:
-    """The two sides over the stages of a run with a gap or a budget."""
     if not report.stages:
         return []
     s, spent = report.settings, report.seconds.get("total", 0.0)
@@ -175,7 +173,6 @@ def _stages(report: Report) -> Sequence[Block | None]:
 
 
 def _evidence(report: Report) -> Sequence[Block | None]:
-    """What other starts say about missed modes."""
     evidence, other = report.evidence, report.other_base
     turned = None
     if other is not None:
@@ -222,7 +219,6 @@ def _evidence(report: Report) -> Sequence[Block | None]:
 
 
 def _weights(report: Report) -> Sequence[Block | None]:
-    """The spread of the weights and their tail."""
     ais_chains = min(report.settings.ais_chains, len(report.ais_log_weights))
     certain = str(report.log_z_certificate).removeprefix("log Z ")
     return [
@@ -239,7 +235,6 @@ def _weights(report: Report) -> Sequence[Block | None]:
 
 
 def _examples(report: Report) -> Sequence[Block | None]:
-    """Differences per example, and the examples on which the two sides are farthest apart."""
     per, found, shown = report.per_example, report.per_example_differences, report.shown
     gain, said = report.control_variate_gain, ""
     if 0 < gain < math.inf and len(per.log_prob) < report.test_examples:
@@ -266,7 +261,6 @@ def _examples(report: Report) -> Sequence[Block | None]:
 
 
 def _path(report: Report) -> Sequence[Block | None]:
-    """Friction and schedule."""
     s, pilot = report.settings, report.pilot
     kind, said = s.schedule, ""
     if pilot is not None:
@@ -289,7 +283,6 @@ def _paper(report: Report) -> Sequence[Block | None]:
 
 
 def _repeat(report: Report) -> Sequence[Block | None]:
-    """Everything needed to repeat the evaluation."""
     names = {"model": "model", "test": "test set", "train": "training set"}
     rows = [["model", report.model]]
     rows += [[f"name of the {names.get(key, key)}", name] for key, name in report.names.items()]
@@ -323,7 +316,7 @@ def _with_short_texts(report: Report) -> Report:
     )
 
 
-_SECTIONS = (
+_SECTIONS = (  # anchor, title, blocks
     ("answer", "The answer", _answer),
     ("stages", "The two sides over the stages", _stages),
     ("evidence", "Evidence of every start", _evidence),
