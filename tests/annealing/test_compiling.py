@@ -1,5 +1,6 @@
 """Cached machine code is run only while every source it was compiled from is as it was."""
 
+import ast
 import os
 import re
 import shutil
@@ -18,25 +19,7 @@ from meltpoint.kernels.compiling import code_digest, remove_old_versions
 
 PACKAGE = Path(compiling.__file__).parents[1]
 KERNELS = sorted((PACKAGE / "kernels").glob("*.py"))
-_OWN = {  # the sources that loops over graphs have to themselves
-    "bit_graph.py": ("chains", "bit_draws", "bit_graph"),
-    "table_graph.py": ("chains", "table_draws", "table_graph"),
-}
-_OTHERS = {"__init__", "graph_packing", "table_packing"}.union(*_OWN.values())
-_LOOP = "backends/numba/kernels"
-LOOPS = [
-    *(
-        ("tile.py", f"{_LOOP}/{path.name}")
-        for path in sorted((PACKAGE / _LOOP).glob("*.py"))
-        if path.stem not in _OTHERS
-    ),
-    *((loop, f"{_LOOP}/{stem}.py") for loop, stems in _OWN.items() for stem in stems),
-    *((loop, f"kernels/{stem}.py") for loop in _OWN for stem in ("compiling", "polynomials", "xoshiro")),
-    *(
-        ("tile.py", f"kernels/{stem}.py")
-        for stem in ("compiling", "polynomials", "rows", "streams", "xoshiro")
-    ),
-]
+
 
 # The smallest compiled function that has a callee in another file, which has one in a third.
 CALLER = """
@@ -177,55 +160,78 @@ def _plus_one(x):
     return x + 1
 
 
-@pytest.mark.parametrize(("loop", "changed"), LOOPS)
-def test_every_kernel_source_is_in_the_digest_of_its_annealing_loop(loop, changed, tmp_path, monkeypatch):
+@pytest.mark.parametrize("room", compiling._ROOMS)
+def test_every_source_in_a_room_of_kernels_is_in_every_digest(room, tmp_path, monkeypatch):
     copy = tmp_path / "meltpoint"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(compiling, "_PACKAGE", copy)
-    source = copy / _LOOP / loop
-    before = code_digest.__wrapped__(source)
-    assert code_digest.__wrapped__(source) == before
-    with (copy / changed).open("a") as file:
-        file.write("\n")
-    compiling._read.cache_clear()  # as in another process
-    assert code_digest.__wrapped__(source) != before
+    own = copy / "estimators" / "enumeration.py"
+    found = set()
+    for changed in (None, own, *(copy / room).glob("*.py")):
+        if changed is not None:
+            with changed.open("a") as file:
+                file.write("\n")
+        compiling._digest_of_rooms.cache_clear()  # as in another process
+        found.add(code_digest(own))
+    compiling._digest_of_rooms.cache_clear()
+    assert len(found) == 2 + len(list((copy / room).glob("*.py")))
 
 
 @pytest.mark.parametrize("library", ["numba", "llvmlite", "np"])
 def test_versions_are_in_the_digest(library, monkeypatch):
-    before = code_digest.__wrapped__(KERNELS[0])
+    before = code_digest(KERNELS[0])
     monkeypatch.setattr(getattr(compiling, library), "__version__", "0.0")
-    assert code_digest.__wrapped__(KERNELS[0]) != before
+    compiling._digest_of_rooms.cache_clear()
+    changed = code_digest(KERNELS[0])
+    compiling._digest_of_rooms.cache_clear()
+    assert changed != before
 
 
-def test_files_with_compiled_functions_are_traced_to_what_they_use():
-    sources = compiling._sources(PACKAGE / "training" / "phases.py")
-    assert {"phases.py", "numerics.py", "polynomials.py", "xoshiro.py", "streams.py"} <= {
-        p.name for p in sources
-    }
-    for path in PACKAGE.rglob("*.py"):
-        # An import that the digest does not follow would be one of a relative name.
-        assert not re.search(r"^\s*from \.", path.read_text(), re.MULTILINE), path
+def taken_from_elsewhere(source):
+    """What compiled functions of a source, or its constants, take from modules beyond the rooms of kernels."""
+    rooms = tuple(f"meltpoint.{room.replace('/', '.')}." for room in compiling._ROOMS)
+    imported, used = set(), set()
+    for part in ast.parse(source).body:
+        if isinstance(part, ast.ImportFrom) and (part.module or ".").startswith(("meltpoint", ".")):
+            assert part.level == 0
+            if not f"{part.module}.".startswith(rooms):
+                imported |= {alias.asname or alias.name for alias in part.names}
+        elif isinstance(part, ast.Assign):
+            used |= names_in(part.value)
+        elif isinstance(part, ast.FunctionDef) and part.decorator_list:
+            for statement in part.body:
+                used |= names_in(statement)
+    return imported & used
+
+
+def names_in(tree):
+    return {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
+
+
+def test_compiled_functions_take_nothing_from_beyond_the_rooms_of_kernels():
+    decorated = re.compile(r"^@(compiled|compiled_into_callers|emitted|intrinsic)\b", re.MULTILINE)
+    files = [path for path in PACKAGE.rglob("*.py") if decorated.search(path.read_text())]
+    assert len(files) > 15
+    for path in files:
+        assert not taken_from_elsewhere(path.read_text()), path
+    stale = "from meltpoint.layers.bernoulli import SIZE\n@compiled\ndef f():\n    return SIZE\n"
+    assert taken_from_elsewhere(stale) == {"SIZE"}
 
 
 def test_old_versions_do_not_pile_up(tmp_path):
     now = time.time()
     for age in range(6):
-        for name in (
-            f"tile.f-3.py311-digest{age}-signature.nbi",
-            f"tile.f-3.py311-digest{age}-signature.1.nbc",
-        ):
-            (tmp_path / name).write_text("")
-            os.utime(tmp_path / name, (now - age, now - age))
-    # Of other modules; and as Numba and earlier versions name them.
-    others = ["tile.cpython-311.pyc", "tiles.f-3.py311-digest9-signature.nbi"]
-    earlier = ["tile.f-3.py311.1.nbc", "tile.f-3.py311-digest5.1.nbc"]
-    for name in [*others, *earlier, "tile.g-9.py311-digest5-signature.nbi.tmp.12ab"]:
+        version = tmp_path / f"tile-{age:016d}"
+        version.mkdir()
+        (version / "tile.f-3.py311-signature.1.nbc").write_text("")
+        os.utime(version, (now - age, now - age))
+    others = ["tile.cpython-311.pyc", f"tiles-{9:016d}", f"tile-graph-{9:016d}"]
+    for name in others:
         (tmp_path / name).write_text("")
-        os.utime(tmp_path / name, (now - 5, now - 5))
     remove_old_versions(tmp_path, "tile")
-    kept = {f"tile.f-3.py311-digest{age}-signature{end}" for age in range(3) for end in (".nbi", ".1.nbc")}
-    assert {path.name for path in tmp_path.iterdir()} == kept | set(others)
+    assert {path.name for path in tmp_path.iterdir()} == {f"tile-{age:016d}" for age in range(3)} | set(
+        others
+    )
 
 
 def test_signatures_have_files_of_their_own(tmp_path, monkeypatch):

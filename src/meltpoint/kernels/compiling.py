@@ -1,9 +1,9 @@
 """How this library uses Numba: compiled functions without the GIL, cached on disk, and LLVM instructions of our own.
 
 Numba's own cache compares the source file of the cached function only, although the functions that it calls are
-compiled into it. Here machine code is filed under a digest of every source file of this package that the function's
-module imports, directly or not, and of the versions of Numba, llvmlite and NumPy. Numba adds the signature, the
-processor and the version of Python.
+compiled into it. Here machine code is filed under a digest of that file, of all sources in the rooms of kernels, which
+alone compiled functions take anything from, and of the versions of Numba, llvmlite and NumPy. Numba adds the signature,
+the processor and the version of Python.
 
 A process that finds its machine code there only links it: what Numba's compiler needs to know of Python and NumPy is
 imported when something is compiled.
@@ -12,7 +12,7 @@ imported when something is compiled.
 import contextlib
 import hashlib
 import inspect
-import re
+import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -27,9 +27,7 @@ from numba.core import caching
 from numba.core.runtime.nrt import rtsys
 
 _PACKAGE = Path(__file__).parents[1]
-_IMPORT = re.compile(
-    rf"^\s*(?:from|import)\s+({_PACKAGE.name}[\w.]*)(?:\s+import\s+(\([^)]*\)|[^\n]*))?", re.MULTILINE
-)
+_ROOMS = "kernels", "backends/numba/kernels"
 _DIGEST_LENGTH = 16
 _KEPT_DIGESTS = 3
 """Versions of a module's machine code that stay on disk, for switching between versions of the source."""
@@ -59,52 +57,22 @@ def intrinsic(emitter: Callable[..., Any]) -> Any:
     return extending.intrinsic(emitter)
 
 
-@cache
 def code_digest(file: Path) -> str:
     """Digest of what the compiled functions of a source file depend on."""
-    digest = hashlib.sha256()
-    for version in (numba.__version__, llvmlite.__version__, np.__version__):
-        digest.update(f"{version}\n".encode())
-    for path in sorted(_sources(file)):
-        source, _ = _read(path)
-        digest.update(f"{path.name} {len(source)}\n".encode() + source)
-    return digest.hexdigest()[:_DIGEST_LENGTH]
-
-
-def _sources(file: Path) -> set[Path]:
-    """The file, and the files of this package that it imports, directly or not."""
-    found, waiting = set[Path](), {file}
-    while waiting:
-        path = waiting.pop()
-        found.add(path)
-        waiting |= _read(path)[1] - found
-    return found
+    return hashlib.sha256(_digest_of_rooms() + file.read_bytes()).hexdigest()[:_DIGEST_LENGTH]
 
 
 @cache
-def _read(path: Path) -> tuple[bytes, frozenset[Path]]:
-    """A source file, and the files of this package that it imports; read once, for many kernels depend on it."""
-    source = path.read_bytes()
-    imported = set[Path]()
-    for module, names in _IMPORT.findall(source.decode("utf-8")):
-        parts = module.split(".")[1:]
-        # What is imported from a package may be a module of it.
-        for place in (parts, *([*parts, name] for name in re.findall(r"\w+", names))):
-            stem = _PACKAGE.joinpath(*place)
-            imported |= {p for p in (stem.with_suffix(".py"), stem / "__init__.py") if p.is_file()}
-    return source, frozenset(imported)
+def _digest_of_rooms() -> bytes:
+    versions = [module.__version__.encode() for module in (numba, llvmlite, np)]
+    files = sorted(path for room in _ROOMS for path in (_PACKAGE / room).glob("*.py"))
+    sources = [part for path in files for part in (path.name.encode(), path.read_bytes())]
+    # The lengths keep what follows one another apart.
+    return hashlib.sha256(b"".join(b"%d %b" % (len(part), part) for part in versions + sources)).digest()
 
 
 class _DigestCacheImpl(caching.CompileResultCacheImpl):
-    """Numba's choice of a directory, file names that contain the digest, and machine code with the symbols it needs."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._digest = code_digest(Path(inspect.getfile(function)))
-        super().__init__(function)
-
-    def get_filename_base(self, fullname: str, abiflags: str) -> str:
-        """What the names of a function's index and of its machine code begin with."""
-        return f"{super().get_filename_base(fullname, abiflags)}-{self._digest}"
+    """Machine code with the symbols it needs."""
 
     def reduce(self, cres: Any) -> Any:
         """What is written of compiled code."""
@@ -139,7 +107,7 @@ class _FilesOfSignatures:
     different signatures at the same time, one would overwrite the other's machine code, and the index would name it.
     """
 
-    def __init__(self, folder: str, filename_base: str, stamp: Any) -> None:
+    def __init__(self, folder: Path, filename_base: str, stamp: Any) -> None:
         self._folder, self._filename_base, self._stamp = folder, filename_base, stamp
 
     def load(self, key: Any) -> Any:
@@ -152,7 +120,7 @@ class _FilesOfSignatures:
 
     def _file(self, key: Any) -> Any:
         name = f"{self._filename_base}-{hashlib.sha256(str(key).encode()).hexdigest()[:_DIGEST_LENGTH]}"
-        return caching.IndexDataCacheFile(self._folder, name, self._stamp)
+        return caching.IndexDataCacheFile(str(self._folder), name, self._stamp)
 
 
 class _DigestCache(caching.FunctionCache):
@@ -162,8 +130,11 @@ class _DigestCache(caching.FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        file = Path(inspect.getfile(function))
+        self._versions, self._module = Path(self.cache_path), file.stem
+        self._folder = self._versions / f"{self._module}-{code_digest(file)}"
         stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = _FilesOfSignatures(self._cache_path, self._impl.filename_base, stamp)
+        self._cache_file = _FilesOfSignatures(self._folder, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The machine code of one signature, linked; None where there is none.
@@ -177,25 +148,20 @@ class _DigestCache(caching.FunctionCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write the machine code of one signature."""
+        with contextlib.suppress(OSError):  # Numba's own method says so
+            self._folder.mkdir(parents=True, exist_ok=True)
         super().save_overload(sig, data)
-        remove_old_versions(Path(self.cache_path), Path(inspect.getfile(self._py_func)).stem)
+        remove_old_versions(self._versions, self._module)
 
 
 def remove_old_versions(folder: Path, module: str) -> None:
     """Remove the cached machine code of a module but for the digests that were written last."""
-    name = re.compile(
-        rf"{re.escape(module)}\..+\.py\d+\w*(?:-(\w+?)(?:-\w+)?)?(?:\.\d+)?\.nb[ic](?:\.tmp\.\w+)?"
-    )
-    written: dict[str, float] = {}
-    files: list[tuple[Path, str]] = []
-    for path in folder.iterdir():
-        if match := name.fullmatch(path.name):
-            digest = match[1] or ""  # none in what Numba's own cache has written
-            with contextlib.suppress(OSError):  # another process has removed it
-                written[digest] = max(written.get(digest, 0.0), path.stat().st_mtime)
-                files.append((path, digest))
-    kept = sorted(filter(None, written), key=lambda digest: written[digest])[-_KEPT_DIGESTS:]
-    for path, digest in files:
-        if digest not in kept:
-            with contextlib.suppress(OSError):
-                path.unlink()
+    versions = [
+        path for path in folder.glob(f"{module}-*") if len(path.name) == len(module) + 1 + _DIGEST_LENGTH
+    ]
+    written: dict[Path, float] = {}
+    for path in versions:
+        with contextlib.suppress(OSError):  # another process has removed it
+            written[path] = path.stat().st_mtime
+    for path in sorted(written, key=lambda path: written[path])[:-_KEPT_DIGESTS]:
+        shutil.rmtree(path, ignore_errors=True)
