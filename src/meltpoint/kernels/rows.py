@@ -15,14 +15,14 @@ from numba import types
 from numba.core import cgutils
 
 from meltpoint.kernels.emitting import I8, I64, Arguments, emitted, load, loop, splat
-from meltpoint.kernels.strips import BLOCK, GROUP, PAIR, QUAD, STRIP_BYTES, WIDE
+from meltpoint.kernels.strips import BLOCK, GROUP, PAIR, QUAD, STRIP_BYTES
 
 _REGISTER_BYTES = 64  # where registers are narrower, LLVM takes several
 _ZERO = ir.Constant(I64, 0)
 
 
-def _adder(n_lines: int, rows_at_once: int = GROUP, n_sums: int = 1) -> Any:
-    """A function that adds rows of n_lines cache lines.
+def _adder(rows_at_once: int = GROUP, n_sums: int = 1) -> Any:
+    """A function that adds rows of one cache line.
 
     `rows_at_once` and `n_sums` are for floats, whose order of additions is part of the results: row k of so many
     belongs to sum k % n_sums, and the sums are added up at the end.
@@ -39,14 +39,13 @@ def _adder(n_lines: int, rows_at_once: int = GROUP, n_sums: int = 1) -> Any:
         flat uint32 and holds row * STRIP_BYTES; `out` is flat and of the weights' type: where it is not, nothing is
         emitted.
         """
-        _Sum(given, "weights", n_lines, rows_at_once, n_sums).emit()
+        _Sum(given, "weights", 1, rows_at_once, n_sums).emit()
 
     return add
 
 
-add_rows = _adder(1)
-add_wide_rows = _adder(WIDE)
-add_rows_at_once = _adder(1, rows_at_once=4, n_sums=4)
+add_rows = _adder()
+add_rows_at_once = _adder(rows_at_once=4, n_sums=4)
 """Row adder of training. A sum must wait for its last addition: with four sums, float32 rows take less time."""
 
 
@@ -75,27 +74,18 @@ add_kept_pairs = _kept_adder(PAIR, types.int16, types.int32)
 add_float_pairs = _kept_adder(PAIR, types.float32, types.float32)
 
 
-def _table_adder(n_lines: int) -> Any:
-    """A function that adds rows of tables, n_lines cache lines wide."""
+@emitted(
+    "tables strip states n_quads fresh out column",
+    where=lambda kinds: kinds["tables"].dtype == types.int16,
+)
+def add_tables(given: Arguments) -> None:
+    """out[column:column+width] += the rows of n_quads quads' tables that belong to their states; = where fresh.
 
-    @emitted(
-        "tables strip states n_quads fresh out column",
-        where=lambda kinds: kinds["tables"].dtype == types.int16,
-    )
-    def add(given: Arguments) -> None:
-        """out[column:column+width] += the rows of n_quads quads' tables that belong to their states; = where fresh.
-
-        `tables` is flat and starts a cache line, `strip` is the element at which the strip's tables start, `states` has
-        four bits for each quad. Tables are int16, and so are sums; or sums are int32, n_quads is a multiple of four,
-        and so many tables are added up before the sum is widened. For other types nothing is emitted.
-        """
-        _Sum(given, "tables", n_lines).emit_tables()
-
-    return add
-
-
-add_tables = _table_adder(1)
-add_wide_tables = _table_adder(WIDE)
+    `tables` is flat and starts a cache line, `strip` is the element at which the strip's tables start, `states` has
+    four bits for each quad. Tables are int16, and so are sums; or sums are int32, n_quads is a multiple of four,
+    and so many tables are added up before the sum is widened. For other types nothing is emitted.
+    """
+    _Sum(given, "tables").emit_tables()
 
 
 @emitted("parts place out column")

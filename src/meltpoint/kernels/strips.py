@@ -14,8 +14,6 @@ QUAD = 4
 """Units whose 16 partial sums make up one table."""
 FEW = 64
 """Units whose int16 weights may be added up without widening at all, if they are all there are."""
-WIDE = 4
-"""A wide strip, for sources of few units, is this many cache lines wide: fewer strips, less overhead for each."""
 PAIR = 2
 """Cache lines of most strips whose sums are widened and kept: a list of rows serves both of them."""
 

@@ -24,7 +24,6 @@ from meltpoint.kernels.strips import (
     GROUP,
     PAIR,
     QUAD,
-    WIDE,
     empty_aligned,
     safe_group,
     strip_width,
@@ -60,7 +59,6 @@ class Feed(NamedTuple):
     strips: NDArray[np.int64]  # (strip, 8): see `_side`
     totals: NDArray[Any]  # (1 + strip, width): zeros, and the sum of all rows of each strip
     stride: int  # elements of a chain's field: units and room for the last strip, or a place for every strip
-    wide: bool  # whether strips are WIDE cache lines wide
     table_width: int  # columns of a row of a table
     kept: bool  # whether sums may be kept from step to step and corrected: integers do not drift
 
@@ -155,10 +153,8 @@ def _side(
     """Pack one side. `sources` holds (source layer, layer of this side, weights (source unit, unit))."""
     starts = np.cumsum([0, *map(padded, sizes)]).astype(np.int64)
     few = sum(weights.shape[0] for _, _, weights in sources) <= FEW
-    # Rows of few source units stay in the first-level cache even when they are long.
-    wide = few and len(sizes) == 1 and sizes[0] > 2 * LANES
     kept = dtype == np.int16 and not few
-    width = strip_width(dtype) * (WIDE if wide else PAIR if kept else 1)
+    width = strip_width(dtype) * (PAIR if kept else 1)
     sum_type = np.dtype(np.int32) if kept else dtype
     narrow = sum(sizes) <= LANES
     table_width = LANES if kept else width
@@ -210,7 +206,6 @@ def _side(
         np.array(strips, np.int64),
         np.array(totals).astype(sum_type),
         len(strips) * width if parts else int(starts[-1]) + width,
-        wide,
         table_width,
         kept,
     )

@@ -30,8 +30,6 @@ from meltpoint.kernels.rows import (
     add_kept_pairs,
     add_rows,
     add_tables,
-    add_wide_rows,
-    add_wide_tables,
 )
 from meltpoint.kernels.strips import PAIR, QUAD
 from meltpoint.layers.unit import Floats
@@ -247,7 +245,7 @@ def gather(side: Feed, sections: np.ndarray, found: Lists, field: np.ndarray) ->
     first-level cache; sources of others have one section for each layer.
     """
     weights, strips, totals, stride = side.weights, side.strips, side.totals, side.stride
-    wide, kept = side.wide, side.kept
+    kept = side.kept
     lines, kinds, places, whole = found.lines, found.kinds, found.places, found.whole
     width = totals.shape[1]
     for strip in range(strips.shape[0]):
@@ -281,18 +279,13 @@ def gather(side: Feed, sections: np.ndarray, found: Lists, field: np.ndarray) ->
                     for j in range(width):
                         field[at + j] = totals[1 + strip, j] + (0 if fresh else field[at + j])
                     fresh, sign, added, n_added = False, -1, removed, n_removed
-                if wide:
-                    add_wide_rows(weights, rows, lines, added, n_added, sign, fresh, field, at)
-                else:
-                    add_rows(weights, rows, lines, added, n_added, sign, fresh, field, at)
+                add_rows(weights, rows, lines, added, n_added, sign, fresh, field, at)
 
 
 @compiled_into_callers
 def gather_tables(side: Feed, source: Layout, words: np.ndarray, field: np.ndarray) -> None:
     """The same from tables of the source units (chain, block), two words at a time."""
-    quads, strips, width, stride, wide, kept = (
-        side.quads, side.strips, side.table_width, side.stride, side.wide, side.kept,
-    )  # fmt: skip
+    quads, strips, width, stride, kept = side.quads, side.strips, side.table_width, side.stride, side.kept
     starts, sizes = source.starts, source.sizes
     for strip in range(strips.shape[0]):
         _, layer, column, table, first_to_feed, _, _, n_lines = strips[strip]
@@ -311,10 +304,7 @@ def gather_tables(side: Feed, source: Layout, words: np.ndarray, field: np.ndarr
                 count = min(n_quads - first, 2 * WORD // QUAD)
                 begin = own_table + first * 2**QUAD * width
                 fresh = first_to_feed == 1 and k == 0
-                if wide:
-                    add_wide_tables(quads, begin, states, count, fresh, field, at)
-                else:
-                    add_tables(quads, begin, states, count, fresh, field, at)
+                add_tables(quads, begin, states, count, fresh, field, at)
 
 
 @compiled_into_callers
