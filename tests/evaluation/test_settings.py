@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import meltpoint as mp
 from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
+from meltpoint.evaluation.evaluate import evaluate_with_inputs
 from meltpoint.evaluation.settings import TO_BE_CHOSEN, candidate_bases, resolve_settings, seconds_of
 
 TRAIN = np.eye(3)
@@ -121,3 +123,25 @@ def test_hours_minutes_and_seconds_add_up(hours, minutes, seconds):
 def test_what_is_no_time(budget):
     with pytest.raises(InputError, match="expected a length of time such as '30m'"):
         seconds_of(budget)
+
+
+@pytest.mark.parametrize("function", [mp.compare, mp.trace, evaluate_with_inputs])
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ("step", r"\. Did you mean 'steps'\?"),
+        ("sed", r"\. Did you mean 'seed'\?"),
+        ("zzzz", ""),
+    ],
+)
+def test_a_keyword_that_is_not_declared_is_refused(function, wrong, hint):
+    """As Python refuses it for any function, before the models are read."""
+    refused = rf"^{function.__name__}\(\) got an unexpected keyword argument '{wrong}'{hint}$"
+    with pytest.raises(TypeError, match=refused):
+        function(["no.npz", "none.npz"], TRAIN, **{wrong: 10})
+
+
+@pytest.mark.parametrize("name", ["gap", "budget", "part", "names"])
+def test_trace_has_not_all_keywords_of_evaluate(name):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+        mp.trace(["no.npz"], TRAIN, **{name: 1})

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import InputError, Progress
 from meltpoint.evaluation.evaluate import Evaluation
-from meltpoint.evaluation.settings import SharedOptions, Watch, seconds_of
+from meltpoint.evaluation.settings import SharedOptions, Watch, check_keywords, seconds_of
 from meltpoint.evaluation.several import (
     ModelSource,
     check_same_visible,
@@ -95,6 +95,7 @@ def compare(
     Order known: biased > fair.
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
+    check_keywords(compare, options)
     begun = time.perf_counter()
     sources = named_sources(models, names)
     _check(sources, baseline, about)

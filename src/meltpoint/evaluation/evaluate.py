@@ -33,6 +33,7 @@ from meltpoint.evaluation.settings import (
     EvaluationOptions,
     Watch,
     candidate_bases,
+    check_keywords,
     check_part,
     resolve_settings,
 )
@@ -195,6 +196,7 @@ def evaluate_with_inputs(
     model: ModelLike, test: ArrayLike, train: ArrayLike | None = None, **options: Unpack[EvaluationOptions]
 ) -> Evaluation:
     """As `evaluate`, with what its report was made from: a folder may not have taken it, on a full disk."""
+    check_keywords(evaluate_with_inputs, options, EvaluationOptions)
     clock = Clock()
     given, model = model, from_object(model)
     states = model.encode(test, "test")

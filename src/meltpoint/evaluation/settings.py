@@ -1,9 +1,11 @@
 """evaluate()'s arguments, checked, with the defaults of `Settings` filled in."""
 
+import difflib
+import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Literal, TypeAlias, TypedDict, get_args
@@ -61,6 +63,19 @@ class EvaluationOptions(SharedOptions, total=False):
     progress: Progress | None
     watch: Watch | None
     names: Mapping[str, str] | None
+
+
+def check_keywords(
+    function: Callable[..., object], given: Iterable[str], declared: type[SharedOptions] = SharedOptions
+) -> None:
+    """Refuse what is not among the `declared` keywords of a function: `Unpack` checks nothing at run time."""
+    for name in given:
+        if name not in declared.__annotations__:
+            parameters = inspect.signature(function).parameters.values()
+            named = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
+            near = difflib.get_close_matches(name, [*named, *declared.__annotations__], n=1)
+            hint = f". Did you mean '{near[0]}'?" if near else ""
+            raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'{hint}")
 
 
 def resolve_settings(

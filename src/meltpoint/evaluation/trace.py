@@ -23,7 +23,7 @@ from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_E
 from meltpoint.errors import InputError, Progress
 from meltpoint.evaluation.evaluate import Evaluation
 from meltpoint.evaluation.prerequisites import Origin
-from meltpoint.evaluation.settings import SharedOptions
+from meltpoint.evaluation.settings import SharedOptions, check_keywords
 from meltpoint.evaluation.several import (
     ModelSource,
     check_same_visible,
@@ -108,6 +108,7 @@ def trace(
     checkpoint 3 3
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
+    check_keywords(trace, options)
     begun = time.perf_counter()
     sources = find_checkpoints(checkpoints)
     names = list(sources)
