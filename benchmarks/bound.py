@@ -6,6 +6,7 @@ import numpy as np
 from cases import Case
 
 from meltpoint.annealing.blocks import Segment
+from meltpoint.annealing.draws import GeneratorDraws
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.models import Model
@@ -41,14 +42,12 @@ class DenseBound:
 def reference_rate(case: Case, chains: int, seconds: float) -> float:
     """Chain-steps per second of the NumPy reference on one AIS schedule of at least so many seconds."""
     path = case.model.path(case.base)
-    rng = np.random.default_rng(0)
+    draws = GeneratorDraws([np.random.default_rng(0)], chains)
 
     def run(steps: int) -> float:
         start = time.perf_counter()
-        state = np.zeros((chains, path.target.n_state), np.uint8)
-        anneal_reference(
-            path, Segment(as_betas(steps)), state, lambda block, t: block.unit.draw(t, rng.random(t.shape))
-        )
+        state = np.zeros((chains, path.n_state), path.dtype)
+        anneal_reference(path, Segment(as_betas(steps)), state, draws)
         return time.perf_counter() - start
 
     pilot = 20

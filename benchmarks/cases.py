@@ -16,7 +16,7 @@ from scipy.special import logit
 
 from meltpoint import datasets
 from meltpoint.annealing.base import Base, uniform
-from meltpoint.backends import tiles
+from meltpoint.estimators import chain_batches
 from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.base_rates import data_rates
 from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
@@ -92,13 +92,13 @@ class Watch:
     @contextmanager
     def noting_kernels(self) -> Iterator[None]:
         """Notes when kernels are there, too: progress tells of them only where they are compiled."""
-        compile_kernels = tiles.compile_kernels
+        compile_kernels = chain_batches.compile_kernels
 
         def noted(*arguments: Any) -> None:
             compile_kernels(*arguments)
             self.prepared = time.perf_counter()
 
-        with patch.object(tiles, "compile_kernels", noted):
+        with patch.object(chain_batches, "compile_kernels", noted):
             yield
 
     @property

@@ -1,6 +1,7 @@
 """A gap is asked for: stages until it is reached, budgets that are kept, and a promise that holds on exact models."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -392,3 +393,18 @@ def test_particles_may_change_in_a_run_of_stages(tmp_path, planned):
     assert together.particles == 65
     assert together.stages[0].half_width < alone.stages[0].half_width
     assert replace(together.stages[0]) == planned.stages[0]
+
+
+def test_workers_are_as_fast_as_they_were_seen_to_be(monkeypatch):
+    rates, learn = [], Planner.learn
+
+    def learning(planner, *found):
+        learn(planner, *found)
+        rates.append((planner._rate, planner.run.spent.steps / planner.run.spent.seconds))
+
+    plan(monkeypatch)
+    monkeypatch.setattr(Planner, "learn", learning)
+    with ThreadPoolExecutor(1) as executor:  # one worker, whatever this process could do
+        mp.evaluate(rbm(), bits(), executor=executor, threads=64, **PLANNED)
+    assert rates
+    assert all(rate == seen for rate, seen in rates)

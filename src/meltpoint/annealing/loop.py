@@ -1,8 +1,10 @@
 """The annealing loop in plain NumPy, for any path and transition: to read, and to test backends against.
 
-for i = 0 … K-1:
-move the state at s_i                          # its reversal when melting; clamped units keep their value
-log_w += log f_{s_i+1}(state) - log f_{s_i}(state)
+    for i = 0 … K-1:
+        move the state at s_i                          # its reversal when melting; clamped units keep their value
+        log_w += log f_{s_i+1}(state) - log f_{s_i}(state)
+
+Every estimator is this loop between two ends.
 """
 
 import itertools

@@ -2,8 +2,8 @@
 
 This is set up before anything that takes time is imported, so this file imports almost nothing.
 
-Where the library stops at a KeyboardInterrupt: `backends/tiles.py` (chains), `stages/execute.py` (tasks),
-`workers/processes.py` (worker processes), `training/loop.py` (between two updates). `cli/ending.py` has the exit codes.
+Where the library stops at a KeyboardInterrupt: `runs/scheduler.py` (chunks), `runs/processes.py` (worker processes),
+`training/loop.py` (between two updates). `cli/ending.py` has the exit codes.
 """
 
 import _thread

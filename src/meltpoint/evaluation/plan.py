@@ -252,8 +252,12 @@ class Planner:
             particles=self.settings.particles,
             fixed_error=log_f.mean.error,
         )
-        # What an earlier call has computed took its cores' seconds, as what this one has.
-        self._rate = stage.size.work(self.passes) * self.run.threads / max(result.seconds, 1e-3)
+        spent = self.run.spent
+        if self.run.on_workers and spent.steps:  # how many cores they have is not known here
+            self._rate = spent.steps / max(spent.seconds, 1e-3)
+        else:
+            # What an earlier call has computed took its cores' seconds, as what this one has.
+            self._rate = stage.size.work(self.passes) * self.run.threads / max(result.seconds, 1e-3)
         alpha = alpha_of(stage.number, 1 - self.settings.confidence)
         _, examples, chains, ais_chains = vars(stage.size).values()
         sigmas = NormalDist().inv_cdf(1 - alpha / 4)

@@ -75,6 +75,11 @@ class Run:
         self._sender = sender
         self._inside = ""
 
+    @property
+    def on_workers(self) -> bool:
+        """Whether workers compute, and not threads of this process."""
+        return self._sender is not None
+
     def inside(self, folder: str) -> "Run":
         """The same run with its names in a folder of the run's folder."""
         return self._with(_inside=f"{self._inside}{folder}/")
