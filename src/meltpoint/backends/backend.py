@@ -22,7 +22,6 @@ class Tile:
 
     state: Bits  # where the chains start; where they ended once they have finished
     cumulative_log_weights: Floats  # (chain, segment)
-    finished: NDArray[np.bool_]
     done: NDArray[np.int64]  # (1,): chain-steps
     streams: Streams
 
@@ -34,7 +33,6 @@ class Tile:
         """Write the results; until then nothing is changed."""
         self.state[:] = state
         self.cumulative_log_weights[:] = cumulative_log_weights
-        self.finished[:] = True
 
 
 class PreparedPath(Protocol):
@@ -45,17 +43,12 @@ class PreparedPath(Protocol):
         """The path."""
         ...
 
-    @property
-    def chains_at_once(self) -> int:
-        """Chains that together cost as much as one of them: tiles are cut at multiples of it."""
-        ...
-
     def compile(self) -> None:
         """Compile what it needs, or load it from a cache."""
         ...
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
-        """Take the tile's chains through the segments; pause for other tiles after about so many steps."""
+        """Take the tile's chains through the segments; pause for progress and Ctrl-C after about `steps` steps."""
         ...
 
 
@@ -82,9 +75,7 @@ def run_without_chains(prepared: PreparedPath) -> None:
         return
     path, chains = prepared.path, np.zeros(0, np.int64)
     state = np.zeros((0, path.n_state), path.dtype)
-    tile = Tile(
-        state, np.zeros((0, 1)), np.zeros(0, np.bool_), np.zeros(1, np.int64), Streams(0, Purpose.AIS, chains)
-    )
+    tile = Tile(state, np.zeros((0, 1)), np.zeros(1, np.int64), Streams(0, Purpose.AIS, chains))
     for _ in prepared.advance(tile, [Segment(np.array([0.5, 1.0, 1.0]))], 1):
         pass
     _RUN.add(prepared)

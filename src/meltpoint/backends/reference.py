@@ -18,10 +18,6 @@ class ReferencePath:
 
     path: Path
 
-    @property
-    def chains_at_once(self) -> int:
-        return 1
-
     def compile(self) -> None:
         """Nothing to compile."""
 

@@ -1,4 +1,4 @@
-"""anneal(): choose a backend, and take chains through the betas on the caller's thread, tile by tile."""
+"""anneal(): take chains through the betas on the caller's thread, tile by tile."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,11 +52,11 @@ def anneal(
     progress = progress or silent
     n_chains, steps = len(state), sum(segment.steps for segment in segments)
     state = np.array(state, prepared.path.dtype)
-    cumulative, finished = np.zeros((n_chains, len(segments))), np.zeros(n_chains, np.bool_)
+    cumulative = np.zeros((n_chains, len(segments)))
     done = np.zeros(1, np.int64)  # chain-steps
     for low in range(0, n_chains, tile):
         part = slice(low, low + tile)
-        job = Tile(state[part], cumulative[part], finished[part], done, streams.part(part))
+        job = Tile(state[part], cumulative[part], done, streams.part(part))
         for _ in prepared.advance(job, segments, -(-steps // _PAUSES)):
             progress(task, float(done[0]), float(n_chains * steps))
     progress(task, float(done[0]), float(n_chains * steps))

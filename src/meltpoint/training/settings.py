@@ -7,12 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
 from meltpoint.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 Method: TypeAlias = Literal["cd", "pcd"]
 Schedule: TypeAlias = Literal["linear", "constant"]

@@ -63,10 +63,6 @@ class GraphPath(Generic[Form]):
     forms: Forms[Form]
     constant: float
 
-    @property
-    def chains_at_once(self) -> int:
-        return self.forms.chains_at_once
-
     def compile(self) -> None:
         """Compile what it needs, or load it from a cache."""
         run_without_chains(self)

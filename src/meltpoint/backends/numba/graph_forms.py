@@ -75,11 +75,6 @@ class Forms(Protocol[Form]):
         ...
 
     @property
-    def chains_at_once(self) -> int:
-        """Chains in the lanes of a vector."""
-        ...
-
-    @property
     def work(self) -> int:
         """What a sweep of one chain costs, in updates of sites with two neighbours."""
         ...
@@ -114,7 +109,6 @@ class BitForms:
     exact: BitGraph
     fine: BitGraph
     coarse: None = None
-    chains_at_once: int = CHAINS
 
     @property
     def work(self) -> int:
@@ -169,7 +163,6 @@ class TableForms:
     exact: TableGraph | None
     fine: TableGraph
     coarse: TableGraph | None
-    chains_at_once: int = 1
 
     @property
     def work(self) -> int:

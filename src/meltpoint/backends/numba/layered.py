@@ -111,10 +111,6 @@ class FusedPath:
         exact, rounded = (path.odd_log_f(beta, bits) for path in (self.bits_path, self.rounded))
         return exact - rounded if to_exact else rounded - exact
 
-    @property
-    def chains_at_once(self) -> int:
-        return 1
-
     def compile(self) -> None:
         run_without_chains(self)
 
