@@ -308,3 +308,32 @@ def test_a_model_that_seems_misread_is_not_to_be_trusted(tmp_path, run):
         done = run("evaluate", tmp_path / "model.npz", tmp_path / "data.npy", "--steps", "50")
         assert done.exit_code == code
         assert ("Is the model read as it was meant?" in done.stdout) == (code == 1)
+
+
+@pytest.mark.slow
+def test_all_commands_agree_on_a_model_that_seems_misread(folder, run):
+    """Its log Z is exact and the verdict trusts it: the conventions alone speak against it."""
+    rates = np.linspace(0.05, 0.95, 8)
+    np.save(folder / "data.npy", (np.random.default_rng(0).random((200, 8)) < rates).astype(np.uint8))
+    for name, sign in (("meant", 1), ("misread", -1)):
+        bias = sign * (np.log(rates) - np.log1p(-rates))
+        mp.save(mp.RBM(np.zeros((8, 2)), bias, np.zeros(2)), folder / f"{name}.npz")
+    mp.save(mp.RBM(np.zeros((8, 2)), np.zeros(8), np.zeros(2)), folder / "flat.npz")
+    quick = ("--steps", "50")
+    for name, code in (("meant", 0), ("misread", 1)):
+        model = f"{name}.npz"
+        runs = [f"{name}-{part}" for part in (0, 1)]
+        for part, kept in enumerate(runs):
+            assert run("evaluate", model, "data.npy", *quick, "--run", kept, "--part", part).exit_code == code
+        compared = run("compare", model, "flat.npz", "data.npy", *quick)
+        commands = {
+            "compare": compared,
+            "trace": run("trace", model, "data.npy", *quick),
+            "merge": run("runs", "merge", *runs),
+        }
+        assert {command: done.exit_code for command, done in commands.items()} == dict.fromkeys(
+            commands, code
+        )
+        assert "Order known" in compared.stdout
+        assert ("Is the model read as it was meant?" in compared.stdout) == (code == 1)
+        assert ("misread (misread)" in commands["trace"].stdout) == (code == 1)

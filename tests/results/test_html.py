@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import meltpoint as mp
 from meltpoint.errors import InputError
 from meltpoint.estimators.conventions import ConventionCheck
+from meltpoint.results.citation import paper_sentence
 from meltpoint.results.elements import element
 from meltpoint.results.report import PerExample, Report
 from meltpoint.results.shown import ShownStates, choose_shown, image_side
@@ -215,6 +216,9 @@ def test_the_page_stays_small_whatever_the_report():
 
 def test_a_suspected_misreading_stands_beside_the_verdict():
     check = ConventionCheck(-9.0, {"sign": 4.0}, "sign", "all parameters have the other <sign>", "flip it")
-    page = replace(made(), conventions=check).to_html()
+    report = replace(made(), conventions=check)
+    page = report.to_html()
+    assert not report.trusted
+    assert "The data fit better if all parameters" in paper_sentence(report)
     assert "Not to be trusted" in page
     assert "The data fit better if all parameters have the other &lt;sign&gt;" in page

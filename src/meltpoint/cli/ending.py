@@ -1,7 +1,8 @@
 """How the command ends: exit codes, error messages, interruptions.
 
 0   done
-1   done, but the result cannot be trusted: the verdict says why, or Ctrl-C made the report partial
+1   done, but the result cannot be trusted: the verdict says why, the model seems misread, or Ctrl-C made the report
+    partial
 2   wrong input
 3   any other failure: a full disk, dead workers, an output that cannot be written, a broken
     installation

@@ -79,8 +79,7 @@ def evaluate(
             )
             echo_err(f"meltpoint: interrupted: {what}")
             echo_err(again)
-    misread = report.conventions is not None and report.conventions.suspected is not None
-    if report.interrupted or misread or not report.verdict.trusted:
+    if not report.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
 
 

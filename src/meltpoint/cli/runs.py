@@ -79,7 +79,7 @@ def merge(folders: list[Path], out: Path | None, json: bool) -> None:
         echo(text)
         if out is not None:
             echo_err(f"joint run: {out}")
-    if not report.verdict.trusted:
+    if not report.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
 
 

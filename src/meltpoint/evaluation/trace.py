@@ -266,7 +266,7 @@ def _point(
         seed=seed,
         new_schedule=new,
         checked=report.evidence is not None,
-        reason=report.verdict.reason,
+        reason="misread" if report.misreading else report.verdict.reason,
         seconds=seconds,
     )
 

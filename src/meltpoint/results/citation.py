@@ -50,9 +50,7 @@ def paper_sentence(report: Report) -> str:
     if not all(map(math.isfinite, report.between)):
         return "No interval is known: there is nothing to be written yet."
     starts = f" ({starts_text(report.evidence)})" if report.evidence else ""
-    doubt = (
-        "" if report.verdict.trusted else f" The tool does not trust this result: {report.verdict.sentence}"
-    )
+    doubt = "" if report.trusted else f" The tool does not trust this result: {' '.join(report.doubts)}"
     return (
         f"The mean test log-probability of the model ({report.model}, {report.test_examples:,} test examples) lies "
         f"between {low} and {high} nats with {100 * s.confidence:.12g}% confidence, provided that no mode was "

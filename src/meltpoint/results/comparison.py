@@ -72,7 +72,7 @@ class Comparison(Readable):
         )
         blocks += [Fact("guaranteed", self._guaranteed(pair)) for pair in self.pairs]
         blocks += [
-            Fact(self._letters[name], f"{name}: {report.verdict}")
+            Fact(self._letters[name], f"{name}: {' '.join(report.doubts)}")
             for name, report in self.reports.items()
             if name in self.untrusted
         ]
@@ -232,11 +232,11 @@ class Comparison(Readable):
 
     @property
     def untrusted(self) -> list[str]:
-        """Names of models whose reports are not to be trusted; an exact value needs no trust."""
+        """Names of models whose reports are not to be trusted; an exact value needs no trust, except in the reading."""
         return [
             name
             for name, report in self.reports.items()
-            if not report.verdict.trusted and not (report.exact and report.log_f_exact)
+            if report.misreading or not (report.trusted or (report.exact and report.log_f_exact))
         ]
 
     @property

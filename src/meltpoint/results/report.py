@@ -62,8 +62,9 @@ class Report(Readable):
     """A likelihood from both sides, in nats per example. Print it, plot it, or call `to_dict()`.
 
     `conservative` (RAISE with `particles` particles) and `optimistic` (AIS) are the bracket, `gap` their difference,
-    `verdict` what to make of it. `settings` are those of the call, `pilot` the cost of finding the schedule; after
-    Ctrl-C the report is `interrupted`, and `per_example` may have fewer examples than requested. `between` is an
+    `verdict` what to make of the two. `trusted` says whether the verdict, the conventions and a complete run all speak
+    for the report, `doubts` what does not. `settings` are those of the call, `pilot` the cost of finding the schedule;
+    after Ctrl-C the report is `interrupted`, and `per_example` may have fewer examples than requested. `between` is an
     interval for the model's own value with the confidence of the settings, if no start missed a mode; `evidence` says
     what other starts found, None if none were tried. The mean log-probability is at most `upper_bound`, with the same
     confidence and without any condition, where log f is exact. `densities` says whether log-probabilities are those
@@ -110,6 +111,27 @@ class Report(Readable):
     shown: ShownStates | None = None
     fingerprints: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def misreading(self) -> str | None:
+        """A warning if the data fit another reading of the parameters much better."""
+        check = self.conventions
+        if check is None or check.suspected is None:
+            return None
+        return f"Is the model read as it was meant? {str(check)[0].upper()}{str(check)[1:]}."
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why the report is not to be trusted, in sentences; empty if it is."""
+        said = [] if self.verdict.trusted else [str(self.verdict)]
+        if self.interrupted:
+            said.append("It was interrupted: it is made of what was finished by then.")
+        return said if self.misreading is None else [*said, self.misreading]
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the verdict, the conventions and a complete run all speak for it: the command's exit code."""
+        return not self.doubts
 
     @property
     def unit(self) -> str:

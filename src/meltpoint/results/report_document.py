@@ -68,27 +68,18 @@ _LONGEST, _MOST = 300, 20  # of texts from outside
 def report_document(report: Report) -> Document:
     """The report to read. What it lacks, such as stages, is left out."""
     report = _with_short_texts(report)
-    warning = misreading(report)
     # Weights may be infinite: what follows from them is shown as unknown, or not drawn.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         sections = [Section.of(name, title, *make(report)) for name, title, make in _SECTIONS]
     return Document(
         title=f"{subject(report)}, {report.unit}",
-        trusted=report.verdict.trusted and not report.interrupted and warning is None,
+        trusted=report.trusted,
         verdict=str(report.verdict),
         sections=[section for section in sections if section.blocks],
         answer=answer_text(report),
-        warnings=[] if warning is None else [warning],
+        warnings=[] if report.misreading is None else [report.misreading],
         interrupted=report.interrupted,
     )
-
-
-def misreading(report: Report) -> str | None:
-    """A warning if the data fit another reading of the parameters much better."""
-    check = report.conventions
-    if check is None or check.suspected is None:
-        return None
-    return f"Is the model read as it was meant? {str(check)[0].upper()}{str(check)[1:]}."
 
 
 def _answer(report: Report) -> Sequence[Block | None]:

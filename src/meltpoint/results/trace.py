@@ -36,7 +36,8 @@ class TracePoint(Record):
     it is known; `train` and `train_between` are AIS's estimate and the interval for the training examples. `overfit`
     is the training examples' mean less the test examples': where log f is exact it depends on no chain, and its error
     is that of the choice of examples. `new_schedule` says whether a pilot was run here, `checked` whether other
-    starts were tried; `reason` is that of the report's verdict.
+    starts were tried; `reason` is that of the report's verdict, or
+    "misread" where the data fit another reading of the parameters much better.
     """
 
     name: str
