@@ -101,7 +101,7 @@ def test_lanes_make_every_try_once(campaign, tmp_path):
             if number >= 40:
                 return
             (tmp_path / f"{number} {os.getpid()}").touch()
-            time.sleep(0.001)
+            time.sleep(0.02)  # a process with much memory takes long to fork
             yield
 
     run_lanes({"shared": Plan(attack)}, {"shared": campaign("shared")}, 3)
@@ -138,7 +138,7 @@ def test_a_campaign_or_lane_that_breaks_is_a_failure(campaign, capfd):
 
     made = []
     plans = {"broken": Plan(broken), "well": Plan(tries_of(made, 2)), "dies": Plan(dies, lane="own")}
-    campaigns = {name: campaign(name, 0.1) for name in plans}
+    campaigns = {name: campaign(name, 1.0) for name in plans}
     run_lanes(plans, campaigns, 1)
     ledger = campaigns["well"].ledger
     assert "KeyError" in next(iter(ledger.failures("broken")))
