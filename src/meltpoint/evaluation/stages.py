@@ -153,7 +153,7 @@ def run_stages(context: Context, watch: Watch) -> tuple[Report, int]:
         if s.budget is not None:
             budget.keep()
         stopped = result.interrupted
-        if not result.complete:
+        if stopped or not result.complete:  # whatever the workers had finished by then
             unfinished = result
             break
         report = context.report(result)
@@ -162,8 +162,6 @@ def run_stages(context: Context, watch: Watch) -> tuple[Report, int]:
         finished.append(FinishedStage(result, report, summary))
         if s.budget is not None:
             watch(summary)
-        if stopped:
-            break
         plan.learn(result, report, finished[-1].better_base if context.base_is_free else None)
     if finished:
         best = best_stage([stage.report for stage in finished])
