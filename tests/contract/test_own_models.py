@@ -12,6 +12,7 @@ from contract.own_models import Energy, Reals, ThreeBlocks
 from oracle.tables import all_states
 
 MODELS = [Energy(), ThreeBlocks()]
+pytestmark = pytest.mark.slow  # the reference backend runs them
 every_model = pytest.mark.parametrize("model", MODELS, ids=repr)
 QUICK = {"steps": 100, "schedule": "linear", "exact": False, "progress": False}
 
