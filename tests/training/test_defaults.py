@@ -15,10 +15,8 @@ def comparison(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("data", "hidden"),
-    [("bars-and-stripes", 16), ("bars-and-stripes", 64), ("digits", 16), ("digits", 64), ("mnist", 16)],
-)
+@pytest.mark.parametrize("hidden", [16, 64])
+@pytest.mark.parametrize("data", ["bars-and-stripes", "digits", "mnist"])
 def test_defaults_are_at_least_as_good_as_scikit_learn(data, hidden, comparison, monkeypatch, request):
     if data == "mnist":
         monkeypatch.setenv("MELTPOINT_DATA", str(request.getfixturevalue("shared") / "data"))
