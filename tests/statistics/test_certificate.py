@@ -60,7 +60,7 @@ def test_log_z_claims_too_much_no_more_often_than_said(weights, chains, confiden
 def best_of_all_groupings(log_weights: np.ndarray, confidence: float) -> Certificate:
     """A mutant: the number of groups that looks best once the weights are known, at no price for the choice."""
     cost = -math.log1p(-confidence)
-    bounds = [_best_product([log_weights], [groups], cost) for groups in range(1, len(log_weights) + 1)]
+    bounds = [_best_product(log_weights, groups, cost) for groups in range(1, len(log_weights) + 1)]
     return Certificate(max(bounds), confidence, "log Z")
 
 

@@ -8,7 +8,6 @@ is added above, with its error. And mass that the chains reach less than once in
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 from meltpoint.estimators.evidence import Evidence
@@ -25,12 +24,8 @@ _SHARE_OF_OTHERS = 0.2  # fraction of alpha for the certificates of other bases
 _LARGEST_PART = 0.8  # fraction of W from which on -log(1 - x) is replaced by its tangent
 
 
-def log_z_limits(
-    log_weights: Floats, evidence: Evidence, alpha: float, earlier: Sequence[int] = ()
-) -> tuple[float, float]:
+def log_z_limits(log_weights: Floats, evidence: Evidence, alpha: float) -> tuple[float, float]:
     """An interval for log Z from log weights (chain,) of the chosen path and what other starts found.
-
-    `earlier` are numbers of chains at which weights were looked at before more were added, as in `certify_log_z`.
 
     The lower end is below the estimate by t standard errors, or a certificate's bound if that is higher. The upper
     end is the higher one of two, for the skewness of the weights, and for what the path lacks or seldom reaches:
@@ -51,7 +46,7 @@ def log_z_limits(
     quantile = float(-stdtrit(degrees, alpha / 4))
     if not (math.isfinite(estimate) and math.isfinite(error)):
         return -math.inf, math.inf
-    lower = max(estimate - quantile * error, certified_log_z(log_weights, evidence, alpha / 2, earlier).bound)
+    lower = max(estimate - quantile * error, certified_log_z(log_weights, evidence, alpha / 2).bound)
     strongest = evidence.strongest
     lacking, noise = (strongest.lacking, strongest.stderr) if strongest else (0.0, 0.0)
     spread = math.sqrt(max(error**2, evidence.rare) + noise**2)
@@ -59,14 +54,12 @@ def log_z_limits(
     return lower, max(lower, upper)
 
 
-def certified_log_z(
-    log_weights: Floats, evidence: Evidence, alpha: float, earlier: Sequence[int] = ()
-) -> Certificate:
+def certified_log_z(log_weights: Floats, evidence: Evidence, alpha: float) -> Certificate:
     """The largest certified lower bound on log Z of the chosen path and of other bases, which share alpha."""
     others = [finding for finding in evidence.findings if finding.log_weights]
     if not others:
-        return certify_log_z(log_weights, 1 - alpha, earlier)
-    own = certify_log_z(log_weights, 1 - (1 - _SHARE_OF_OTHERS) * alpha, earlier)
+        return certify_log_z(log_weights, 1 - alpha)
+    own = certify_log_z(log_weights, 1 - (1 - _SHARE_OF_OTHERS) * alpha)
     best = max(finding.certified(1 - _SHARE_OF_OTHERS * alpha / len(others)) for finding in others)
     return replace(own, bound=max(own.bound, best), confidence=1 - alpha)
 

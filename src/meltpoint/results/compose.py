@@ -2,7 +2,6 @@
 
 import math
 import platform
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -39,15 +38,13 @@ def compose(
     alpha: float | None = None,
     interrupted: bool = False,
     evidence: Evidence | None = None,
-    earlier: Sequence[tuple[int, int]] = (),
     starts_from: str | None = None,
     densities: bool = False,
 ) -> Report:
     """The report from the results of the estimators; `positions` (example,) are RAISE's in the test set.
 
     `alpha` is the probability that each of `between` and the certificates may miss, if it is not all of 1 -
-    confidence because stages share it. Without `evidence` no other starts were tried. `earlier` are the numbers of
-    examples and of AIS chains at interim looks, before more were added: certificates allow for that.
+    confidence because stages share it. Without `evidence` no other starts were tried.
     `starts_from` is what RAISE's starts are drawn from, if they are; `densities` says that visible units are real.
     """
     alpha = 1 - settings.confidence if alpha is None else alpha
@@ -66,9 +63,8 @@ def compose(
         float(np.fmax(split_half_distance(forward), split_half_mean_distance(prob.log_weights))),
     )
     evidence = evidence if evidence and evidence.asked else None
-    looks = [chains for _, chains in earlier]
     most = math.inf if densities else 0.0
-    between = between_of(log_f, log_z, conservative, evidence, alpha, looks, most)
+    between = between_of(log_f, log_z, conservative, evidence, alpha, most)
     exact = None if exact_log_z is None else exact_of(exact_log_z, log_f)
     case = Case(
         gap,
@@ -83,12 +79,9 @@ def compose(
         log_f_rise=log_f.rise,
         log_f_unknown=log_f.unknown,
     )
-    log_z_certificate = certified_log_z(forward, evidence or Evidence(), alpha, looks)
-    # N must not depend on the weights, so chains and examples that were added later do not take part.
-    examples, chains = earlier[0] if earlier else (len(positions), len(forward))
-    used = forward[:chains] if prob.particles > 1 else forward[:0]
-    begun = Melted(*(weights[:examples] for weights in melted))
-    certificate, certified_from = certify_mean_log_prob(*begun, used, 1 - alpha)
+    log_z_certificate = certified_log_z(forward, evidence or Evidence(), alpha)
+    used = forward if prob.particles > 1 else forward[:0]
+    certificate, certified_from = certify_mean_log_prob(*melted, used, 1 - alpha)
     return Report(
         model=model,
         test_examples=len(log_f.values),
@@ -153,14 +146,13 @@ def between_of(
     conservative: Estimate,
     evidence: Evidence | None,
     alpha: float,
-    looks: Sequence[int] = (),
     most: float = math.inf,
 ) -> tuple[float, float]:
     """The interval for the mean log-probability of the model itself, if no start missed a mode.
 
     `most` is the upper limit of any log-probability of such a model.
     """
-    log_z_ends = log_z_limits(log_z.log_weights, evidence or Evidence(), alpha, looks)
+    log_z_ends = log_z_limits(log_z.log_weights, evidence or Evidence(), alpha)
     return mean_log_prob_limits(
         log_f.mean_limits(alpha),
         log_z_ends,

@@ -18,7 +18,6 @@ docs/decisions/schedules.md.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,24 +44,15 @@ class Certificate(Record):
         return f"{self.quantity} > {certain:.2f} with {100 * self.confidence:.12g}% confidence"
 
 
-def certify_log_z(
-    log_weights: NDArray[np.floating], confidence: float, earlier: Sequence[int] = ()
-) -> Certificate:
+def certify_log_z(log_weights: NDArray[np.floating], confidence: float) -> Certificate:
     """Lower bound on log Z, given the log weights (chain,) of independent chains, each unbiased for Z.
-
-    Where chains were added after a look at the weights of those before, `earlier` are their numbers at each look. No
-    group then has chains from both sides of a look: how many were added may depend on what was seen, but given that
-    each group's mean is unbiased, so that the products are a martingale as before.
 
     >>> print(certify_log_z(np.zeros(400), confidence=0.99))
     log Z > -0.11 with 99% confidence
     """
-    ends = (*earlier, len(log_weights))
-    blocks = np.split(log_weights, ends[:-1])
-    scales = [_scales(end, confidence) for end in ends]
     bounds = [
-        _best_product(blocks, [scale[k][0] for scale in scales], cost_of(confidence) - math.log(share))
-        for k, (_, share) in enumerate(scales[0])
+        _best_product(log_weights, groups, cost_of(confidence) - math.log(share))
+        for groups, share in _scales(len(log_weights), confidence)
     ]
     return Certificate(max(bounds), confidence, "log Z")
 
@@ -75,14 +65,10 @@ def _scales(chains: int, confidence: float) -> list[tuple[int, float]]:
     return [(many, 1 - _SHARE_OF_FEW), (few, _SHARE_OF_FEW)] if few else [(many, 1.0)]
 
 
-def _best_product(blocks: Sequence[NDArray[np.floating]], groups: Sequence[int], cost: float) -> float:
-    """The best bound from the products of group means; `groups` are numbers of groups up to the end of each block."""
-    means: list[float] = []
-    for block, wanted in zip(blocks, groups, strict=True):
-        count = min(len(block), max(1, wanted - len(means)))
-        if count:
-            means += [float(log_mean_exp(group)) for group in np.array_split(block, count)]
-    return float(np.max((np.cumsum(means) - cost) / np.arange(1, len(means) + 1)))
+def _best_product(log_weights: NDArray[np.floating], groups: int, cost: float) -> float:
+    """The best bound from the products of the first 1, 2, … group means."""
+    means = [float(log_mean_exp(group)) for group in np.array_split(log_weights, groups)]
+    return float(np.max((np.cumsum(means) - cost) / np.arange(1, groups + 1)))
 
 
 def check_confidence(confidence: float) -> float:
