@@ -5,8 +5,7 @@ import time
 import numpy as np
 from cases import Case
 
-from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.draws import GeneratorDraws
+from meltpoint.annealing.blocks import GeneratorDraws, Segment
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.models import Model

@@ -28,7 +28,7 @@ from table import Section
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from meltpoint.formats.atomic import atomic_write
-from meltpoint.kernels.threads import check_threads
+from meltpoint.kernels.compiling import check_threads
 
 RESULTS = Path(__file__).resolve().parent / "results" / "throughput.json"
 PARTS = ("speed", "graphs", "threads", "constancy", "memory", "start")

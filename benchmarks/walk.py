@@ -55,7 +55,7 @@ def _watching(moments: list[tuple[str, list[str]]]) -> Any:
     """A profile function that notes what is under way when one of the moments comes for the first time."""
     wanted = {
         "runs/scheduler.py:compute_chunks": ("AIS is scheduled", _has_ais),
-        "backends/numba/layered.py:_call": ("a kernel is called", _is_in_ais),
+        "backends/numba/bipartite.py:_call": ("a kernel is called", _is_in_ais),
         "results/compose.py:compose": ("the report is composed", lambda _: True),
         "cli/screen.py:echo": ("the report is written", lambda _: True),
     }

@@ -5,7 +5,7 @@ import pytest
 
 from meltpoint.annealing.base import uniform
 from meltpoint.annealing.blocks import Segment
-from meltpoint.backends.numba.layered import FusedBackend
+from meltpoint.backends.numba.bipartite import BipartiteBackend
 from meltpoint.backends.tiles import anneal
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.rbm import RBM
@@ -21,9 +21,9 @@ def rounding_errors(path, precision, betas):
     which rounding turns a draw over, the two differ, and nothing can be compared: they are left out.
     """
     state = np.zeros((1, path.target.n_state), np.uint8)
-    prepared = FusedBackend().prepare(path, precision)
+    prepared = BipartiteBackend().prepare(path, precision)
     between = prepared.rounded or path
-    in_double = FusedBackend().prepare(between, "float64")
+    in_double = BipartiteBackend().prepare(between, "float64")
     weights, errors = [], []
     for low in range(0, betas.size - 1, PART):
         segments = [Segment(betas[low : low + PART + 1])]

@@ -8,7 +8,7 @@ import time
 import pytest
 from numba import config, njit
 
-from meltpoint.kernels import announcing
+from meltpoint.kernels import compiling
 from meltpoint.progress import silent
 
 MODULE = """
@@ -45,12 +45,12 @@ def test_compilation_is_announced_and_loading_is_not(make_kernels):
     said = []
 
     def call(kernels):
-        with announcing.preparing_kernels(lambda *report: said.append(report)):
+        with compiling.preparing_kernels(lambda *report: said.append(report)):
             assert [kernel(3) for kernel in kernels] == [4, 6]
 
     kernels = make_kernels()
     call(kernels)
-    announced = [(announcing.PREPARING, 0.0, 1.0), (announcing.PREPARING, 1.0, 1.0)]
+    announced = [(compiling.PREPARING, 0.0, 1.0), (compiling.PREPARING, 1.0, 1.0)]
     assert said == announced  # once for both kernels
     call(kernels)
     again = make_kernels()
@@ -64,7 +64,7 @@ def test_who_stops_at_the_announcement_is_obeyed(make_kernels):
         raise KeyboardInterrupt
 
     first, _ = make_kernels()
-    with pytest.raises(KeyboardInterrupt), announcing.preparing_kernels(stop):
+    with pytest.raises(KeyboardInterrupt), compiling.preparing_kernels(stop):
         first(1)
     assert not first.overloads
     assert first(1) == 2  # nothing is locked or half done
@@ -75,16 +75,16 @@ def test_the_log_tells_of_compilation_that_takes_a_while(monkeypatch, caplog):
         njit(lambda x: x + 1)(1)
 
     with caplog.at_level(logging.INFO, logger="meltpoint"):
-        monkeypatch.setattr(announcing, "_SECONDS", 60.0)
-        with announcing.preparing_kernels(silent):
+        monkeypatch.setattr(compiling, "_SECONDS", 60.0)
+        with compiling.preparing_kernels(silent):
             compile_anew()
-        monkeypatch.setattr(announcing, "_SECONDS", 0.01)
-        with announcing.preparing_kernels(silent):
+        monkeypatch.setattr(compiling, "_SECONDS", 0.01)
+        with compiling.preparing_kernels(silent):
             time.sleep(0.1)  # without compiling anything
         assert caplog.records == []
-        with announcing.preparing_kernels(silent):
+        with compiling.preparing_kernels(silent):
             compile_anew()
             end = time.monotonic() + 10
             while not caplog.records and time.monotonic() < end:
                 time.sleep(0.01)
-    assert [record.getMessage() for record in caplog.records] == [announcing.PREPARING]
+    assert [record.getMessage() for record in caplog.records] == [compiling.PREPARING]

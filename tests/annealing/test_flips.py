@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from meltpoint.annealing.base import uniform
+from meltpoint.backends.numba.bipartite import BipartiteBackend, _call
 from meltpoint.backends.numba.kernels import lists, tile
 from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
 from meltpoint.backends.numba.kernels.lists import Lists
 from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack, spread
 from meltpoint.backends.numba.kernels.tile import Workspace
-from meltpoint.backends.numba.layered import FusedBackend, _call
 from meltpoint.kernels.bits import SLACK, list_on, lister
 from meltpoint.kernels.compiling import compiled
+from meltpoint.kernels.rows import FEW, GROUP, safe_group
 from meltpoint.kernels.streams import chain_generators
-from meltpoint.kernels.strips import FEW, GROUP, safe_group
 from meltpoint.models.dbm import DBM
 from meltpoint.randomness import Purpose
 
@@ -39,7 +39,7 @@ def make_packed(sizes, lists, seed=0, scale=0.3):
     rng = np.random.default_rng(seed)
     weights = [rng.normal(0, scale, shape) for shape in itertools.pairwise(sizes)]
     model = DBM(weights, [rng.normal(0, 1, size) for size in sizes])
-    prepared = FusedBackend().prepare(model.path(uniform()), "mixed")
+    prepared = BipartiteBackend().prepare(model.path(uniform()), "mixed")
     assert prepared.rounded is not None
     assert prepared.rounded_packed is not None
     return pack(prepared.rounded, np.int16, prepared.rounded_packed.even.scale, lists=lists), prepared.rounded
@@ -187,7 +187,7 @@ def test_lists_go_on_where_tables_have_stopped():
     rng = np.random.default_rng(4)
     sizes = (150, 140)
     model = DBM([rng.normal(0, 0.05, sizes)], [np.where(np.arange(size) % 9, -9.0, 9.0) for size in sizes])
-    prepared = FusedBackend().prepare(model.path(uniform()), "mixed")
+    prepared = BipartiteBackend().prepare(model.path(uniform()), "mixed")
     assert prepared.rounded is not None
     assert prepared.rounded_packed is not None
     scale, betas, frozen = (

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from meltpoint.annealing.friction import Windows, measure_friction
-from meltpoint.annealing.schedule import COARSEST, spend_equally
+from meltpoint.annealing.schedule import COARSEST, Windows, measure_friction, spend_equally
 
 frictions = arrays(np.float64, st.integers(1, 20), elements=st.just(0.0) | st.floats(1e-9, 1e6))
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from meltpoint.annealing.base import Base, uniform
 from meltpoint.annealing.blocks import Segment
-from meltpoint.backends.numba.layered import FusedBackend
+from meltpoint.backends.numba.bipartite import BipartiteBackend
 from meltpoint.backends.tiles import anneal
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.dbm import DBM
@@ -38,7 +38,7 @@ def compare(path, segments, precision, seed, n_chains=4, slack=1.0) -> int:
     """Assert that kernel and reference loop agree; gives the number of chains that could be compared."""
     start = np.random.default_rng(seed).integers(0, 2, (n_chains, path.target.n_state), np.uint8)
     streams = Streams(seed, Purpose.AIS, np.arange(n_chains))
-    prepared = FusedBackend().prepare(path, precision)
+    prepared = BipartiteBackend().prepare(path, precision)
     found = anneal(prepared, segments, start, streams)
     expected = replay(prepared, segments, start, streams)
     sure = (
@@ -125,7 +125,7 @@ def test_inputs_beyond_the_range_of_exp(precision) -> None:
 def test_what_the_caller_passes_is_left_alone(precision) -> None:
     path = make_path([5, 4], 1.0, 9, based=False)
     start, streams = np.zeros((3, 5), np.uint8), Streams(1, Purpose.AIS, np.arange(3))
-    prepared = FusedBackend().prepare(path, precision)
+    prepared = BipartiteBackend().prepare(path, precision)
     run = anneal(prepared, [Segment(np.linspace(0, 1, 9))], start, streams)
     assert run.state.any()
     assert not start.any()

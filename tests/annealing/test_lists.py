@@ -7,7 +7,7 @@ import pytest
 
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import Segment
-from meltpoint.backends.numba import layered as fused
+from meltpoint.backends.numba import bipartite
 from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack
 from meltpoint.backends.tiles import anneal
 from meltpoint.kernels.streams import Streams
@@ -32,11 +32,11 @@ def run(path, precision, kind, monkeypatch, n_chains=6):
         lists = CHEAPEST if precision == "mixed" and weight_type != np.int16 else KINDS[kind]
         return pack(path, weight_type, *arguments, lists=lists)
 
-    monkeypatch.setattr(fused, "pack", forced)
+    monkeypatch.setattr(bipartite, "pack", forced)
     start = np.zeros((n_chains, path.target.n_state), np.uint8)
     streams = Streams(5, Purpose.AIS, np.arange(n_chains))
     segments = [Segment(np.linspace(0, 1, 41)), Segment(np.linspace(1, 0, 31))]
-    prepared = fused.FusedBackend().prepare(path, precision)
+    prepared = bipartite.BipartiteBackend().prepare(path, precision)
     return anneal(prepared, segments, start, streams), replay(prepared, segments, start, streams)
 
 
@@ -51,7 +51,7 @@ def test_each_list_gives_what_the_plain_loop_gives(sizes, kind, monkeypatch):
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 def test_integer_sums_have_the_same_bits_from_every_list(sizes, monkeypatch):
     path = make_path(sizes)
-    assert fused.FusedBackend().prepare(path, "mixed").rounded_packed is not None
+    assert bipartite.BipartiteBackend().prepare(path, "mixed").rounded_packed is not None
     runs = [run(path, "mixed", kind, monkeypatch)[0] for kind in KINDS]
     for other in runs[1:]:
         np.testing.assert_array_equal(runs[0].state, other.state)

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meltpoint.annealing.blocks import Segment
-from meltpoint.backends.numba import layered as fused
+from meltpoint.backends.numba import bipartite
 from meltpoint.backends.registry import prepare_path
 from meltpoint.backends.tiles import anneal
 from meltpoint.errors import InputError
+from meltpoint.kernels.compiling import check_threads
 from meltpoint.kernels.streams import Streams
-from meltpoint.kernels.threads import check_threads
 from meltpoint.randomness import Purpose
 from oracle.driving import models
 
@@ -72,7 +72,7 @@ def test_the_order_of_chains_does_not_matter(whole, precision) -> None:
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("work", [1, 200_000, 2_000_000])
 def test_the_length_of_kernel_calls_does_not_matter(whole, precision, work, monkeypatch) -> None:
-    monkeypatch.setattr(fused, "_CALL_WORK", work)
+    monkeypatch.setattr(bipartite, "_CALL_WORK", work)
     same(run(precision=precision), whole[precision])
 
 

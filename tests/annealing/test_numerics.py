@@ -8,8 +8,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from meltpoint.kernels.numerics import LIMIT, exp
-from meltpoint.kernels.polynomials import Reals
+from meltpoint.kernels.numerics import LIMIT, Reals, exp
 from meltpoint.kernels.streams import LANES
 
 

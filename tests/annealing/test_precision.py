@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.annealing.base import uniform
+from meltpoint.backends.numba.bipartite import BipartiteBackend, PreparedBipartite
 from meltpoint.backends.numba.kernels.packing import pack
-from meltpoint.backends.numba.layered import FusedBackend, FusedPath
 from meltpoint.backends.numba.precision import PrecisionSpan, round_weights
 from meltpoint.backends.registry import prepare_path
 from meltpoint.errors import InputError
@@ -32,7 +32,7 @@ BETAS = np.array([0.0, 0.3, 1.0])
 MODELS = [models.rbm(21, 2, 2, scale=2.0), models.dbm(21, [1, 1, 1], scale=3.0)]
 
 
-def coarse(path, kind=FusedPath):
+def coarse(path, kind=PreparedBipartite):
     rounded = round_weights(path, COARSE)
     return kind(path, pack(path, np.float32), rounded, pack(rounded, np.int16, COARSE), path)
 
@@ -55,8 +55,8 @@ def composite_p_ann(model, base, betas):
     return marginal(distribution @ exact.gibbs(1.0), exact.visible)
 
 
-def errors(model, base, betas, kind=FusedPath):
-    """Relative errors of AIS, of RAISE and of the sampler on the composite path of a `kind` of FusedPath."""
+def errors(model, base, betas, kind=PreparedBipartite):
+    """Relative errors of AIS, of RAISE and of the sampler on the composite path of a `kind` of PreparedBipartite."""
     front, p_ann = exact_front(partial(coarse, kind=kind)), composite_p_ann(model, base, betas)
 
     def distribution(path, segments):
@@ -84,28 +84,28 @@ def test_a_longer_composite_path_is_unbiased() -> None:
     assert max(errors(model, models.base("data", model), np.array([0.0, 0.2, 0.7, 1.0]))) < EXACT
 
 
-class WithoutChange(FusedPath):
+class WithoutChange(PreparedBipartite):
     """Mutant: the factor f_exact / f_rounded is left out."""
 
     def change(self, beta, state, to_exact):
         return np.zeros(len(state))
 
 
-class ChangedTheWrongWay(FusedPath):
+class ChangedTheWrongWay(PreparedBipartite):
     """Mutant: the factor is turned over."""
 
     def change(self, beta, state, to_exact):
         return super().change(beta, state, not to_exact)
 
 
-class NeverExact(FusedPath):
+class NeverExact(PreparedBipartite):
     """Mutant: the move at beta 1 uses rounded weights too; RAISE's p_ann is then another model's."""
 
     def spans(self, betas):
         return [PrecisionSpan(betas, False)]
 
 
-class CutByDirection(FusedPath):
+class CutByDirection(PreparedBipartite):
     """Mutant: steps into beta 1 are exact as well as steps out of it, so that sampling and melting move differently."""
 
     def spans(self, betas):
@@ -149,7 +149,7 @@ def test_rounding_is_to_the_nearest_multiple_that_fits_int16(largest) -> None:
     weights = np.random.default_rng(0).normal(size=(40, 50))
     weights *= largest / np.abs(weights).max()
     path = RBM(weights, np.zeros(40), np.zeros(50)).path(uniform())
-    prepared = FusedBackend().prepare(path, "mixed")
+    prepared = BipartiteBackend().prepare(path, "mixed")
     assert prepared.rounded is not None
     assert prepared.rounded_packed is not None
     side = prepared.rounded_packed.odd
@@ -161,7 +161,7 @@ def test_rounding_is_to_the_nearest_multiple_that_fits_int16(largest) -> None:
 def test_weights_too_large_for_16_bits_fall_back_to_float32() -> None:
     weights = np.zeros((200, 200))
     weights[0, 0] = 500.0
-    prepared = FusedBackend().prepare(RBM(weights, np.zeros(200), np.zeros(200)).path(uniform()), "mixed")
+    prepared = BipartiteBackend().prepare(RBM(weights, np.zeros(200), np.zeros(200)).path(uniform()), "mixed")
     assert prepared.rounded is None
     assert prepared.packed(exact=False) is prepared.exact_packed
     assert prepared.spans(np.array([0.0, 0.5, 1.0]))[0].exact

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from meltpoint.errors import InputError
-from meltpoint.kernels.streams import LANES, Streams, chain_generators, next_uniforms
-from meltpoint.kernels.xoshiro import fill_uniforms
+from meltpoint.kernels.streams import LANES, Streams, chain_generators, fill_uniforms, next_uniforms
 from meltpoint.randomness import Purpose, generator, sequence
 
 # First outputs of the reference implementation of xoshiro128++ (Blackman and Vigna) from the state 1, 2, 3, 4.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from meltpoint.annealing.base import uniform
-from meltpoint.kernels.threads import check_threads
+from meltpoint.kernels.compiling import check_threads
 from meltpoint.models.rbm import RBM
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"

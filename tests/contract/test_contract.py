@@ -11,8 +11,8 @@ from contract import cases
 from contract.three_blocks import states_of
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.field import BlockPath
-from meltpoint.annealing.transitions import BlockGibbs
-from meltpoint.backends.numba.layered import FusedBackend
+from meltpoint.annealing.path import BlockGibbs
+from meltpoint.backends.numba.bipartite import BipartiteBackend
 from meltpoint.backends.reference import ReferenceBackend, ReferencePath
 from meltpoint.backends.registry import BACKENDS, prepare_path
 from meltpoint.backends.tiles import anneal
@@ -199,7 +199,7 @@ def test_the_fused_kernels_do_what_the_reference_does(model) -> None:
     streams = Streams(7, Purpose.AIS, np.arange(n))
     fused, reference = (
         anneal(backend.prepare(path, "float64"), segments, start, streams, tile=20)
-        for backend in (FusedBackend(), ReferenceBackend())
+        for backend in (BipartiteBackend(), ReferenceBackend())
     )
     np.testing.assert_array_equal(fused.state, reference.state)
     np.testing.assert_allclose(

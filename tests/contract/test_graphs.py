@@ -9,7 +9,7 @@ import pytest
 import meltpoint as mp
 from contract.graphs import CASES, Graph, base_of
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.transitions import BlockGibbs
+from meltpoint.annealing.path import BlockGibbs
 from meltpoint.backends.numba.graph import GraphBackend
 from meltpoint.backends.reference import ReferenceBackend, ReferencePath
 from meltpoint.backends.registry import prepare_path

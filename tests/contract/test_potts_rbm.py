@@ -11,7 +11,7 @@ from scipy.special import logsumexp, softmax
 import meltpoint as mp
 from contract.cases import saved_and_evaluated
 from meltpoint.annealing.blocks import Segment
-from meltpoint.backends.numba.layered import FusedBackend
+from meltpoint.backends.numba.bipartite import BipartiteBackend
 from meltpoint.backends.reference import ReferenceBackend
 from meltpoint.backends.registry import BACKENDS, prepare_path
 from meltpoint.backends.tiles import anneal
@@ -188,7 +188,7 @@ def test_the_fused_kernels_do_what_the_reference_does(hidden, sizes) -> None:
     def run(backend, precision, tile):
         return anneal(backend.prepare(path, precision), segments, start, streams, tile=tile)
 
-    fused, reference = run(FusedBackend(), "float64", 20), run(ReferenceBackend(), "float64", 50)
+    fused, reference = run(BipartiteBackend(), "float64", 20), run(ReferenceBackend(), "float64", 50)
     np.testing.assert_array_equal(fused.state, reference.state)
     assert fused.state.dtype == np.uint8
     np.testing.assert_allclose(
@@ -197,7 +197,7 @@ def test_the_fused_kernels_do_what_the_reference_does(hidden, sizes) -> None:
     again = run(ReferenceBackend(), "float64", 7)
     np.testing.assert_array_equal(again.cumulative_log_weights, reference.cumulative_log_weights)
     for precision in ("float32", "mixed"):
-        one, other = (run(FusedBackend(), precision, tile) for tile in (7, 50))
+        one, other = (run(BipartiteBackend(), precision, tile) for tile in (7, 50))
         np.testing.assert_array_equal(one.state, other.state)
         np.testing.assert_array_equal(one.cumulative_log_weights, other.cumulative_log_weights)
 

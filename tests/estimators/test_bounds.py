@@ -22,7 +22,7 @@ from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.particles import certify_mean_log_prob
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.kernels.streams import Streams
-from meltpoint.models.bipartite import TwoSidedPath
+from meltpoint.models.bipartite import BipartitePath
 from meltpoint.models.checks import Bits
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose
@@ -82,7 +82,7 @@ def cases() -> Iterator[Case]:
 def p_ann(model: RBM, base: Base, betas: Table) -> Table:
     """The annealing model (visible state,): the base, moved at every beta but the first."""
     path = model.path(base)
-    assert isinstance(path, TwoSidedPath)
+    assert isinstance(path, BipartitePath)
     v, h = all_states(model.n_visible), all_states(model.n_hidden)
     p = independent(v, path.base_even)
     for beta in betas[1:]:

@@ -14,7 +14,7 @@ from contract.three_blocks import three_blocks
 from meltpoint.errors import InputError
 from meltpoint.estimators import exact
 from meltpoint.estimators.exact import exact_log_z
-from meltpoint.kernels.threads import check_threads
+from meltpoint.kernels.compiling import check_threads
 from meltpoint.layers.gaussian import Gaussian
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN

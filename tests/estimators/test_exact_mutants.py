@@ -9,7 +9,7 @@ from scipy.special import expit
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.field import BlockPath
 from meltpoint.models import dbn
-from meltpoint.models.bipartite import TwoSidedPath
+from meltpoint.models.bipartite import BipartitePath
 from meltpoint.models.dbn import DBN
 from meltpoint.models.log_f import log_bernoulli
 from oracle.driving import models
@@ -76,7 +76,7 @@ def test_a_base_whose_sampler_and_visible_normaliser_disagree(model) -> None:
         inputs = self.base_even[: states.shape[1]]
         return states @ inputs - inputs.size * np.log(2)
 
-    with mock.patch.object(TwoSidedPath, "log_prob_base", without_rates):
+    with mock.patch.object(BipartitePath, "log_prob_base", without_rates):
         assert raise_error(model, models.base("data", model), BETAS) > LOUD
 
 

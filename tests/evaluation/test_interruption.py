@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 
 import meltpoint as mp
-from meltpoint.backends.numba import layered as fused
+from meltpoint.backends.numba import bipartite
 from meltpoint.runs.batch import CHUNK_SIZE as TILE
 
 CHAINS = 4
@@ -55,7 +55,7 @@ def test_before_ais_nothing_is_known(task, monkeypatch):
         njit(lambda x: x + 1)(1)
 
     if task.startswith("preparing"):  # which is not said of machine code that is there already
-        monkeypatch.setattr(fused.FusedPath, "compile", compile_anew)
+        monkeypatch.setattr(bipartite.PreparedBipartite, "compile", compile_anew)
     with pytest.raises(KeyboardInterrupt) as stop:
         evaluate(stop=lambda heard, _: heard == task, base="model")
     assert not isinstance(stop.value, mp.Interrupted)
@@ -75,13 +75,13 @@ def test_in_ais_before_the_first_chain_nothing_is_known():
 
 
 def test_an_interruption_is_seen_though_all_chains_finish_after_it(monkeypatch):
-    kernel = fused._call
+    kernel = bipartite._call
 
     def slow(*arguments):
         time.sleep(0.5)
         kernel(*arguments)
 
-    monkeypatch.setattr(fused, "_call", slow)
+    monkeypatch.setattr(bipartite, "_call", slow)
     with pytest.raises(KeyboardInterrupt):
         evaluate(stop=at(0.0), ais_chains=2, examples=1, steps=10)
 

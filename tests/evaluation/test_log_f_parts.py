@@ -9,7 +9,7 @@ import pytest
 import meltpoint as mp
 from meltpoint.evaluation import prerequisites
 from meltpoint.evaluation.prerequisites import LogFOfExamples, LogFRows, log_f_of
-from meltpoint.kernels.announcing import PREPARING
+from meltpoint.kernels.compiling import PREPARING
 from meltpoint.models.dbn import Directed
 from meltpoint.runs.processes import processes
 from meltpoint.runs.run import Run, sender_to

@@ -4,12 +4,16 @@ What models of your own are made of is here by name; docs/own-model.md shows how
 """
 
 from meltpoint.annealing.base import IndependentUnits
-from meltpoint.annealing.blocks import Segment, UnitBlock
-from meltpoint.annealing.draws import Draws, GeneratorDraws
+from meltpoint.annealing.blocks import Draws, GeneratorDraws, Segment, UnitBlock
 from meltpoint.annealing.field import BlockPath, BrokenLine, MarkovRandomField
-from meltpoint.annealing.loop import anneal_reference
-from meltpoint.annealing.path import Distribution, GeometricPath, Path
-from meltpoint.annealing.transitions import BlockGibbs, Transition
+from meltpoint.annealing.path import (
+    BlockGibbs,
+    Distribution,
+    GeometricPath,
+    Path,
+    Transition,
+    anneal_reference,
+)
 
 __all__ = [
     "BlockGibbs",

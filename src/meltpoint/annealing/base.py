@@ -5,8 +5,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from meltpoint.annealing.blocks import UnitBlock
-from meltpoint.annealing.draws import Draws
+from meltpoint.annealing.blocks import Draws, UnitBlock
 from meltpoint.errors import InputError
 from meltpoint.layers.unit import Bits, Floats, Unit
 from meltpoint.records import short_repr

@@ -13,10 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.blocks import UnitBlock
-from meltpoint.annealing.draws import Draws
-from meltpoint.annealing.path import Path
-from meltpoint.annealing.transitions import BlockGibbs, Transition
+from meltpoint.annealing.blocks import Draws, UnitBlock
+from meltpoint.annealing.path import BlockGibbs, Path, Transition
 from meltpoint.layers.unit import Bits, Floats
 
 Form = TypeVar("Form")

@@ -4,16 +4,75 @@ The base can be drawn from exactly and its normaliser is known. A constant of th
 loop asks a path for what `Path` lists and nothing else; whatever its transition needs besides is between those two.
 """
 
+import itertools
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.draws import Draws
-from meltpoint.annealing.transitions import Transition
+from meltpoint.annealing.blocks import Draws, Segment
 from meltpoint.layers.unit import Bits, Floats
+
+
+class Transition(Protocol):
+    """A move that leaves every f_s of a path invariant."""
+
+    def move(
+        self,
+        path: Any,  # noqa: ANN401 each kind of move asks something else of its path
+        s: float,
+        state: Bits,
+        draws: Draws,
+        clamped: NDArray[np.bool_] | None = None,
+    ) -> Bits:
+        """States (chain, unit) one move later at s; units that are clamped (unit,) keep their value."""
+        ...
+
+    def reversed(self) -> "Transition":
+        """The move T~ with f_s(x) T(x → y) = f_s(y) T~(y → x); a reversible move is its own reversal."""
+        ...
+
+
+@dataclass(frozen=True)
+class BlockGibbs:
+    """Redraws the blocks of a field one after the other, the block that is summed out before all others.
+
+    p(h | x) T(x → y | h) has the reversal p(h | y) T~(y → x | h): the blocks of the state in the opposite order, again
+    after h. A sweep with one block of the state is its own reversal. At s = 0 it is an exact draw of independent units.
+    `skips_clamped` passes blocks by whose units are all clamped, which the compiled kernels draw in vain.
+    """
+
+    backwards: bool = False
+    skips_clamped: bool = False
+
+    def reversed(self) -> Self:
+        return replace(self, backwards=not self.backwards)
+
+    def move(
+        self,
+        path: Any,  # noqa: ANN401 a path with the inputs of its target's blocks
+        s: float,
+        state: Bits,
+        draws: Draws,
+        clamped: NDArray[np.bool_] | None = None,
+    ) -> Bits:
+        target = path.target
+        units = target.with_summed_out(state).copy()
+        order = list(range(len(target.state_blocks)))
+        if target.summed_out is not None:
+            inputs = path.inputs(s, len(order), units)
+            units[:, target.summed_out.columns] = draws.units(target.summed_out, inputs)
+        for k in reversed(order) if self.backwards else order:
+            block = target.state_blocks[k]
+            if self.skips_clamped and clamped is not None and clamped[block.columns].all():
+                continue
+            drawn = draws.units(block, path.inputs(s, k, units))
+            if clamped is not None:
+                drawn = np.where(clamped[block.columns], units[:, block.columns], drawn)
+            units[:, block.columns] = drawn
+        return units[:, : target.n_state]
 
 
 class Path(ABC):
@@ -98,3 +157,16 @@ class GeometricPath(Path):
 
     def log_prob_base(self, states: Bits) -> Floats:
         return self.base.log_prob(states)
+
+
+def anneal_reference(path: Path, segment: Segment, state: Bits, draws: Draws) -> tuple[Bits, Floats]:
+    """Final states (chain, unit of the state) and log weights (chain,) of one segment, in float64."""
+    transition = path.transition.reversed() if segment.reversed_sweeps else path.transition
+    log_weights = np.zeros(len(state))
+    for s, following in itertools.pairwise(segment.betas):
+        if s == 0:  # whatever the transition is, chains start at exact draws
+            state = path.draw_base(state, draws, segment.clamped)
+        else:
+            state = transition.move(path, s, state, draws, segment.clamped)
+        log_weights += path.log_f(following, state) - path.log_f(s, state)
+    return state, log_weights

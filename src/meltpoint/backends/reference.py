@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.draws import StreamDraws
-from meltpoint.annealing.loop import anneal_reference
-from meltpoint.annealing.path import Path
+from meltpoint.annealing.blocks import Segment, StreamDraws
+from meltpoint.annealing.path import Path, anneal_reference
 from meltpoint.backends.backend import Tile
 
 

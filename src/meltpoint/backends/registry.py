@@ -2,12 +2,12 @@
 
 from meltpoint.annealing.path import Path
 from meltpoint.backends.backend import Backend, PreparedPath
+from meltpoint.backends.numba.bipartite import BipartiteBackend
 from meltpoint.backends.numba.graph import GraphBackend
-from meltpoint.backends.numba.layered import FusedBackend
 from meltpoint.backends.numba.precision import Precision, check_precision
 from meltpoint.backends.reference import ReferenceBackend
 
-BACKENDS: tuple[Backend, ...] = (FusedBackend(), GraphBackend(), ReferenceBackend())
+BACKENDS: tuple[Backend, ...] = (BipartiteBackend(), GraphBackend(), ReferenceBackend())
 """In the order in which they are asked."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from meltpoint.annealing.blocks import Segment
 from meltpoint.backends.backend import PreparedPath, Tile
 from meltpoint.errors import Progress
-from meltpoint.kernels.announcing import preparing_kernels
+from meltpoint.kernels.compiling import preparing_kernels
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.progress import silent

@@ -14,8 +14,7 @@ from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination import Eliminated, eliminate, order_for
 from meltpoint.estimators.elimination_order import Order
-from meltpoint.kernels.announcing import preparing_kernels
-from meltpoint.kernels.threads import check_threads
+from meltpoint.kernels.compiling import check_threads, preparing_kernels
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.factors import Factors

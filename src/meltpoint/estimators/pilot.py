@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base, BaseName
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.friction import Windows, measure_friction
-from meltpoint.annealing.schedule import as_betas, spend_equally
+from meltpoint.annealing.schedule import Windows, as_betas, measure_friction, spend_equally
 from meltpoint.backends.tiles import Annealed
 from meltpoint.errors import Progress
 from meltpoint.estimators.base_rates import resolve_base

@@ -42,7 +42,7 @@ from meltpoint.evaluation.stages import Context, run_stages
 from meltpoint.fingerprint import fingerprint
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.formats.own_values import OWN_VALUES, check_own_values
-from meltpoint.kernels.threads import check_threads
+from meltpoint.kernels.compiling import check_threads
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model
 from meltpoint.progress import reports_progress

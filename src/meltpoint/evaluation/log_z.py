@@ -14,7 +14,7 @@ from meltpoint.evaluation.clock import Clock
 from meltpoint.evaluation.log_z_run import LogZRun, WatchLogZ
 from meltpoint.evaluation.settings import BaseChoice, base_name, check_nats, seconds_of
 from meltpoint.formats.objects import ModelLike, from_object
-from meltpoint.kernels.threads import check_threads
+from meltpoint.kernels.compiling import check_threads
 from meltpoint.models.checks import check_count, check_switch
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import check_seed

@@ -19,7 +19,7 @@ from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.pilot import PILOT_STEPS, FrictionSchedule, pilot_steps_within, run_pilot
 from meltpoint.estimators.sampling import sample_states
 from meltpoint.evaluation.clock import Clock
-from meltpoint.kernels.announcing import preparing_kernels
+from meltpoint.kernels.compiling import preparing_kernels
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model
 from meltpoint.models.log_f import SAMPLES as LOG_F_SAMPLES

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.rows import add_rows_at_once
-from meltpoint.kernels.strips import STRIP_BYTES, Strips, strips_of
+from meltpoint.kernels.rows import STRIP_BYTES, Strips, add_rows_at_once, strips_of
 
 State: TypeAlias = NDArray[np.uint8] | NDArray[np.floating]
 """Units (example, unit): uint8 where drawn, floats where means."""

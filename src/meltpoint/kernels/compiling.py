@@ -12,10 +12,14 @@ imported when something is compiled.
 import contextlib
 import hashlib
 import inspect
+import logging
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import llvmlite
@@ -24,7 +28,10 @@ import numpy as np
 from llvmlite import binding
 from numba import extending, njit
 from numba.core import caching
+from numba.core.event import Event, Listener, install_listener
 from numba.core.runtime.nrt import rtsys
+
+from meltpoint.errors import InputError, Progress
 
 _PACKAGE = Path(__file__).parents[1]
 _ROOMS = "kernels", "backends/numba/kernels"
@@ -165,3 +172,55 @@ def remove_old_versions(folder: Path, module: str) -> None:
             written[path] = path.stat().st_mtime
     for path in sorted(written, key=lambda path: written[path])[:-_KEPT_DIGESTS]:
         shutil.rmtree(path, ignore_errors=True)
+
+
+PREPARING = "preparing the kernels (compiled once per machine)"
+_SECONDS = 2.0
+_log = logging.getLogger("meltpoint")
+
+
+@contextmanager
+def preparing_kernels(progress: Progress) -> Iterator[None]:
+    """Around what may compile kernels. Nothing is reported where machine code is only loaded."""
+    listener = _CompilerListener(progress)
+    try:
+        with install_listener("numba:compile", listener):
+            yield
+    finally:
+        listener.timer.cancel()
+    if listener.announced:
+        progress(PREPARING, 1.0, 1.0)
+
+
+class _CompilerListener(Listener):
+    """Announces the first of the functions that are compiled; the others are its callees, or follow at once."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.announced = False
+        self.timer = Timer(_SECONDS, _log.info, (PREPARING,))
+        self.timer.daemon = True
+
+    def on_start(self, event: Event) -> None:
+        """Numba found no machine code of a function, and compiles it."""
+        if not self.announced:
+            self.announced = True
+            self.timer.start()
+            self._progress(PREPARING, 0.0, 1.0)
+
+    def on_end(self, event: Event) -> None:
+        """Nothing is reported: more functions may follow."""
+
+
+def check_threads(threads: int | None) -> int:
+    """The number of threads: as given, or all cores this process may use."""
+    if threads is None:
+        usable = getattr(os, "sched_getaffinity", None)
+        return len(usable(0)) if usable else os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise InputError(
+            found=f"threads={threads!r}",
+            expected="a whole number from 1 on",
+            remedy="leave it out for all cores",
+        )
+    return int(threads)

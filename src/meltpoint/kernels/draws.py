@@ -3,7 +3,7 @@
 import numpy as np
 
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.xoshiro import LANES, fill_uniforms
+from meltpoint.kernels.streams import LANES, fill_uniforms
 
 
 @compiled

@@ -18,10 +18,8 @@ from meltpoint.kernels.bits import SLACK, WORD, list_on
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.emitting import Arguments, emitted, load, loop
 from meltpoint.kernels.numerics import LIMIT, exp, log
-from meltpoint.kernels.rows import add_float_pairs
-from meltpoint.kernels.streams import LANES
-from meltpoint.kernels.strips import BLOCK, PAIR, STRIP_BYTES, Strips, strips_of
-from meltpoint.kernels.xoshiro import UNIFORM, Generators
+from meltpoint.kernels.rows import BLOCK, PAIR, STRIP_BYTES, Strips, add_float_pairs, strips_of
+from meltpoint.kernels.streams import LANES, UNIFORM, Generators
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.kernels.bit_products import State
-from meltpoint.kernels.xoshiro import LANES, fill_uniforms
+from meltpoint.kernels.streams import LANES, fill_uniforms
 from meltpoint.layers.bernoulli import check_real
 from meltpoint.layers.trainable import Further, Means, Trainable
 from meltpoint.layers.unit import Bits, Floats, Unit

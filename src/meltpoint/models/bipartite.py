@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from meltpoint.annealing.blocks import UnitBlock
 from meltpoint.annealing.field import BlockPath, MarkovRandomField
 from meltpoint.kernels.ordered import ordered_product, strips_for_products
+from meltpoint.kernels.rows import Strips
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
-from meltpoint.kernels.strips import Strips
 from meltpoint.layers import BERNOULLI, Unit, two_state
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.statistics.elementary import softplus
@@ -106,9 +106,9 @@ class Bipartite(MarkovRandomField):
     def draws_in_rows(self) -> bool:
         return True
 
-    def path_from(self, base: tuple[Floats, ...]) -> "TwoSidedPath":
+    def path_from(self, base: tuple[Floats, ...]) -> "BipartitePath":
         even, odd = base
-        return TwoSidedPath(self, (even, odd))
+        return BipartitePath(self, (even, odd))
 
     @property
     def smaller_side(self) -> int:
@@ -183,7 +183,7 @@ class Bipartite(MarkovRandomField):
 
 
 @dataclass(frozen=True, eq=False)
-class TwoSidedPath(BlockPath):
+class BipartitePath(BlockPath):
     """A path to Bernoulli units on two sides, whose sums have the same bits however many chains there are."""
 
     target: Bipartite  # pyright: ignore[reportIncompatibleVariableOverride]

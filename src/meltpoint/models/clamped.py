@@ -8,11 +8,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.draws import GeneratorDraws
+from meltpoint.annealing.blocks import GeneratorDraws, Segment
 from meltpoint.annealing.field import BlockPath
-from meltpoint.annealing.loop import anneal_reference
-from meltpoint.annealing.transitions import BlockGibbs
+from meltpoint.annealing.path import BlockGibbs, anneal_reference
 from meltpoint.errors import Progress
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.binary_field import BinaryField

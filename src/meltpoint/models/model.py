@@ -17,7 +17,7 @@ from meltpoint.annealing.field import Form, MarkovRandomField
 from meltpoint.annealing.path import Path
 from meltpoint.errors import InputError, Progress
 from meltpoint.fingerprint import fingerprint
-from meltpoint.kernels.threads import check_threads
+from meltpoint.kernels.compiling import check_threads
 from meltpoint.layers import BERNOULLI, Unit, two_state
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks

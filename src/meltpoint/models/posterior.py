@@ -17,10 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.draws import Draws, GeneratorDraws
-from meltpoint.annealing.loop import anneal_reference
-from meltpoint.annealing.path import Path
+from meltpoint.annealing.blocks import Draws, GeneratorDraws, Segment
+from meltpoint.annealing.path import Path, anneal_reference
 from meltpoint.kernels.ordered import ordered_product, strips_for_products
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
 from meltpoint.layers.unit import Bits, Floats

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.fingerprint import Arrays, fingerprint
-from meltpoint.kernels.threads import check_threads
+from meltpoint.kernels.compiling import check_threads
 from meltpoint.runs.batch import Batch, Chunk
 from meltpoint.runs.records import from_arrays, join_records, to_arrays
 from meltpoint.runs.scheduler import Computed, compute_chunks

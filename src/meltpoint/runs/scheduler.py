@@ -18,7 +18,7 @@ from threading import Event
 from typing import Any
 
 from meltpoint.errors import Progress
-from meltpoint.kernels.announcing import PREPARING
+from meltpoint.kernels.compiling import PREPARING
 from meltpoint.runs.batch import Batch, Chunk, Computed, compute_items
 from meltpoint.runs.executor import explain_dead_workers
 from meltpoint.runs.records import join_records

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from meltpoint.kernels.bit_products import Coupling, State, pair_sums
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.draws import draw_counts
-from meltpoint.kernels.xoshiro import LANES
+from meltpoint.kernels.streams import LANES
 from meltpoint.layers import BERNOULLI, Trainable
 from meltpoint.layers.trainable import Further
 from meltpoint.randomness import Purpose, sequence

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.blocks import Segment, UnitBlock
-from meltpoint.backends.numba.layered import FusedPath
+from meltpoint.backends.numba.bipartite import PreparedBipartite
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.backends.tiles import Annealed
 from meltpoint.kernels.streams import Streams, next_uniforms
@@ -20,7 +20,11 @@ NUDGE = 3e-5
 
 
 def replay(
-    prepared: FusedPath, segments: Sequence[Segment], state: Bits, streams: Streams, nudge: float = 0.0
+    prepared: PreparedBipartite,
+    segments: Sequence[Segment],
+    state: Bits,
+    streams: Streams,
+    nudge: float = 0.0,
 ) -> Annealed:
     """The segments from `state`, precision span by precision span, in float64."""
     generators = streams.generators()
@@ -47,7 +51,7 @@ def replay(
 
 
 def clear_cut(
-    prepared: FusedPath, segments: Sequence[Segment], state: Bits, streams: Streams
+    prepared: PreparedBipartite, segments: Sequence[Segment], state: Bits, streams: Streams
 ) -> NDArray[np.bool_]:
     """Which chains (chain,) never draw a unit so close to its probability that rounding could decide.
 

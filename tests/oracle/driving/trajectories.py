@@ -13,15 +13,15 @@ import numpy as np
 from meltpoint.annealing.blocks import Segment
 from meltpoint.backends import tiles as front
 from meltpoint.backends.backend import PreparedPath
-from meltpoint.backends.numba import layered as fused
+from meltpoint.backends.numba import bipartite
+from meltpoint.backends.numba.bipartite import PreparedBipartite
 from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
 from meltpoint.backends.numba.kernels.packing import Packed, spread, without_padding
-from meltpoint.backends.numba.layered import FusedPath
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.backends.tiles import Annealed
 from meltpoint.kernels.streams import LANES, Streams
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.bipartite import TwoSidedPath
+from meltpoint.models.bipartite import BipartitePath
 from meltpoint.randomness import Purpose
 from oracle.driving.dictated import Dictation
 from oracle.tables import add_up, all_states, code
@@ -29,7 +29,7 @@ from oracle.tables import add_up, all_states, code
 _CHAIN, _DRAWN = 0, 1  # which of a chain's generators holds what
 
 
-def exact_front(prepare: Callable[[Any], FusedPath]) -> Any:
+def exact_front(prepare: Callable[[Any], PreparedBipartite]) -> Any:
     """A stand-in for `anneal` that runs the real one on every trajectory: log *expected* weights, given the start."""
 
     def anneal(
@@ -43,21 +43,23 @@ def exact_front(prepare: Callable[[Any], FusedPath]) -> Any:
     return anneal
 
 
-def final_distribution(prepared: FusedPath, segments: Sequence[Segment]) -> Floats:
+def final_distribution(prepared: PreparedBipartite, segments: Sequence[Segment]) -> Floats:
     """Distribution (even state,) of the states at the end of `anneal`, from the state of zeros."""
     n = prepared.path.target.n_even
     probability, _weights, states = _enumerate(prepared, segments, np.zeros((1, n), np.uint8))
     return add_up(code(states)[0], probability[0], 2**n)
 
 
-def _enumerate(prepared: FusedPath, segments: Sequence[Segment], starts: Bits) -> tuple[Floats, Floats, Bits]:
+def _enumerate(
+    prepared: PreparedBipartite, segments: Sequence[Segment], starts: Bits
+) -> tuple[Floats, Floats, Bits]:
     """Probability and weight (start, trajectory), and final state (start, trajectory, even unit)."""
     target = prepared.path.target
     trajectories = all_states(target.n_units * sum(segment.steps for segment in segments))
     n_chains = len(starts) * len(trajectories)
     log_prob = np.zeros(n_chains)
     streams = _Numbered(0, Purpose.AIS, np.arange(n_chains))
-    with mock.patch.object(fused, "_call", _dictate(prepared, trajectories, log_prob)):
+    with mock.patch.object(bipartite, "_call", _dictate(prepared, trajectories, log_prob)):
         chains = np.repeat(starts, len(trajectories), axis=0)
         run = front.anneal(prepared, segments, chains, streams, tile=n_chains)
     shape = (len(starts), len(trajectories))
@@ -80,7 +82,7 @@ class _Numbered(Streams):
         return generators
 
 
-def _dictate(prepared: FusedPath, trajectories: Bits, log_prob: Floats) -> Callable[..., None]:
+def _dictate(prepared: PreparedBipartite, trajectories: Bits, log_prob: Floats) -> Callable[..., None]:
     sizes = prepared.sizes
 
     def call(
@@ -95,7 +97,7 @@ def _dictate(prepared: FusedPath, trajectories: Bits, log_prob: Floats) -> Calla
     ) -> None:
         if not len(generators):  # what compiles kernels
             return
-        path: TwoSidedPath | None = prepared.path if packed is prepared.exact_packed else prepared.rounded
+        path: BipartitePath | None = prepared.path if packed is prepared.exact_packed else prepared.rounded
         assert path is not None
         chain, drawn = generators[:, _CHAIN, 0], generators[0, _DRAWN, 0]
         outcomes = Dictation(trajectories[chain % len(trajectories), drawn:])

@@ -1,1 +1,1 @@
-"""The compiled backends, of layered models and of graphs, and their kernels."""
+"""The compiled backends, of bipartite models and of graphs, and their kernels."""

@@ -13,9 +13,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from meltpoint.errors import InputError
-from meltpoint.kernels.strips import FEW, GROUP, largest_sum
+from meltpoint.kernels.rows import FEW, GROUP, largest_sum
 from meltpoint.layers.unit import Floats
-from meltpoint.models.bipartite import TwoSidedPath
+from meltpoint.models.bipartite import BipartitePath
 
 Precision: TypeAlias = Literal["mixed", "float32", "float64"]
 """The least precise numbers a backend may use between the two ends of a path."""
@@ -44,13 +44,13 @@ def cut_at_model(betas: Floats) -> list[PrecisionSpan]:
     return [PrecisionSpan(betas[low : high + 1], bool(at_model[low])) for low, high in pairwise(edges)]
 
 
-def round_weights(path: TwoSidedPath, scale: float) -> TwoSidedPath:
+def round_weights(path: BipartitePath, scale: float) -> BipartitePath:
     """The same path with every weight rounded to a multiple of scale."""
     blocks = tuple(replace(b, weights=np.rint(b.weights / scale) * scale) for b in path.target.blocks)
     return replace(path, target=replace(path.target, blocks=blocks))
 
 
-def sixteen_bit_scale(path: TwoSidedPath, even_on: int | None = None) -> float | None:
+def sixteen_bit_scale(path: BipartitePath, even_on: int | None = None) -> float | None:
     """The step between 16-bit weights that lets a group of rows be added in int16; None if too coarse.
 
     `even_on` is how many even units are on at once where that is known; otherwise half of them are taken to be.

@@ -1,9 +1,9 @@
 """The annealing loop fused by Numba: one thread keeps a tile of chains for the whole run.
 
-                                two-sided models        graphs, two states      graphs, factors of any order
+                                bipartite models        graphs, two states      graphs, factors of any order
 the loop                        tile                    bit_graph               table_graph
-inputs, draws, weights          blocks, groups (Potts)  bit_draws               table_draws
-parameters laid out for it      packing                 graph_packing           table_packing
+inputs, draws, weights          blocks                  bit_draws               table_draws
+parameters laid out for it      packing                 bit_graph               table_packing
 
 `lists` chooses the rows that are added up, `chains` has vectors across chains.
 """

@@ -9,7 +9,7 @@ from numba.core import cgutils
 
 from meltpoint.backends.numba.kernels.chains import CHAINS, step_generators
 from meltpoint.kernels.emitting import I8, I32, I64, Arguments, emitted, load, loop, splat
-from meltpoint.kernels.polynomials import Reals
+from meltpoint.kernels.numerics import Reals
 from meltpoint.kernels.streams import LANES
 
 _DOUBLES = ir.VectorType(ir.DoubleType(), CHAINS)

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.emitting import I64, load
-from meltpoint.kernels.streams import LANES
-from meltpoint.kernels.xoshiro import advance, places_of
+from meltpoint.kernels.streams import LANES, advance, places_of
 
 CHAINS = 32
 """Chains of a group: the bits of a word."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, Layout
 from meltpoint.kernels.bits import SLACK, WORD, count_flipped, list_on
 from meltpoint.kernels.compiling import compiled_into_callers
-from meltpoint.kernels.strips import BLOCK, FEW, QUAD, STRIP_BYTES
+from meltpoint.kernels.rows import BLOCK, FEW, QUAD, STRIP_BYTES
 
 _FLIPS_OVERHEAD = 4  # rows: two lists have two remainders
 _LEAST_LINES = 64  # of a section: fewer gain less from the first-level cache than a further pass costs

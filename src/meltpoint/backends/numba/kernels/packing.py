@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.backends.numba.kernels.blocks import to_words
-from meltpoint.kernels.streams import LANES
-from meltpoint.kernels.strips import (
+from meltpoint.kernels.rows import (
     BLOCK,
     FEW,
     GROUP,
@@ -28,7 +27,8 @@ from meltpoint.kernels.strips import (
     safe_group,
     strip_width,
 )
-from meltpoint.models.bipartite import TwoSidedPath
+from meltpoint.kernels.streams import LANES
+from meltpoint.models.bipartite import BipartitePath
 
 STATES = 2**QUAD
 ON, OFF, QUADS, FLIPS, CHEAPEST = range(5)
@@ -80,7 +80,7 @@ class Side(NamedTuple):
 class Packed:
     """Both sides, the largest |d t / d beta| an odd unit's input t can have, and the type of the inputs.
 
-    Unless q is None the even units are Potts sites of q states, laid out as in `annealing.one_hot`.
+    Unless q is None the even units are Potts sites of q states, laid out as in `OneHot`.
     """
 
     even: Side
@@ -95,7 +95,7 @@ class Packed:
         return True if self.even.feed.weights.dtype == np.int16 else None
 
 
-def pack(family: TwoSidedPath, weight_type: DTypeLike, scale: float = 1.0, lists: int = CHEAPEST) -> Packed:
+def pack(family: BipartitePath, weight_type: DTypeLike, scale: float = 1.0, lists: int = CHEAPEST) -> Packed:
     """Lay a family out for kernels whose weights are int16 multiples of scale, float32 or float64."""
     dtype = np.dtype(weight_type)
     target = family.target

@@ -8,8 +8,8 @@ from numba.core import cgutils
 
 from meltpoint.backends.numba.kernels.chains import CHAINS, step_generators
 from meltpoint.kernels.emitting import I32, I64, Arguments, emitted, load, loop
-from meltpoint.kernels.polynomials import Reals
-from meltpoint.kernels.xoshiro import UNIFORM
+from meltpoint.kernels.numerics import Reals
+from meltpoint.kernels.streams import UNIFORM
 
 ABSENT = -1e30
 """Input of a state that a site does not have."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.annealing.field import BlockPath
-from meltpoint.backends.numba.kernels.graph_packing import in_steps
+from meltpoint.backends.numba.kernels.bit_graph import in_steps
 from meltpoint.backends.numba.kernels.table_graph import ABSENT, TableGraph
 from meltpoint.layers.unit import Floats
 from meltpoint.models.factor_field import FactorField

@@ -14,24 +14,25 @@ from numpy.typing import NDArray
 from meltpoint.backends.numba.kernels.blocks import (
     PRODUCTS,
     draw_even,
+    draw_groups,
     sum_slopes,
     weigh_and_draw_odd,
     weigh_odd,
 )
-from meltpoint.backends.numba.kernels.groups import draw_groups
 from meltpoint.backends.numba.kernels.lists import Lists, list_lines, remember_listed, tables_cost_less
 from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, QUADS, Feed, Layout, Packed, Side
 from meltpoint.kernels.bits import WORD
 from meltpoint.kernels.compiling import compiled, compiled_into_callers
 from meltpoint.kernels.numerics import softplus
 from meltpoint.kernels.rows import (
+    PAIR,
+    QUAD,
     add_columns,
     add_kept,
     add_kept_pairs,
     add_rows,
     add_tables,
 )
-from meltpoint.kernels.strips import PAIR, QUAD
 from meltpoint.layers.unit import Floats
 
 _LARGEST_STEP = 4.0  # |change of t| up to which 1 + z keeps its digits in float32
@@ -112,7 +113,7 @@ def run_tile(
     `state` (chain, block of even units) holds the units as bits, `generators` (chain, 4, LANES) the streams;
     `frozen` (block,) marks even units that keep their value. The weights are exp(log_weights) / carried, both
     (chain,): one logarithm serves many small steps. Unless q is None the even units are Potts sites of q states, laid
-    out as in `one_hot`. Where q or `tables` is None, nothing is compiled for Potts sites or for tables.
+    out as in `OneHot`. Where q or `tables` is None, nothing is compiled for Potts sites or for tables.
     """
     n_chains, n_odd = state.shape[0], odd.slope.size
     even_stride, odd_stride = 0 if even.parts else even.feed.stride, 0 if odd.parts else odd.feed.stride

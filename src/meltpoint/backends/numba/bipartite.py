@@ -13,13 +13,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.field import BlockPath
-from meltpoint.annealing.path import Path
-from meltpoint.annealing.transitions import BlockGibbs
+from meltpoint.annealing.path import BlockGibbs, Path
 from meltpoint.backends.backend import Tile, run_without_chains
 from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
 from meltpoint.backends.numba.kernels.packing import Packed, pack, spread, without_padding
 from meltpoint.backends.numba.kernels.tile import Workspace, run_tile
-from meltpoint.backends.numba.one_hot import OneHot, has_potts_sites, largest_slope, one_hot_path
 from meltpoint.backends.numba.precision import (
     Precision,
     PrecisionSpan,
@@ -28,8 +26,11 @@ from meltpoint.backends.numba.precision import (
     round_weights,
     sixteen_bit_scale,
 )
+from meltpoint.kernels.streams import LANES
+from meltpoint.layers import Potts
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.bipartite import TwoSidedPath
+from meltpoint.models.bipartite import Bipartite, BipartitePath, WeightBlock
+from meltpoint.models.two_layer import TwoLayer
 from meltpoint.statistics.elementary import log
 
 _CALL_WORK = 4_000_000_000  # unit pairs per kernel call: a fraction of a second
@@ -37,21 +38,95 @@ _LEAST_WORK = 400_000_000  # some milliseconds: what surrounds a call must not b
 _STEP_WORK = 50_000  # what a chain-step costs besides its unit pairs, counted in them
 
 
-class FusedBackend:
+@dataclass(frozen=True)
+class OneHot:
+    """Where the states of sites lie among the bits (block, state, lane)."""
+
+    sites: int
+    q: int
+
+    @property
+    def n_blocks(self) -> int:
+        """Blocks of sites, the last one padded."""
+        return -(-self.sites // LANES)
+
+    def rows(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values (site, state, …) at their places (bit, …); those of padding are zero."""
+        padded = np.zeros((self.n_blocks * LANES, *values.shape[1:]), values.dtype)
+        padded[: self.sites] = values
+        blocks = padded.reshape(self.n_blocks, LANES, *values.shape[1:])
+        return np.ascontiguousarray(np.moveaxis(blocks, 2, 1)).reshape(
+            len(padded) * self.q, *values.shape[2:]
+        )
+
+    def bits(self, states: Bits) -> NDArray[np.uint8]:
+        """Bits (chain, bit) of states (chain, site)."""
+        one_hot = states[..., np.newaxis] == np.arange(self.q, dtype=states.dtype)
+        return self._each_chain(one_hot.astype(np.uint8))
+
+    def states(self, bits: NDArray[np.uint8]) -> Bits:
+        """States (chain, site) of bits (chain, bit)."""
+        blocks = bits.reshape(len(bits), self.n_blocks, self.q, LANES)
+        return (
+            blocks.argmax(axis=2)
+            .reshape(len(bits), self.n_blocks * LANES)[:, : self.sites]
+            .astype(Potts(self.q).dtype)
+        )
+
+    def all_states(self, sites: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Bits (bit,) that are on for every state of some sites (site,)."""
+        return self.rows(np.repeat(sites[:, np.newaxis], self.q, axis=1))
+
+    def _each_chain(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values (chain, site, state) at their places (chain, bit)."""
+        return np.ascontiguousarray(self.rows(np.moveaxis(values, 0, 2)).T)
+
+
+def has_potts_sites(path: BlockPath) -> bool:
+    """Whether a path leads to Potts units with hidden bits that are summed out."""
+    target = path.target.form(TwoLayer)
+    if target is None or target.hidden.bit is None:
+        return False
+    return target.unit.input_shape == (target.unit.n_states,)
+
+
+def one_hot_path(path: BlockPath) -> tuple[OneHot, BipartitePath]:
+    """The same path for the bits of its Potts sites."""
+    target = path.target.form(TwoLayer)
+    assert target is not None, "has_potts_sites says so"
+    places = OneHot(target.n_visible, target.bias.shape[1])
+    bits = Bipartite(
+        (places.rows(target.bias),),
+        (target.hidden_bias,),
+        (WeightBlock(0, 0, places.rows(target.weights)),),
+    )
+    even, odd = path.base
+    return places, BipartitePath(bits, (places.rows(even), odd))
+
+
+def largest_slope(path: BlockPath) -> float:
+    """The largest |d t / d beta| that a hidden unit's input t can have: one state of each site counts."""
+    target = path.target
+    assert isinstance(target, TwoLayer)
+    slopes = np.abs(target.hidden_bias - path.base[1]) + np.abs(target.weights).max(axis=1).sum(axis=0)
+    return float(slopes.max())
+
+
+class BipartiteBackend:
     """Runs two-sided paths, and those to Potts units with hidden bits, as groups of which one bit is on."""
 
-    name = "fused"
+    name = "bipartite"
 
     def supports(self, path: Path) -> bool:
         if not isinstance(path.transition, BlockGibbs):
             return False
-        return isinstance(path, TwoSidedPath) or (type(path) is BlockPath and has_potts_sites(path))
+        return isinstance(path, BipartitePath) or (type(path) is BlockPath and has_potts_sites(path))
 
-    def prepare(self, path: BlockPath, precision: Precision) -> "FusedPath":
+    def prepare(self, path: BlockPath, precision: Precision) -> "PreparedBipartite":
         check_precision(precision)
-        places, bits = (None, path) if isinstance(path, TwoSidedPath) else one_hot_path(path)
+        places, bits = (None, path) if isinstance(path, BipartitePath) else one_hot_path(path)
 
-        def packed(bits: TwoSidedPath, weight_type: DTypeLike, scale: float = 1.0) -> Packed:
+        def packed(bits: BipartitePath, weight_type: DTypeLike, scale: float = 1.0) -> Packed:
             found = pack(bits, weight_type, scale)
             if places is None:
                 return found
@@ -65,13 +140,13 @@ class FusedBackend:
         on = None if places is None else places.sites
         scale = sixteen_bit_scale(bits, on) if precision == "mixed" else None
         if scale is None:
-            return FusedPath(path, exact_packed, None, None, bits, places)
+            return PreparedBipartite(path, exact_packed, None, None, bits, places)
         rounded = round_weights(bits, scale)
-        return FusedPath(path, exact_packed, rounded, packed(rounded, np.int16, scale), bits, places)
+        return PreparedBipartite(path, exact_packed, rounded, packed(rounded, np.int16, scale), bits, places)
 
 
 @dataclass(frozen=True, eq=False)
-class FusedPath:
+class PreparedBipartite:
     """A path in the kernels' layout, exact and, where precision is mixed, rounded.
 
     Where its units are Potts sites, `bits_path` is the same path for their bits, which lie at `places`.
@@ -79,9 +154,9 @@ class FusedPath:
 
     path: BlockPath
     exact_packed: Packed
-    rounded: TwoSidedPath | None
+    rounded: BipartitePath | None
     rounded_packed: Packed | None
-    bits_path: TwoSidedPath
+    bits_path: BipartitePath
     places: OneHot | None = None
 
     @property
