@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from meltpoint.errors import InputError
-from meltpoint.results.charts import axis_around
+from meltpoint.results.charts import Axis
 from meltpoint.results.figures import save_figure
 from meltpoint.results.report import PerExample
 from meltpoint.results.svg import ticks
@@ -191,7 +191,7 @@ def test_without_arviz_the_extra_is_named(monkeypatch):
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (-86.55, -86.3), (1e-6, 3e-6), (-1e9, 1e9), (5, 5.0001)])
 def test_ticks_are_few_round_and_on_the_axis(low, high):
-    axis = axis_around("", [low, high])
+    axis = Axis("").around([low, high])
     found = ticks(axis)
     assert 2 <= len(found) <= 8
     assert axis.low <= found[0][0] < found[-1][0] <= axis.high * (1 + 1e-12) or axis.high < 0

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -12,81 +12,96 @@ from meltpoint.layers.unit import Floats
 from meltpoint.results.words import interval, number
 
 Role: TypeAlias = Literal["conservative", "optimistic", "exact"]
-"""What a mark stands for: renderers give each a colour, a shape and a dash, so that colour never stands alone."""
+"""What a mark stands for: renderers give each a colour, a shape and a hatch, so that colour never stands alone."""
 
-Style: TypeAlias = Literal["dashed", "thin", "thick"]
+Style: TypeAlias = Literal["solid", "dashed", "thick"]
 
 SIGMAS = 2.0
 """Standard errors that error bars show."""
 
 _LARGEST = 1e12
 _ROUNDING = 1e-9
+_ROOM = 0.06  # around what is drawn, as a fraction of it
 _BINS = 36
 _MOST_BINS = 30
 _MOST_POINTS = 600
 _CURVE = 160  # points of a curve
+_HEIGHT, _ROW_HEIGHT, _ROWS_MARGIN = 270, 30, 54  # of charts and of rows
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from `low` to `high`. Named places replace its ticks; on `log` axes they are powers of ten."""
+    """An axis; an end that is not given leaves room around the marks. Named places replace its ticks."""
 
     label: str
-    low: float
-    high: float
+    low: float = math.nan
+    high: float = math.nan
     places: Sequence[tuple[float, str]] = ()
     log: bool = False
 
+    def around(self, *values: ArrayLike) -> "Axis":
+        """The axis with both ends, of which these values decide those that were not given."""
+        given = np.concatenate([np.zeros(0), *(np.ravel(np.asarray(each, np.float64)) for each in values)])
+        drawn = given[can_be_drawn(given)]
+        low, high = (float(drawn.min()), float(drawn.max())) if len(drawn) else (0.0, 1.0)
+        margin = _ROOM * (high - low) if differ(low, high) else max(0.5, 0.01 * abs(low))
+        return replace(
+            self,
+            low=low - margin if math.isnan(self.low) else self.low,
+            high=high + margin if math.isnan(self.high) else self.high,
+        )
+
 
 @dataclass(frozen=True, eq=False)
-class Points:
-    """Marks at (x, y), with errors along one axis or none; `joined` by a line, or a line alone if not `marked`."""
+class Mark:
+    """What is drawn at (x, y) and stands for `role`; infinite places lie at the edge of the chart."""
 
     x: ArrayLike
     y: ArrayLike
     role: Role
     label: str = ""
-    error: ArrayLike | None = None
-    along: Literal["x", "y"] = "y"
-    joined: bool = False
-    marked: bool = True
-    small: bool = False
 
-
-@dataclass(frozen=True)
-class Line:
-    """A straight line between two points, infinite ones at the edge; `caps` mark its finite ends."""
-
-    start: tuple[float, float]
-    end: tuple[float, float]
-    role: Role = "exact"
-    label: str = ""
-    style: Style = "dashed"
-    caps: bool = False
+    @property
+    def places(self) -> tuple[Floats, Floats]:
+        """x and y of what can be drawn."""
+        x, y = np.broadcast_arrays(np.asarray(self.x, np.float64), np.asarray(self.y, np.float64))
+        known = ~(np.isnan(x) | np.isnan(y))
+        return x[known], y[known]
 
 
 @dataclass(frozen=True, eq=False)
-class Bars:
-    """A histogram: heights between edges."""
+class Line(Mark):
+    """A line through its places."""
 
-    edges: Floats
-    heights: Floats
-    role: Role
-    label: str = ""
+    style: Style = "solid"
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
-    """The area between `low` and `high` along x."""
-
-    x: Floats
-    low: Floats
-    high: Floats
-    role: Role
-    label: str = ""
+class Area(Mark):
+    """The area inside of an outline."""
 
 
-Mark: TypeAlias = Points | Line | Bars | Band
+@dataclass(frozen=True, eq=False)
+class Points(Mark):
+    """Marks with error bars, along x in charts of rows; where an error is unknown there is no bar."""
+
+    stderr: ArrayLike = 0.0
+
+    @property
+    def _known(self) -> np.ndarray:
+        known = can_be_drawn(self.x) & can_be_drawn(self.y)
+        return np.flatnonzero(known)[:_MOST_POINTS]
+
+    @property
+    def places(self) -> tuple[Floats, Floats]:
+        known = self._known
+        return np.asarray(self.x, np.float64)[known], np.asarray(self.y, np.float64)[known]
+
+    @property
+    def errors(self) -> Floats:
+        """Lengths of the error bars at the places."""
+        errors = np.broadcast_to(np.asarray(self.stderr, np.float64), np.shape(self.x))[self._known]
+        return SIGMAS * np.where(can_be_drawn(errors), errors, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +115,32 @@ class Chart:
     marks: Sequence[Mark]
     description: str
     caption: str = ""
-    height: int = field(default=270, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for k, name in enumerate("xy"):
+            values: list[Floats] = []
+            for mark in self.marks:
+                at = mark.places[k]
+                error = mark.errors if isinstance(mark, Points) and (name == "x") == self.in_rows else 0.0
+                values += [at - error, at + error]
+            object.__setattr__(self, name, getattr(self, name).around(*values))
 
     def __bool__(self) -> bool:
         return bool(self.marks)
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether marks lie in rows that have names."""
+        return bool(self.y.places)
+
+    @property
+    def height(self) -> int:
+        return _ROWS_MARGIN + _ROW_HEIGHT * len(self.y.places) if self.in_rows else _HEIGHT
+
+    def places(self, mark: Mark) -> tuple[Floats, Floats]:
+        """x and y of a mark, those that lie outside at the edge."""
+        x, y = mark.places
+        return np.clip(x, self.x.low, self.x.high), np.clip(y, self.y.low, self.y.high)
 
 
 def can_be_drawn(values: ArrayLike) -> np.ndarray:
@@ -116,13 +153,37 @@ def differ(low: float, high: float) -> bool:
     return high - low > _ROUNDING * max(1.0, abs(low), abs(high))
 
 
-def axis_around(label: str, *values: ArrayLike, room: float = 0.06) -> Axis:
-    """An axis with room around those of the values that can be drawn."""
-    given = np.concatenate([np.zeros(0), *(np.ravel(np.asarray(each, np.float64)) for each in values)])
-    drawn = given[can_be_drawn(given)]
-    low, high = (float(drawn.min()), float(drawn.max())) if len(drawn) else (0.0, 1.0)
-    margin = room * (high - low) if differ(low, high) else max(0.5, 0.01 * abs(low))
-    return Axis(label, low - margin, high + margin)
+def across(y: float, label: str = "") -> Line:
+    """A dashed line across the chart, to compare with."""
+    return Line([-math.inf, math.inf], [y, y], "exact", label, "dashed")
+
+
+def upright(x: float, label: str = "") -> Line:
+    """A dashed line from the bottom to the top."""
+    return Line([x, x], [-math.inf, math.inf], "exact", label, "dashed")
+
+
+def band(x: ArrayLike, low: ArrayLike, high: ArrayLike, role: Role, label: str) -> Area:
+    """The area between `low` and `high` along x."""
+    x, low, high = np.asarray(x, np.float64), np.asarray(low, np.float64), np.asarray(high, np.float64)
+    return Area(np.concatenate([x, x[::-1]]), np.concatenate([low, high[::-1]]), role, label)
+
+
+def bars(edges: Floats, heights: Floats, role: Role, label: str = "") -> Area:
+    """Bars from zero to their heights, between edges."""
+    return Area(np.repeat(edges, 2), np.concatenate([[0.0], np.repeat(heights, 2), [0.0]]), role, label)
+
+
+def joined(x: ArrayLike, y: ArrayLike, role: Role, label: str, stderr: ArrayLike = 0.0) -> list[Mark]:
+    """Points with a line through them, which is dashed for one of the roles: legible in grey."""
+    style = "dashed" if role == "optimistic" else "solid"
+    return [Line(x, y, role, style=style), Points(x, y, role, label, stderr)]
+
+
+def curve(values: Floats, end: float, role: Role, label: str) -> Line:
+    """Values at equal distances from 0 to `end`, of which a few hundred are drawn."""
+    keep = np.unique(np.linspace(0, len(values) - 1, _CURVE).astype(int))
+    return Line(end * keep / keep[-1], values[keep], role, label)
 
 
 def steps_axis(steps: Sequence[int]) -> Axis:
@@ -131,12 +192,6 @@ def steps_axis(steps: Sequence[int]) -> Axis:
     every = -(-len(shown) // 7)
     places = tuple((float(k), f"{k:,}") for k in shown[:: every or 1])
     return Axis("annealing steps", shown[0] / 1.5, shown[-1] * 1.5, places, log=True)
-
-
-def errors_of(errors: ArrayLike) -> Floats:
-    """Lengths of error bars; none where an error is unknown."""
-    found = np.asarray(errors, np.float64)
-    return SIGMAS * np.where(can_be_drawn(found), found, 0.0)
 
 
 @dataclass(frozen=True)
@@ -148,11 +203,8 @@ class Row:
     intervals: Sequence[tuple[Style, tuple[float, float]]] = ()
 
     def __str__(self) -> str:
-        parts = [
-            *(number(value) for _, value, _ in self.values),
-            *(interval(ends) for _, ends in self.intervals),
-        ]
-        return f"{self.name} {', '.join(parts)}"
+        values = [number(value) for _, value, _ in self.values]
+        return f"{self.name} {', '.join([*values, *(interval(ends) for _, ends in self.intervals)])}"
 
 
 def rows_chart(
@@ -164,33 +216,20 @@ def rows_chart(
     legend: Mapping[str, str] | None = None,
     zero: bool = False,
 ) -> Chart:
-    """Values and intervals in rows below each other, and a line at `zero` to compare with.
+    """Values and intervals in rows below each other, and a line at zero to compare with.
 
     `legend` says what a role or a style stands for; of each the first mark has the label.
     """
     labels = dict(legend or {})
-    marks: list[Mark] = [Line((0.0, -math.inf), (0.0, math.inf))] if zero else []
-    drawn: list[ArrayLike] = [[0.0] * zero]
+    marks: list[Mark] = [upright(0.0)] if zero else []
     for k, row in enumerate(rows):
-        for style, (low, high) in row.intervals:
-            drawn.append([low, high])
-            if -math.inf < high and (low, high) != (-math.inf, math.inf):
-                ends = (low, -k), (high, -k)
-                marks.append(Line(*ends, "exact", labels.pop(style, ""), style, caps=True))
+        for style, ends in row.intervals:
+            if ends != (-math.inf, math.inf):
+                marks.append(Line(ends, [-k, -k], "exact", labels.pop(style, ""), style))
         for role, value, stderr in row.values:
-            error = errors_of([stderr])
-            drawn += [value - error, value + error]
-            marks.append(Points([value], [-k], role, labels.pop(role, ""), error, along="x"))
-    return Chart(
-        name,
-        title,
-        axis_around(x, *drawn),
-        Axis("", 0.5 - len(rows), 0.5, [(float(-k), row.name) for k, row in enumerate(rows)]),
-        marks,
-        "; ".join(map(str, rows)),
-        caption,
-        height=54 + 30 * len(rows),
-    )
+            marks.append(Points([value], [-k], role, labels.pop(role, ""), stderr))
+    y = Axis("", 0.5 - len(rows), 0.5, [(float(-k), row.name) for k, row in enumerate(rows)])
+    return Chart(name, title, Axis(x), y, marks, "; ".join(map(str, rows)), caption)
 
 
 def sides_chart(
@@ -208,21 +247,16 @@ def sides_chart(
     marks: list[Mark] = []
     if between is not None and can_be_drawn(between).all():
         low, high = between
-        marks.append(Band(np.array([x.low, x.high]), np.full(2, low), np.full(2, high), "exact", "interval"))
+        marks.append(band([x.low, x.high], [low, low], [high, high], "exact", "interval"))
     if exact is not None:
-        shown = f"{exact:.2f}".replace("-", "\N{MINUS SIGN}")
-        marks.append(Line((-math.inf, exact), (math.inf, exact), "exact", f"exact, {shown}"))
-    ends = [np.array([] if exact is None else [exact]), np.array(between or [])]
+        marks.append(across(exact, f"exact, {exact:.2f}".replace("-", "\N{MINUS SIGN}")))
     for name, role, values, stderrs in sides:
-        errors = errors_of(stderrs)
-        marks.append(Points(numbers, values, role, name, errors, joined=True))
-        ends += [np.asarray(values) - errors, np.asarray(values) + errors]
+        marks += joined(numbers, values, role, name, stderrs)
     described = [
         f"{number:,.0f}: " + ", ".join(f"{name} {values[k]:.2f}" for name, _, values, _ in sides)
         for k, number in enumerate(numbers)
     ]
-    y = axis_around(label, *ends)
-    return Chart("sides", title, x, y, marks, "; ".join(described), caption)
+    return Chart("sides", title, x, Axis(label), marks, "; ".join(described), caption)
 
 
 def spread_chart(
@@ -234,35 +268,21 @@ def spread_chart(
         for each, role, values in spreads
         if len(values) > 1 and can_be_drawn(values).all() and differ(float(values.min()), float(values.max()))
     ]
-    if not shown:
-        empty = Axis(label, 0.0, 1.0), Axis("density", 0.0, 1.0)
-        return Chart(name, title, *empty, [], "none: all weights are equal")
-    edges = np.histogram_bin_edges(np.concatenate([values for *_, values in shown]), bins=_BINS)
+    together = np.concatenate([np.zeros(0), *(values for *_, values in shown)])
+    edges = np.histogram_bin_edges(together, bins=_BINS)
     marks = [
-        Bars(edges, np.histogram(values, edges, density=True)[0], role, each) for each, role, values in shown
+        bars(edges, np.histogram(values, edges, density=True)[0], role, each) for each, role, values in shown
     ]
-    top = max(float(bars.heights.max()) for bars in marks)
     text = "; ".join(f"{each}: standard deviation {values.std():.2f}" for each, _, values in shown)
-    x = Axis(label, float(edges[0]), float(edges[-1]))
-    return Chart(name, title, x, Axis("density", 0.0, 1.08 * top), marks, text, caption)
+    return Chart(
+        name, title, Axis(label), Axis("density", 0.0), marks, text or "none: all weights are equal", caption
+    )
 
 
-def histogram(values: Floats) -> Bars | None:
+def histogram(values: Floats) -> Area | None:
     """How many of the values lie between edges; None where they are too few or all the same."""
     found = values[can_be_drawn(values)]
     if len(found) < 3 or not differ(float(found.min()), float(found.max())):
         return None
     counts, edges = np.histogram(found, bins=min(_MOST_BINS, max(5, math.isqrt(len(found)) * 2)))
-    return Bars(edges, counts.astype(np.float64), "conservative")
-
-
-def curve(values: Floats) -> tuple[Floats, Floats]:
-    """Numbers and values of a few hundred places along values (place,)."""
-    keep = np.unique(np.linspace(0, len(values) - 1, _CURVE).astype(int))
-    return keep.astype(np.float64), values[keep]
-
-
-def first_drawn(*columns: Floats) -> list[Floats]:
-    """Of columns (example,), the first rows in which everything can be drawn."""
-    rows = np.flatnonzero(np.logical_and.reduce([can_be_drawn(column) for column in columns]))[:_MOST_POINTS]
-    return [column[rows] for column in columns]
+    return bars(edges, counts.astype(np.float64), "conservative")

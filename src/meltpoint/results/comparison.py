@@ -169,7 +169,7 @@ class Comparison(Readable):
             Row(
                 f"{shortened(pair.first, _NAME)} − {shortened(pair.second, _NAME)}",
                 [("exact", pair.optimistic.value, math.nan)],
-                [("thin", pair.population), ("thick", pair.between)],
+                [("solid", pair.population), ("thick", pair.between)],
             )
             for pair in self.pairs
         ]
@@ -188,7 +188,7 @@ class Comparison(Readable):
                 f"difference, nats ({percent(self.confidence)} for all)",
                 pairs,
                 "Where an interval does not reach zero, the order is known.",
-                {"thick": "on this test set", "thin": "on the population"},
+                {"thick": "on this test set", "solid": "on the population"},
                 zero=True,
             ),
         ][: 2 if pairs else 1]

@@ -1,17 +1,14 @@
 """Charts and pictures drawn with Matplotlib, fit for print: legible in grey. Only what draws imports this."""
 
 import io
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from meltpoint.errors import InputError, shortened
 from meltpoint.extras import require
 from meltpoint.formats.atomic import atomic_write
-from meltpoint.results.charts import Axis, Band, Bars, Chart, Line, Mark, Points, Role, can_be_drawn
+from meltpoint.results.charts import Area, Chart, Line, Mark, Points, Style
 from meltpoint.results.document import Picture
 from meltpoint.results.shown import image_side, tiled
 
@@ -21,13 +18,17 @@ from matplotlib.figure import Figure  # noqa: E402
 
 FIGURE_FORMATS = (".png", ".pdf", ".svg")
 
-_ROLES: dict[Role, dict[str, Any]] = {
-    "conservative": {"color": "#0b6fa4", "marker": "o", "linestyle": "-"},
-    "optimistic": {"color": "#d1550f", "marker": "^", "linestyle": "--"},
-    "exact": {"color": "#222222", "marker": "D", "linestyle": ":"},
+_ROLES = {  # colour, shape, hatch
+    "conservative": ("#0b6fa4", "o", "////"),
+    "optimistic": ("#d1550f", "^", None),
+    "exact": ("#222222", "D", None),
 }
-_HATCHES = {"conservative": "////", "optimistic": "", "exact": ""}
-_LINES = {"dashed": {"linestyle": ":", "lw": 1.2}, "thin": {"lw": 1.2}, "thick": {"lw": 5, "alpha": 0.35}}
+_LINES: dict[Style, dict[str, Any]] = {
+    "solid": {"lw": 1.4},
+    "dashed": {"lw": 1.3, "ls": "--"},
+    "thick": {"lw": 5, "alpha": 0.35, "solid_capstyle": "butt"},
+}
+_FEW = 30  # points; more are small
 _HEADROOM = 1.35  # of the tallest bar, for the legend
 _LONG_NAMES = 60  # characters of all names below an axis, from which on they are turned
 _LONGEST_NAME = 24
@@ -88,68 +89,48 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def _draw_chart(chart: Chart, axes: Axes) -> None:
+    if chart.x.log:
+        axes.set_xscale("log")
     for mark in chart.marks:
         _draw_mark(mark, chart, axes)
     if not chart.marks:
         axes.text(0.5, 0.5, chart.description, ha="center", transform=axes.transAxes)
     axes.set_title(chart.title)
-    if chart.x.log:
-        axes.set_xscale("log")
+    x, y = chart.x, chart.y
+    labelled = any(mark.label for mark in chart.marks)
+    bars = y.low == 0 and any(isinstance(mark, Area) for mark in chart.marks)
+    top = y.low + (_HEADROOM if labelled and bars else 1.0) * (y.high - y.low)
+    axes.set(xlabel=x.label, ylabel=y.label, xlim=(x.low, x.high), ylim=(y.low, top))
+    if x.places:
+        names = [shortened(text, _LONGEST_NAME) for _, text in x.places]
+        turned = max(map(len, names)) * len(names) > _LONG_NAMES
         axes.set_xticks([], minor=True)
-    elif not chart.x.places:
+        axes.set_xticks(
+            [at for at, _ in x.places], names, **({"rotation": 30, "ha": "right"} if turned else {})
+        )
+    else:
         axes.ticklabel_format(axis="x", useOffset=False, style="plain")  # readers overlook an offset
-    _set_axis(chart.x, axes, "x")
-    _set_axis(chart.y, axes, "y")
-    if any(mark.label for mark in chart.marks):
-        if any(isinstance(mark, Bars) for mark in chart.marks):
-            axes.set_ylim(top=_HEADROOM * chart.y.high)
+    if labelled:
         axes.legend(loc="best")
-    if chart.y.places:
+    if chart.in_rows:
+        axes.set_yticks([at for at, _ in y.places], [shortened(text, _LONGEST_NAME) for _, text in y.places])
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="x", color="0.9")
         axes.set_axisbelow(True)
 
 
-def _set_axis(axis: Axis, axes: Axes, which: str) -> None:
-    axes.set(**{f"{which}label": axis.label, f"{which}lim": (axis.low, axis.high)})
-    if axis.places:
-        names = [shortened(text, _LONGEST_NAME) for _, text in axis.places]
-        turned = which == "x" and max(map(len, names)) * len(names) > _LONG_NAMES
-        turn = {"rotation": 30, "ha": "right"} if turned else {}
-        (axes.set_xticks if which == "x" else axes.set_yticks)([at for at, _ in axis.places], names, **turn)
-
-
 def _draw_mark(mark: Mark, chart: Chart, axes: Axes) -> None:
-    style = _ROLES[mark.role]
-    color = style["color"]
+    x, y = chart.places(mark)
+    color, marker, hatch = _ROLES[mark.role]
     match mark:
-        case Points():
-            x, y = np.asarray(mark.x, np.float64), np.asarray(mark.y, np.float64)
-            known = can_be_drawn(x) & can_be_drawn(y)
-            error = {} if mark.error is None else {f"{mark.along}err": np.asarray(mark.error)[known]}
-            look = {**style, "linestyle": style["linestyle"] if mark.joined else "", "lw": 1.4}
-            if not mark.marked:
-                look |= {"marker": "", "linestyle": "-"}
-            elif mark.small:
-                look |= {"ms": 3, "elinewidth": 0.7, "capsize": 0}
-            axes.errorbar(x[known], y[known], **error, **look, label=mark.label)
         case Line():
-            ends = [
-                [min(max(value, axis.low), axis.high) for value in pair]
-                for pair, axis in zip(zip(mark.start, mark.end, strict=True), (chart.x, chart.y), strict=True)
-            ]
-            if not np.isnan(ends).any():
-                axes.plot(*ends, color=color, label=mark.label, **_LINES[mark.style])
-            if mark.caps:
-                caps = [end for end in (mark.start, mark.end) if all(map(math.isfinite, end))]
-                axes.plot([x for x, _ in caps], [y for _, y in caps], color=color, marker="|", ms=10, ls="")
-        case Bars():
-            look = {"facecolor": color, "edgecolor": color, "alpha": 0.45, "hatch": _HATCHES[mark.role]}
-            axes.stairs(mark.heights, mark.edges, fill=True, label=mark.label, **look)
-        case Band():
-            low, high = (np.where(can_be_drawn(end), end, np.nan) for end in (mark.low, mark.high))
-            look = {"color": color, "alpha": 0.25, "lw": 0.8, "hatch": _HATCHES[mark.role] or None}
-            axes.fill_between(mark.x, low, high, label=mark.label, **look)
+            axes.plot(x, y, color=color, label=mark.label, **_LINES[mark.style])
+        case Area():
+            axes.fill(x, y, color=color, alpha=0.35, lw=0.8, hatch=hatch, label=mark.label)
+        case Points():
+            look = {} if len(x) <= _FEW else {"ms": 3, "elinewidth": 0.7, "capsize": 0}
+            error = {"xerr" if chart.in_rows else "yerr": mark.errors}
+            axes.errorbar(x, y, **error, color=color, marker=marker, ls="", lw=1.4, label=mark.label, **look)
 
 
 def _draw_picture(picture: Picture, axes: Axes) -> None:

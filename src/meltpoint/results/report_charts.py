@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,20 +10,20 @@ from meltpoint.errors import InputError
 from meltpoint.estimators.evidence import MODES
 from meltpoint.results.charts import (
     Axis,
-    Bars,
     Chart,
     Line,
     Points,
     Row,
-    axis_around,
+    across,
+    bars,
     can_be_drawn,
     curve,
-    first_drawn,
     histogram,
     rows_chart,
     sides_chart,
     spread_chart,
     steps_axis,
+    upright,
 )
 from meltpoint.results.document import Picture
 from meltpoint.results.report import Report
@@ -132,7 +131,6 @@ def tail_chart(report: Report) -> Chart | None:
         return None
     ordered = np.sort(np.exp(log_weights - log_weights.max()))[::-1]
     shares = np.concatenate([[0.0], np.cumsum(ordered) / ordered.sum()])
-    places, shown = curve(shares)
     tenth = np.interp(0.1, np.linspace(0, 1, len(shares)), shares)
     return Chart(
         "tail",
@@ -140,8 +138,8 @@ def tail_chart(report: Report) -> Chart | None:
         Axis("share of the AIS chains, heaviest first", 0.0, 1.0),
         Axis("share of Z they carry", 0.0, 1.02),
         [
-            Line((0, 0), (1, 1), label="equal weights"),
-            Points(places / places[-1], shown, "optimistic", "these chains", joined=True, marked=False),
+            Line([0, 1], [0, 1], "exact", "equal weights", "dashed"),
+            curve(shares, 1.0, "optimistic", "these chains"),
         ],
         f"The heaviest tenth of the chains carries {tenth:.0%} of Z.",
         "The nearer to the dashed line, the more evenly the chains carry the estimate.",
@@ -151,42 +149,38 @@ def tail_chart(report: Report) -> Chart | None:
 def examples_chart(report: Report) -> Chart | None:
     """RAISE against AIS, example by example."""
     per = report.per_example
-    ais, raised, errors = first_drawn(
-        per.log_f - report.log_z.value, per.log_prob, np.where(can_be_drawn(per.stderr), per.stderr, 0.0)
-    )
+    label = count(len(per.log_prob), "test example")
+    points = Points(per.log_f - report.log_z.value, per.log_prob, "conservative", label, per.stderr)
+    ais, raised = points.places
     if not len(ais):
         return None
-    x = axis_around("AIS log p(v), nats", ais, raised)
-    mean = number(float(np.mean(ais - raised)))
+    x = Axis("AIS log p(v), nats").around(ais, raised)
+    ends = [x.low, x.high]
     return Chart(
         "examples",
         "RAISE against AIS",
         x,
-        replace(x, label="RAISE log p(v), nats"),
-        [
-            Line((x.low, x.low), (x.high, x.high), label="equal"),
-            Points(ais, raised, "conservative", count(len(per.log_prob), "test example"), errors, small=True),
-        ],
-        f"{count(len(ais), 'example')}; AIS is above RAISE by {mean} nats on average.",
-        "Below the line: RAISE is lower, as it should be on average.",
-        height=300,
+        Axis("RAISE log p(v), nats", *ends),
+        [Line(ends, ends, "exact", "equal", "dashed"), points],
+        f"{count(len(ais), 'example')}; AIS is above RAISE by {number(float(np.mean(ais - raised)))} nats on average.",
+        "Below the line: RAISE is lower, as it should be on average. Bars: two standard errors.",
     )
 
 
 def differences_chart(report: Report) -> Chart | None:
     """Histogram of the differences between AIS and RAISE."""
     found = report.per_example_differences
-    bars = histogram(found)
-    if bars is None:
+    bins = histogram(found)
+    if bins is None:
         return None
     found = found[can_be_drawn(found)]
-    mean, top = float(found.mean()), 1.08 * float(bars.heights.max())
+    mean = float(found.mean())
     return Chart(
         "differences",
         "Differences between AIS and RAISE",
-        Axis("AIS minus RAISE, nats", float(bars.edges[0]), float(bars.edges[-1])),
-        Axis("examples", 0.0, top),
-        [bars, Line((mean, 0.0), (mean, top), label=f"mean {number(mean)}")],
+        Axis("AIS minus RAISE, nats"),
+        Axis("examples", 0.0),
+        [bins, upright(mean, f"mean {number(mean)}")],
         f"From {number(found.min())} to {number(found.max())} nats, mean {number(mean)}.",
         "Dashed: the mean. One example far out may carry the gap.",
     )
@@ -196,16 +190,12 @@ def ordered_chart(report: Report) -> Chart:
     """Differences per example in order of size."""
     order = np.argsort(report.per_example_differences, kind="stable")
     found, errors = report.per_example_differences[order], report.per_example.stderr[order]
-    found, errors = first_drawn(found, np.where(can_be_drawn(errors), errors, 0.0))
     return Chart(
         "ordered",
-        count(len(report.per_example.log_prob), "test example"),
-        Axis("example, in order of the difference", -1.0, len(found)),
-        axis_around("AIS minus RAISE, nats", found - errors, found + errors, [0.0]),
-        [
-            Line((-np.inf, 0.0), (np.inf, 0.0)),
-            Points(np.arange(len(found)), found, "conservative", error=errors, small=True),
-        ],
+        count(len(found), "test example"),
+        Axis("example, in order of the difference"),
+        Axis("AIS minus RAISE, nats"),
+        [across(0.0), Points(np.arange(len(found)), found, "conservative", stderr=errors)],
         "Differences between AIS and RAISE in order of size.",
     )
 
@@ -220,8 +210,8 @@ def friction_chart(report: Report) -> Chart | None:
         "friction",
         "Friction along the path",
         Axis("inverse temperature β", 0.0, 1.0),
-        Axis("√friction", 0.0, 1.05 * max(float(root.max()), 1e-9)),
-        [Bars(friction.edges, root, "conservative")],
+        Axis("√friction", 0.0),
+        [bars(friction.edges, root, "conservative")],
         f"Largest near β = {friction.edges[:-1][np.argmax(root)]:.3f}.",
         "Steps are needed where this is high: the chains fall behind there.",
     )
@@ -240,8 +230,8 @@ def schedule_chart(report: Report) -> Chart | None:
         Axis("step", 0.0, float(steps)),
         Axis("inverse temperature β", 0.0, 1.02),
         [
-            Line((0, 0), (steps, 1), label="equal steps"),
-            Points(*curve(betas), "conservative", "this schedule", joined=True, marked=False),
+            Line([0, steps], [0, 1], "exact", "equal steps", "dashed"),
+            curve(betas, steps, "conservative", "this schedule"),
         ],
         f"β = 0.5 is reached after {half:.0%} of the steps.",
         "Flat parts get many steps.",

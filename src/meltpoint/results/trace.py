@@ -10,7 +10,7 @@ import numpy as np
 
 from meltpoint.errors import shortened
 from meltpoint.records import Record, plain_fields
-from meltpoint.results.charts import Axis, Band, Chart, Line, Mark, Points, axis_around
+from meltpoint.results.charts import Axis, Chart, Line, Mark, band, joined, upright
 from meltpoint.results.document import Document, Fact, Readable, Section, Table
 from meltpoint.results.words import duration, interval, percent
 from meltpoint.statistics.estimate import Estimate, decimals
@@ -128,29 +128,25 @@ class Trace(Readable):
         places = np.arange(len(points), dtype=np.float64)
         every = max(1, -(-len(places) // _MOST_TICKS))
         names = [(float(k), shortened(points[k].name, _NAME)) for k in range(0, len(points), every)]
-        marks: list[Mark] = []
         ends = np.array([point.between for point in points])
         train = np.array([point.train_between or (math.nan, math.nan) for point in points])
-        if points[0].train_between is not None:
-            marks.append(Band(places, train[:, 0], train[:, 1], "optimistic", "training, between"))
-        marks.append(Band(places, ends[:, 0], ends[:, 1], "conservative", "test, between"))
-        ais = [point.optimistic.value for point in points]
-        raised = [point.conservative.value for point in points]
-        marks.append(Points(places, ais, "optimistic", "test, AIS", joined=True))
-        marks.append(Points(places, raised, "conservative", "test, RAISE", joined=True))
         exact = [math.nan if point.exact is None else point.exact for point in points]
+        marks: list[Mark] = [band(places, *ends.T, "conservative", "test, between")]
+        if points[0].train_between is not None:
+            marks.insert(0, band(places, *train.T, "optimistic", "training, between"))
+        marks += joined(places, [point.optimistic.value for point in points], "optimistic", "test, AIS")
+        marks += joined(places, [point.conservative.value for point in points], "conservative", "test, RAISE")
         if np.isfinite(exact).all():
-            marks.append(Points(places, exact, "exact", "test, exact", joined=True, marked=False))
-        best = float(points.index(self.best))
-        marks.append(Line((best, -math.inf), (best, math.inf)))
+            marks.append(Line(places, exact, "exact", "test, exact"))
+        marks.append(upright(float(points.index(self.best))))
         return Chart(
             "trace",
             f"Best on the test examples: {shortened(self.best.name, 30)}",
             Axis("checkpoint", -0.3, len(points) - 0.7, names),
-            axis_around("mean log-probability, nats", ends, train, ais, raised),
+            Axis("mean log-probability, nats"),
             marks,
             "; ".join(f"{point.name}: {interval(point.between)}" for point in points[::every]),
-            "Bands: intervals. Dotted: the best checkpoint.",
+            "Bands: intervals. Dashed: the best checkpoint.",
         )
 
     @property
