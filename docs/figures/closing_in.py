@@ -1,6 +1,6 @@
 """Draw the first picture of the README anew: python docs/figures/closing_in.py
 
-Both estimates of an RBM whose exact value is known, over the number of annealing steps, from a base that makes AIS fail.
+Both estimates of an RBM whose exact value is known over the number of annealing steps, from a base that makes AIS fail.
 """
 
 from pathlib import Path
