@@ -5,9 +5,9 @@ import re
 
 from meltpoint.errors import printable, shortened
 
-_LONGEST = 2000  # characters of a text from outside, such as a path
-
+_LONGEST = 2000  # characters of a text: those from outside, such as a path, may be longer
 _MINUS = re.compile(r"(?<![\w.,-])-(?=\d|inf)")
+_WITHOUT_END = ("img",)
 
 
 class Html(str):
@@ -17,14 +17,14 @@ class Html(str):
 
 
 def escaped(text: object) -> Html:
-    """A text as it is to be read, control characters shown as escapes.
+    """A text as it is to be read, cut where it is very long, and control characters shown as escapes.
 
     >>> escaped("<script>")
     '&lt;script&gt;'
     """
-    return (
-        text if isinstance(text, Html) else Html(html.escape(printable(str(text), keep="\n\xa0"), quote=True))
-    )
+    if isinstance(text, Html):
+        return text
+    return Html(html.escape(printable(shortened(str(text), _LONGEST), keep="\n\xa0"), quote=True))
 
 
 def element(name: str, *children: object, **attributes: object) -> Html:
@@ -38,12 +38,7 @@ def element(name: str, *children: object, **attributes: object) -> Html:
         for key, value in attributes.items()
         if value is not None
     )
-    return Html(f"<{name}{given}>{join(*children)}</{name}>")
-
-
-def void(name: str, **attributes: object) -> Html:
-    """An element without an end, such as img."""
-    return Html(element(name, **attributes).removesuffix(f"</{name}>"))
+    return Html(f"<{name}{given}>" + ("" if name in _WITHOUT_END else f"{join(*children)}</{name}>"))
 
 
 def join(*children: object) -> Html:
@@ -51,15 +46,10 @@ def join(*children: object) -> Html:
     return Html("".join(escaped(child) for child in children if child is not None))
 
 
-def as_is(text: str) -> Html:
-    """A text escaped, and cut where it is longer than any of ours."""
-    return escaped(shortened(text, _LONGEST))
-
-
 def typeset(text: str) -> Html:
-    """The same with proper minus signs.
+    """A text with proper minus signs.
 
     >>> typeset("RBM 784-500 < -86.3")
     'RBM 784-500 &lt; −86.3'
     """
-    return as_is(_MINUS.sub("\N{MINUS SIGN}", text))
+    return escaped(_MINUS.sub("\N{MINUS SIGN}", text))

@@ -160,7 +160,7 @@ def examples_chart(report: Report) -> Chart | None:
         "examples",
         "RAISE against AIS",
         x,
-        Axis("RAISE log p(v), nats", *ends),
+        Axis("RAISE log p(v), nats", x.low, x.high),
         [Line(ends, ends, "exact", "equal", "dashed"), points],
         f"{count(len(ais), 'example')}; AIS is above RAISE by {number(float(np.mean(ais - raised)))} nats on average.",
         "Below the line: RAISE is lower, as it should be on average. Bars: two standard errors.",

@@ -114,11 +114,11 @@ def _shares(axis: Axis, values: ArrayLike) -> np.ndarray:
     return np.clip((values - low) / (high - low), 0.0, 1.0)
 
 
-def _path(places: Iterable[tuple[float, float]]) -> str:
-    return " ".join(f"{x},{y}" for x, y in places)
+def _path(places: Iterable[tuple[float, float]]) -> Html:
+    return Html(" ".join(f"{x},{y}" for x, y in places))
 
 
-def _segment(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
+def _segment(x1: object, y1: object, x2: object, y2: object, class_: str) -> Html:
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 

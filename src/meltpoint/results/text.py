@@ -17,7 +17,9 @@ def render_text(document: Document, width: int = WIDTH) -> str:
     lines = [*_wrapped(document.title, width), "─" * width]
     for block in document.sections[0].blocks:
         if isinstance(block, Estimates):
-            lines += [*_estimates(block), ""]
+            # Values have the same decimals, so that their points are below each other.
+            rows = [(f"{label} ", value, error) for label, value, error, _ in block.cells()]
+            lines += [*_columns(rows, {0, 2}, " "), ""]
         elif isinstance(block, Table):
             lines += [*_table(block, width), ""]
     for sentence in (document.verdict, *document.warnings):
@@ -37,58 +39,40 @@ def _wrapped(text: str, width: int, label: str = "") -> list[str]:
     return [line.replace(GLUE, " ") for line in lines]
 
 
-def _estimates(block: Estimates) -> list[str]:
-    """Labels, values with their points below each other, and errors."""
-    cells = block.cells()
-    whole = [len(value.partition(".")[0]) for _, value, _, _ in cells]
-    label = 2 + max(len(name) for name, *_ in cells) + max(whole)
-    return [
-        f"{name:<{label - before}}{value} {error}"
-        for (name, value, error, _), before in zip(cells, whole, strict=True)
-    ]
-
-
 def _table(table: Table, width: int) -> list[str]:
     """Lines of a table: two blanks between columns, or one; long words cut; and at last some columns below others."""
-    lines = _columns(table.head, table.rows, table.words, "  ")
+    rows, words = [table.head, *table.rows], table.words
+    lines = _columns(rows, words, "  ")
     if _widest(lines) > width and table.narrow is not None:
         return _table(table.narrow, width)
     if _widest(lines) > width:
-        lines = _columns(table.head, table.rows, table.words, " ")
+        lines = _columns(rows, words, " ")
     if (excess := _widest(lines) - width) <= 0:
         return lines
-    longest = max(len(row[k]) for row in table.rows for k in table.words)
+    longest = max(len(row[k]) for row in table.rows for k in words)
     length = max(_SHORTEST_WORD, longest - excess)
-    rows = [
-        [shortened(cell, length) if k in table.words else cell for k, cell in enumerate(row)]
-        for row in table.rows
-    ]
-    cut = _columns(table.head, rows, table.words, " ")
-    if _widest(cut) <= width or len(table.head) < 3:
-        return cut
-    half = len(table.head) // 2 + 1
-    left, right = list(range(half)), [0, *range(half, len(table.head))]
-    parts = [
-        Table(
-            [table.head[k] for k in chosen],
-            [[row[k] for k in chosen] for row in table.rows],
-            table.caption,
-            {chosen.index(k) for k in chosen if k in table.words},
-        )
-        for chosen in (left, right)
-    ]
-    return [*_table(parts[0], width), "", *_table(parts[1], width)]
-
-
-def _columns(
-    head: Sequence[str], rows: Sequence[Sequence[str]], words: Collection[int], between: str
-) -> list[str]:
-    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(len(head))]
+    short = [[shortened(cell, length) if k in words else cell for k, cell in enumerate(row)] for row in rows]
+    lines, columns = _columns([table.head, *short[1:]], words, " "), len(table.head)
+    if _widest(lines) <= width or columns < 3:
+        return lines
+    half = columns // 2 + 1
     return [
-        between.join(
-            f"{cell:<{widths[k]}}" if k in words else f"{cell:>{widths[k]}}" for k, cell in enumerate(row)
-        ).rstrip()
-        for row in [head, *rows]
+        *_table(_part(table, range(half)), width),
+        "",
+        *_table(_part(table, [0, *range(half, columns)]), width),
+    ]
+
+
+def _part(table: Table, columns: Sequence[int]) -> Table:
+    head, *rows = ([row[k] for k in columns] for row in [table.head, *table.rows])
+    return Table(head, rows, table.caption, [new for new, old in enumerate(columns) if old in table.words])
+
+
+def _columns(rows: Sequence[Sequence[str]], words: Collection[int], between: str) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        between.join(f"{cell:{'<' if k in words else '>'}{widths[k]}}" for k, cell in enumerate(row)).rstrip()
+        for row in rows
     ]
 
 

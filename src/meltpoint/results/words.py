@@ -1,7 +1,7 @@
 """Numbers and durations as results write them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.results.document import Fact
@@ -13,93 +13,64 @@ _LARGEST = 1e12  # whose decimals can be rounded
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the two largest units that matter.
-
-    >>> duration(3.14), duration(75), duration(200), duration(7500)
-    ('3.1 s', '75 s', '3 min 20 s', '2 h 5 min')
-    """
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
+    """Seconds in the two largest units that matter: "3.1 s", "75 s", "3 min 20 s", "2 h 5 min"."""
     if seconds < 119.5:
-        return f"{seconds:.0f} s"
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
 def count(n: int, what: str) -> str:
-    """A number of things.
-
-    >>> count(1, "model"), count(2000, "chain")
-    ('1 model', '2,000 chains')
-    """
+    """A number of things: "1 model", "2,000 chains"."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def starts_text(evidence: Evidence) -> str:
-    """How many starts gave weights, and how many modes should have.
+def listed(items: Sequence[str], most: int, between: str = ", ", more: str = "more") -> str:
+    """The first items, and how many more there are: "a, b and 3 more"."""
+    left = len(items) - most
+    return between.join(items[:most]) + (f" and {left} {more}" if left > 0 else "")
 
-    >>> starts_text(Evidence(modes=16, weighed=3, unweighed=1))
-    '4 starts gave weights, 1 mode was out of reach and not weighed'
-    """
+
+def starts_text(evidence: Evidence) -> str:
+    """How many starts gave weights: "4 starts gave weights, 1 mode was out of reach and not weighed"."""
     modes = evidence.unweighed
     left = f", {modes_were(modes)} out of reach and not weighed" if modes else ""
     return f"{count(evidence.starts, 'start')} gave weights{left}"
 
 
 def modes_were(n: int) -> str:
-    """The subject and verb of a sentence about modes.
-
-    >>> modes_were(1), modes_were(2)
-    ('1 mode was', '2 modes were')
-    """
+    """The subject and verb of a sentence about modes."""
     return f"{count(n, 'mode')} {'was' if n == 1 else 'were'}"
 
 
 def modes_text(evidence: Evidence) -> str:
-    """How many modes were found, and how many of them were weighed.
-
-    >>> modes_text(Evidence(modes=16, weighed=3))
-    '16 modes (3 weighed)'
-    """
+    """How many modes were found, and how many of them were weighed: "16 modes (3 weighed)"."""
     parts = [f"{evidence.weighed:,} weighed"] if evidence.weighed else []
     parts += [f"{evidence.unweighed:,} out of reach and not weighed"] if evidence.unweighed else []
     return f"{count(evidence.modes, 'mode')} ({', '.join(parts) or 'none out of reach'})"
 
 
 def percent(confidence: float) -> str:
-    """A confidence.
-
-    >>> percent(0.99)
-    '99%'
-    """
+    """A confidence: "99%"."""
     return f"{100 * confidence:.12g}%"
 
 
 def number(value: float, digits: int = 2) -> str:
-    """A number, never -0.00, or a whole one; a dash where it is not finite.
-
-    >>> number(-0.001), number(1234.5, 0), number(math.nan)
-    ('0.00', '1,234', '–')
-    """
+    """A number, never -0.00, or a whole one; a dash where it is not finite: "0.00", "1,234", "–"."""
     if not math.isfinite(value):
         return "–"
     return f"{value:,.0f}" if digits == 0 else decimals(round(float(value), digits) + 0.0, digits)
 
 
 def with_error(value: float, stderr: float, digits: int = 2) -> str:
-    """A value with its error where that is known, which is never ± 0.
-
-    >>> with_error(1.0, 0.001), with_error(1.0, math.nan)
-    ('1.00 ± 0.01', '1.00')
-    """
-    if not math.isfinite(stderr):
-        return number(value, digits)
-    return f"{number(value, digits)} ± {number(max(stderr, 10**-digits), digits)}"
+    """A value with its error where that is known, which is never ± 0: "1.00 ± 0.01"."""
+    known = f" ± {number(max(stderr, 10**-digits), digits)}" if math.isfinite(stderr) else ""
+    return number(value, digits) + known
 
 
 def bound(value: float, up: bool, digits: int = 2) -> str:
-    """A bound rounded to its safe side: what is printed holds too.
+    """A bound rounded to its safe side, so that what is printed holds too.
 
     >>> bound(-86.0799, up=True), bound(-86.0799, up=False)
     ('-86.07', '-86.08')
@@ -111,18 +82,11 @@ def bound(value: float, up: bool, digits: int = 2) -> str:
 
 
 def interval(ends: tuple[float, float] | None, digits: int = 2) -> str:
-    """An interval, its ends rounded outwards. Without an interval nothing.
-
-    >>> interval((-86.413, -86.351)), interval((-math.inf, 1.0))
-    ('-86.42 to -86.35', 'below 1.00')
-    """
+    """An interval, its ends rounded outwards: "-86.42 to -86.35", "below 1.00". Without an interval nothing."""
     if ends is None:
         return ""
     low, high = bound(ends[0], False, digits), bound(ends[1], True, digits)
-    known = tuple(map(math.isfinite, ends))
-    if known == (True, True):
-        return f"{low} to {high}"
-    return "unknown" if not any(known) else f"above {low}" if known[0] else f"below {high}"
+    return _by_known_ends(ends, f"{low} to {high}", f"above {low}", f"below {high}", "unknown")
 
 
 def between_text(ends: tuple[float, float], digits: int, sure: str, unknown: str, joint: str = "and") -> str:
@@ -132,12 +96,13 @@ def between_text(ends: tuple[float, float], digits: int, sure: str, unknown: str
     'above 1.00 with 99% confidence; no upper end is known'
     """
     low, high = (number(end, digits) for end in ends)
-    known = tuple(map(math.isfinite, ends))
-    if known == (True, True):
-        return f"{low} {joint} {high} {sure}"
-    if known == (True, False):
-        return f"above {low} {sure}; no upper end is known"
-    return f"below {high} {sure}; no lower end is known" if known[1] else unknown
+    above, below = f"above {low} {sure}; no upper end is known", f"below {high} {sure}; no lower end is known"
+    return _by_known_ends(ends, f"{low} {joint} {high} {sure}", above, below, unknown)
+
+
+def _by_known_ends(ends: tuple[float, float], both: str, above: str, below: str, unknown: str) -> str:
+    low, high = map(math.isfinite, ends)
+    return (both if high else above) if low else (below if high else unknown)
 
 
 def asked_text(budget: float | None, gap: float | None) -> str:
