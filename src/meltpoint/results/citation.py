@@ -1,6 +1,9 @@
-"""What to write in a paper: a sentence, a line of LaTeX, and references in BibTeX."""
+"""What to write in a paper: a sentence, a line of LaTeX, and references in BibTeX; and the call that repeats it."""
 
 import math
+import shlex
+from importlib.resources import files
+from string import Template
 
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import printable
@@ -8,21 +11,15 @@ from meltpoint.results.report import Report
 from meltpoint.results.words import between_text, count, percent, starts_text
 from meltpoint.statistics.estimate import decimals
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{character: f"\\{character}" for character in "#$%&_"},
-}
-
-
-def interval_digits(report: Report) -> int:
-    """Decimals worth printing of an interval's ends: two, or as many as its half width needs (at most four)."""
-    low, high = report.between
-    half = (high - low) / 2
-    return min(4, max(2, 1 - math.floor(math.log10(half)))) if 0 < half < math.inf else 2
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        **{character: f"\\{character}" for character in "{}#$%&_"},
+    }
+)
+_SIZES = ("steps", "chains", "examples", "ais_chains")
 
 
 def subject(report: Report) -> str:
@@ -30,6 +27,13 @@ def subject(report: Report) -> str:
     model, data = report.names.get("model"), report.names.get("test")
     named = f"{model} ({report.model})" if model else report.model
     return f"{named} on {count(report.test_examples, 'test example')}" + (f" of {data}" if data else "")
+
+
+def interval_digits(report: Report) -> int:
+    """Decimals worth printing of an interval's ends: two, or as many as its half width needs (at most four)."""
+    low, high = report.between
+    half = (high - low) / 2
+    return min(4, max(2, 1 - math.floor(math.log10(half)))) if 0 < half < math.inf else 2
 
 
 def answer_text(report: Report) -> str:
@@ -53,7 +57,7 @@ def paper_sentence(report: Report) -> str:
     doubt = "" if report.trusted else f" The tool does not trust this result: {' '.join(report.doubts)}"
     return (
         f"The mean test log-probability of the model ({report.model}, {report.test_examples:,} test examples) lies "
-        f"between {low} and {high} nats with {100 * s.confidence:.12g}% confidence, provided that no mode was "
+        f"between {low} and {high} nats with {percent(s.confidence)} confidence, provided that no mode was "
         f"missed{starts}. It was bracketed between RAISE ({report.conservative}, N = {report.particles:,}) and AIS "
         f"({report.optimistic}) with {s.steps:,} annealing steps and {s.ais_chains:,} AIS chains "
         f"by meltpoint {report.versions.get('meltpoint', '')}.{doubt}"
@@ -78,7 +82,7 @@ def latex_escaped(text: str) -> str:
     >>> latex_escaped("model_1 50%")
     'model\\_1 50\\%'
     """
-    return "".join(_LATEX.get(character, character) for character in printable(text))
+    return printable(text).translate(_LATEX)
 
 
 def _latex_number(value: float, digits: int) -> str:
@@ -87,19 +91,8 @@ def _latex_number(value: float, digits: int) -> str:
 
 def bibtex(report: Report) -> str:
     """Entries for the method's paper and for meltpoint."""
-    version = report.versions.get("meltpoint", "")
-    return f"""@inproceedings{{burda2015accurate,
-  author    = {{Burda, Yuri and Grosse, Roger B. and Salakhutdinov, Ruslan}},
-  title     = {{Accurate and conservative estimates of {{MRF}} log-likelihood using reverse annealing}},
-  booktitle = {{Artificial Intelligence and Statistics ({{AISTATS}})}},
-  year      = {{2015}}
-}}
-
-@software{{meltpoint,
-  author  = {{{{The meltpoint authors}}}},
-  title   = {{meltpoint: how probable a {{Markov}} random field makes a test set, from both sides}},
-  version = {{{version}}}
-}}"""
+    entries = Template((files("meltpoint.results") / "references.bib").read_text("utf-8"))
+    return entries.substitute(version=report.versions.get("meltpoint", "")).rstrip()
 
 
 def python_call(report: Report) -> str:
@@ -107,19 +100,16 @@ def python_call(report: Report) -> str:
     model = report.names.get("model")
     load = f"mp.load({model!r})" if model else "…  # the model with the fingerprint below"
     train = ", train" if _has_train(report) else ""
-    # The reader's own base and betas are objects, which have fingerprints.
-    own = {"base": "base" in report.fingerprints, "steps": report.settings.schedule == "given"}
-    given = "".join(
-        f", {name}={'betas' if name == 'steps' else name}" if own.get(name) else f", {name}={value!r}"
-        for name, value in _given(report).items()
-    )
-    return f"import meltpoint as mp\n\nmodel = {load}\nreport = mp.evaluate(model, test{train}{given})"
+    given = {name: repr(value) for name, value in _given(report).items()}
+    # The reader's own base and betas are objects: a base has a fingerprint.
+    given |= {"base": "base"} if "base" in report.fingerprints else {}
+    given |= {"steps": "betas"} if report.settings.schedule == "given" and "steps" in given else {}
+    options = "".join(f", {name}={text}" for name, text in given.items())
+    return f"import meltpoint as mp\n\nmodel = {load}\nreport = mp.evaluate(model, test{train}{options})"
 
 
 def command_line(report: Report) -> str:
     """The command that repeats the evaluation, with MODEL, DATA and TRAIN for files that have no name."""
-    import shlex
-
     words = [report.names.get("model", "MODEL"), report.names.get("test", "DATA")]
     train = report.names.get("train", "TRAIN" if _has_train(report) else "")
     if train and train != words[1]:
@@ -133,26 +123,24 @@ def command_line(report: Report) -> str:
     return " ".join(["meltpoint evaluate", *(shlex.quote(printable(word)) for word in words)])
 
 
-_SIZES = ("steps", "chains", "examples", "ais_chains")
-
-
 def _has_train(report: Report) -> bool:
     return "training set" in report.fingerprints
 
 
 def _given(report: Report) -> dict[str, object]:
     """Settings of which the call must speak: sizes, unless stages have chosen them, and what is not the default."""
-    settings = vars(report.settings)
-    in_stages = report.settings.budget is not None
-    names = ("base", "gap", "budget") if in_stages else ("base", *_SIZES)
-    given = {name: settings[name] for name in names if settings[name] is not None}
+    settings, usual = vars(report.settings), vars(DEFAULTS)
+    in_stages = settings["budget"] is not None
+    names = ["base", *(("gap", "budget") if in_stages else _SIZES)]
+    if settings["schedule"] != "given":
+        names.append("schedule")
+    names += ["particles", "precision", "tolerance", "confidence", "evidence", "exact"]
+    always = {*_SIZES, "base"}
+    given = {
+        n: settings[n] for n in names if settings[n] is not None and (n in always or settings[n] != usual[n])
+    }
     if report.other_base is not None:
-        given["base"] = "auto"  # the reported one was turned to, with random numbers of its own
-    if settings["schedule"] not in ("given", DEFAULTS.schedule):
-        given["schedule"] = settings["schedule"]
-    for name in ("particles", "precision", "tolerance", "confidence", "evidence", "exact"):
-        if settings[name] != getattr(DEFAULTS, name) and not (
-            name == "tolerance" and settings[name] == settings["gap"]
-        ):
-            given[name] = settings[name]
+        given["base"] = "auto"  # the reported one was chosen on the way, with random numbers of its own
+    if settings["tolerance"] == settings["gap"]:
+        given.pop("tolerance", None)
     return given | {"seed": settings["seed"]}

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
+from string import ascii_uppercase
 from typing import Any
 
 from meltpoint.errors import shortened
 from meltpoint.records import plain, plain_fields
 from meltpoint.results.charts import Chart, Row, rows_chart
-from meltpoint.results.document import Block, Document, Fact, Readable, Section, Table
+from meltpoint.results.document import Document, Fact, Readable, Section, Table
 from meltpoint.results.pair import About, Pair
 from meltpoint.results.report import Report
-from meltpoint.results.words import bound, count, duration, interval, percent
+from meltpoint.results.words import bound, count, duration, interval, listed, percent
 from meltpoint.statistics.estimate import Estimate, decimals
 
 _NAME = 12
@@ -55,33 +57,30 @@ class Comparison(Readable):
         return f"Comparison({', '.join(self.reports)}: {self.verdict})"
 
     def document(self) -> Document:
-        title = f"{count(len(self.reports), 'model')} on {count(self.test_examples, 'test example')}, nats per example"
-        blocks: list[Block] = [*self._charts(), self._models_table()]
-        if self.pairs:
-            narrow = self._pairs_table(2)
-            blocks.append(replace(self._pairs_table(3), narrow=narrow))
         sure = percent(self.confidence)
         together = f" for {len(self.pairs):,} pairs together" if len(self.pairs) > 1 else ""
-        blocks.append(
+        doubts = {name: self.reports[name].doubts for name in self.untrusted}
+        section = Section.of(
+            "comparison",
+            "The comparison",
+            *self._charts(),
+            self._models_table(),
+            replace(self._pairs_table(3), narrow=self._pairs_table(2)) if self.pairs else None,
             Fact(
                 "differences",
                 f"first less second, with {sure} confidence{together}, if no start missed a mode. On this test set "
                 "there is no sampling error; 'population' is about all examples that it was drawn from. The order is "
                 f"that on the {self.about}.",
-            )
+            ),
+            *(Fact("guaranteed", self._guaranteed(pair)) for pair in self.pairs),
+            *(Fact(self._letters[name], f"{name}: {' '.join(said)}") for name, said in doubts.items()),
+            Fact("run", f"{duration(self.seconds)} in all"),
         )
-        blocks += [Fact("guaranteed", self._guaranteed(pair)) for pair in self.pairs]
-        blocks += [
-            Fact(self._letters[name], f"{name}: {' '.join(report.doubts)}")
-            for name, report in self.reports.items()
-            if name in self.untrusted
-        ]
-        blocks.append(Fact("run", f"{duration(self.seconds)} in all"))
         return Document(
-            title,
+            f"{count(len(self.reports), 'model')} on {count(self.test_examples, 'test example')}, nats per example",
             self.trusted,
             self.verdict,
-            [Section.of("comparison", "The comparison", *blocks)],
+            [section],
             interrupted=self.interrupted,
             undecided=not self.untrusted,
         )
@@ -89,13 +88,9 @@ class Comparison(Readable):
     @cached_property
     def _letters(self) -> dict[str, str]:
         """A short name for each model, best first: A, B, …, Z, AA, …. Differences are named by them."""
-        short = []
-        for number in range(len(self.reports)):
-            letters, rest = "", number
-            while rest >= 0:
-                letters, rest = chr(65 + rest % 26) + letters, rest // 26 - 1
-            short.append(letters)
-        return dict(zip(self.ranking, short, strict=True))
+        lengths = range(1, 2 + len(self.reports) // 26)
+        short = ("".join(each) for length in lengths for each in product(ascii_uppercase, repeat=length))
+        return dict(zip(self.ranking, short, strict=False))
 
     def _models_table(self) -> Table:
         rows = []
@@ -111,29 +106,22 @@ class Comparison(Readable):
     def _pairs_table(self, most_digits: int) -> Table:
         letters, rows = self._letters, []
         for pair in self.pairs:
-            better = pair.better(self.about)
             digits = min(most_digits, pair.optimistic.digits if pair.exact is None else 3)
-            ais = (
-                _estimate(pair.optimistic, digits)
-                if pair.exact is None
-                else f"{decimals(pair.exact, digits)} exact"
-            )
+            ais = _estimate(pair.optimistic, digits)
             rows.append(
                 [
                     f"{letters[pair.first]} − {letters[pair.second]}",
-                    ais,
+                    ais if pair.exact is None else f"{decimals(pair.exact, digits)} exact",
                     _estimate(pair.conservative, digits) if pair.conservative else "",
                     interval(pair.between, digits),
                     interval(pair.population, digits),
-                    letters[better] if better else "?",
+                    letters.get(pair.better(self.about) or "", "?"),
                 ]
             )
         head = ("pair", "AIS", "RAISE", "this test set", "population", "better")
         return Table(head, rows, "Differences", words=(0, 5))
 
     def _guaranteed(self, pair: Pair) -> str:
-        if pair.exact is not None:
-            return ""
         first, second = self._letters[pair.first], self._letters[pair.second]
         said = []
         if pair.at_most is not None:
@@ -145,34 +133,24 @@ class Comparison(Readable):
             for limit, better, worse in zip(pair.certified, (first, second), (second, first), strict=True)
             if limit is not None and limit > 0
         ]
-        return (
-            f"{'; '.join(said)}, with {percent(self.confidence)} confidence, whatever was missed"
-            if said
-            else ""
-        )
+        if pair.exact is not None or not said:
+            return ""
+        return f"{'; '.join(said)}, with {percent(self.confidence)} confidence, whatever was missed"
 
     def _charts(self) -> list[Chart]:
         """Each model's interval with both estimates, and the intervals of the differences beside zero."""
-        models = [
-            Row(
-                name,
-                [
-                    ("conservative", report.conservative.value, report.conservative.stderr),
-                    ("optimistic", report.optimistic.value, report.optimistic.stderr),
-                ],
-                [("thick", report.between)],
-            )
-            for name in self.ranking
-            for report in [self.reports[name]]
-        ]
-        pairs = [
-            Row(
-                f"{shortened(pair.first, _NAME)} − {shortened(pair.second, _NAME)}",
-                [("exact", pair.optimistic.value, math.nan)],
-                [("solid", pair.population), ("thick", pair.between)],
-            )
-            for pair in self.pairs
-        ]
+        models, pairs = [], []
+        for name in self.ranking:
+            report = self.reports[name]
+            values = [
+                ("conservative", report.conservative.value, report.conservative.stderr),
+                ("optimistic", report.optimistic.value, report.optimistic.stderr),
+            ]
+            models.append(Row(name, values, [("thick", report.between)]))
+        for pair in self.pairs:
+            name = f"{shortened(pair.first, _NAME)} − {shortened(pair.second, _NAME)}"
+            intervals = [("solid", pair.population), ("thick", pair.between)]
+            pairs.append(Row(name, [("exact", pair.optimistic.value, math.nan)], intervals))
         return [
             rows_chart(
                 "models",
@@ -247,41 +225,31 @@ class Comparison(Readable):
     @property
     def verdict(self) -> str:
         """The known part of the order, in a sentence or two."""
-        return " ".join([self._order_sentence(), *self._doubts()])
+        said = [self._order_sentence()]
+        if self.untrusted:
+            reports = "report" if len(self.untrusted) == 1 else "reports"
+            said.append(f"Not to be trusted: the {reports} of {', '.join(self.untrusted)}.")
+        if self.interrupted:
+            left = f": {', '.join(self.missing)} not evaluated" if self.missing else ""
+            said.append(f"Interrupted{left}.")
+        return " ".join(said)
 
     def _order_sentence(self) -> str:
         if not self.pairs:
             return "Nothing to compare: fewer than two models were evaluated."
         if self.baseline is not None:
-            return self._baseline_sentence()
+            groups: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
+            for pair in self.pairs:
+                group = {None: "undecided", pair.first: "better"}.get(pair.better(self.about), "worse")
+                groups[group].append(pair.first)
+            said = [f"{', '.join(names)} {what}" for what, names in groups.items() if names]
+            return f"Against {self.baseline}: {'; '.join(said)}."
         if self.order_known:
             return f"Order known: {' > '.join(self.ranking)}."
         unknown = [f"{pair.first} and {pair.second}" for pair in self._unordered]
-        shown = "; ".join(unknown[:3]) + (f" and {len(unknown) - 3} pairs more" if len(unknown) > 3 else "")
         what = "Order unknown" if not self.above else "Order partly known"
+        shown = listed(unknown, 3, "; ", "pairs more")
         return f"{what}: these may be in either order: {shown}. A smaller gap or more steps can tell."
-
-    def _baseline_sentence(self) -> str:
-        groups: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
-        for pair in self.pairs:
-            better = pair.better(self.about)
-            groups["undecided" if better is None else "better" if better == pair.first else "worse"].append(
-                pair.first
-            )
-        said = [f"{', '.join(names)} {what}" for what, names in groups.items() if names]
-        return f"Against {self.baseline}: {'; '.join(said)}."
-
-    def _doubts(self) -> list[str]:
-        doubts = []
-        if self.untrusted:
-            doubts.append(
-                f"Not to be trusted: the report{'s' if len(self.untrusted) > 1 else ''} of "
-                f"{', '.join(self.untrusted)}."
-            )
-        if self.interrupted:
-            left = f": {', '.join(self.missing)} not evaluated" if self.missing else ""
-            doubts.append(f"Interrupted{left}.")
-        return doubts
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -303,14 +271,10 @@ def known_order(better_than: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
     [('a', 'b'), ('a', 'c'), ('b', 'c')]
     """
     order = set(better_than)
-    names: Sequence[str] = sorted({name for pair in order for name in pair})
-    for middle in names:
-        order |= {
-            (better, worse)
-            for better in names
-            for worse in names
-            if (better, middle) in order and (middle, worse) in order
-        }
+    names = sorted({name for pair in order for name in pair})
+    for middle, better, worse in product(names, repeat=3):
+        if (better, middle) in order and (middle, worse) in order:
+            order.add((better, worse))
     return {(better, worse) for better, worse in order if (worse, better) not in order}
 
 

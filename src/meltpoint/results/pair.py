@@ -14,7 +14,7 @@ from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_prob_limits
 from meltpoint.estimators.particles import Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.models.log_f import LogF
-from meltpoint.records import Record
+from meltpoint.records import Record, finite_or_none
 from meltpoint.results.compose import mean_shares, norm
 from meltpoint.results.report import Report
 from meltpoint.statistics.control_variate import control_variate_mean
@@ -135,34 +135,29 @@ class ComparedModel:
 def compose_pair(first: ComparedModel, second: ComparedModel, alpha: float) -> Pair:
     """The difference of two models, for each of whose claims `alpha` is the probability of being wrong."""
     one, other = first.limits(alpha), second.limits(alpha)
-    correlation = _correlation(first, second)
+    # Where Ctrl-C left chains that cannot be paired, the worst case is assumed.
+    interrupted = first.report.interrupted or second.report.interrupted
+    weights = first.report.ais_log_weights, second.report.ais_log_weights
+    correlation = -1.0 if interrupted else believed_correlation(*weights)
     differences = first.log_f.values - second.log_f.values
     n = len(differences)
     sampling = float(np.std(differences, ddof=1)) / math.sqrt(n) if n > 1 else math.inf
     margin = -float(stdtrit(n - 1, alpha / 4)) * sampling if n > 1 else math.inf
-    exact = first.exact - second.exact if first.exact is not None and second.exact is not None else None
     return Pair(
         first=first.name,
         second=second.name,
         optimistic=_optimistic(first, second),
         conservative=_conservative(first, second),
-        exact=exact,
+        exact=None if first.exact is None or second.exact is None else first.exact - second.exact,
         between=limits_of_difference(one, other, correlation),
         population=limits_of_difference(one, other, correlation, margin),
         separate=(one.low - other.high, one.high - other.low),
         sampling_error=sampling,
         correlation=correlation,
-        at_most=_at_most(first, second, alpha),
-        at_least=_negative(_at_most(second, first, alpha)),
+        at_most=finite_or_none(_at_most(first, second, alpha)),
+        at_least=finite_or_none(-_at_most(second, first, alpha)),
         certified=(_certified(first, second, alpha), _certified(second, first, alpha)),
     )
-
-
-def _correlation(first: ComparedModel, second: ComparedModel) -> float:
-    """Correlation of the errors of the two log Z; the worst case where Ctrl-C left chains that cannot be paired."""
-    if first.report.interrupted or second.report.interrupted:
-        return -1.0
-    return believed_correlation(first.report.ais_log_weights, second.report.ais_log_weights)
 
 
 def _optimistic(first: ComparedModel, second: ComparedModel) -> Estimate:
@@ -185,10 +180,7 @@ def _conservative(first: ComparedModel, second: ComparedModel) -> Estimate | Non
     positions = one.per_example.positions
     if one.interrupted or other.interrupted or not np.array_equal(positions, other.per_example.positions):
         return None
-    probs = [
-        particle_log_prob(*_melted(report), report.ais_log_weights, report.particles)
-        for report in (one, other)
-    ]
+    probs = [particle_log_prob(*_melted(each), each.ais_log_weights, each.particles) for each in (one, other)]
     control = first.log_f.values - second.log_f.values
     own = paired_log_mean_error(probs[0].log_weights, probs[1].log_weights)
     log_f_errors = first.log_f.stderrs[positions] + second.log_f.stderrs[positions]
@@ -197,32 +189,19 @@ def _conservative(first: ComparedModel, second: ComparedModel) -> Estimate | Non
     )
     shares = [mean_shares(prob) for prob in probs]
     if all(len(share) == 1 for share in shares):
-        common = float(
-            paired_log_mean_error(
-                one.ais_log_weights, other.ais_log_weights, (float(shares[0][0]), float(shares[1][0]))
-            )
-        )
+        both = float(shares[0][0]), float(shares[1][0])
+        common = float(paired_log_mean_error(one.ais_log_weights, other.ais_log_weights, both))
     else:
         common = sum(norm(share * prob.forward_stderrs) for share, prob in zip(shares, probs, strict=True))
-    error, df = combined_error(
-        (choice, len(positions) - 1),
-        (common, min(one.ess, other.ess) - 1),
-    )
+    error, df = combined_error((choice, len(positions) - 1), (common, min(one.ess, other.ess) - 1))
     return Estimate(value, error, "difference", "examples, their chains and forward chains, paired", df=df)
 
 
-def _at_most(first: ComparedModel, second: ComparedModel, alpha: float) -> float | None:
+def _at_most(first: ComparedModel, second: ComparedModel, alpha: float) -> float:
     """An upper limit of the difference, whatever was missed: the second model's exact value is needed for it."""
     if second.exact is None:
-        return None
-    if first.exact is not None:
-        return first.exact - second.exact
-    high = first.certified_high(alpha / 2)
-    return high - second.exact if math.isfinite(high) else None
-
-
-def _negative(value: float | None) -> float | None:
-    return None if value is None else -value
+        return math.inf
+    return (first.certified_high(alpha / 2) if first.exact is None else first.exact) - second.exact
 
 
 def _certified(better: ComparedModel, worse: ComparedModel, alpha: float) -> float | None:
@@ -231,8 +210,7 @@ def _certified(better: ComparedModel, worse: ComparedModel, alpha: float) -> flo
     Four certificates of a pair share alpha: two of annealing models, two of log Z.
     """
     high = worse.certified_high(alpha / 4, better.report.per_example.positions)
-    low = better.certified_annealing_model(alpha / 4)
-    return low - high if math.isfinite(high) and math.isfinite(low) else None
+    return finite_or_none(better.certified_annealing_model(alpha / 4) - high)
 
 
 def _melted(report: Report) -> Melted:

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from meltpoint.errors import shortened
 from meltpoint.estimators.evidence import MODES
-from meltpoint.results.citation import (
-    answer_text,
-    bibtex,
-    command_line,
-    known_ends,
-    latex_line,
-    paper_sentence,
-    python_call,
-    subject,
-)
+from meltpoint.results import citation, words
+from meltpoint.results import report_charts as charts
 from meltpoint.results.document import (
     Block,
     Code,
@@ -33,79 +23,58 @@ from meltpoint.results.document import (
     Table,
 )
 from meltpoint.results.report import Report
-from meltpoint.results.report_charts import (
-    differences_chart,
-    evidence_chart,
-    examples_chart,
-    friction_chart,
-    interval_chart,
-    sample_pictures,
-    schedule_chart,
-    stages_chart,
-    tail_chart,
-    weights_chart,
-)
 from meltpoint.results.shown import worst
-from meltpoint.results.words import (
-    asked_text,
-    between_text,
-    bound,
-    count,
-    duration,
-    modes_text,
-    number,
-    percent,
-    run_facts,
-    starts_text,
-    weights_text,
-    with_error,
-)
+from meltpoint.results.words import count, number, percent, with_error
 
 _WORST = 8  # examples that are listed
-_LONGEST, _MOST = 300, 20  # of texts from outside
 
 
 def report_document(report: Report) -> Document:
     """The report to read. What it lacks, such as stages, is left out."""
-    report = _with_short_texts(report)
     # Weights may be infinite: what follows from them is shown as unknown, or not drawn.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         sections = [Section.of(name, title, *make(report)) for name, title, make in _SECTIONS]
     return Document(
-        title=f"{subject(report)}, {report.unit}",
+        title=f"{citation.subject(report)}, {report.unit}",
         trusted=report.trusted,
         verdict=str(report.verdict),
         sections=[section for section in sections if section.blocks],
-        answer=answer_text(report),
+        answer=citation.answer_text(report),
         warnings=[] if report.misreading is None else [report.misreading],
         interrupted=report.interrupted,
     )
 
 
 def _answer(report: Report) -> Sequence[Block | None]:
-    sure, particles = percent(report.settings.confidence), f", N = {report.particles:,}"
-    rows = [
-        (f"conservative (RAISE{particles if report.particles > 1 else ''})", report.conservative),
-        ("optimistic (AIS)", report.optimistic),
-        ("gap", report.gap),
-    ]
-    if report.exact:
-        rows.insert(1, (report.exact_name, report.exact))
+    s, sure, finished = report.settings, percent(report.settings.confidence), len(report.ais_log_weights)
+    particles = f", N = {report.particles:,}" if report.particles > 1 else ""
+    rows = [(f"conservative (RAISE{particles})", report.conservative)]
+    rows += [(report.exact_name, report.exact)] if report.exact else []
+    rows += [("optimistic (AIS)", report.optimistic), ("gap", report.gap)]
+    condition = "provided that the chains missed no mode"
+    if report.evidence:
+        condition = f"if no start missed a mode: {words.starts_text(report.evidence)}"
+    between = words.between_text(
+        citation.known_ends(report),
+        report.gap.digits,
+        f"with {sure} confidence, {condition}",
+        "no interval: two chains and two examples are the least that has an error",
+    )
+    at_most = ""
+    if report.upper_bound is not None and math.isfinite(report.upper_bound):
+        most = words.bound(report.upper_bound, up=True)
+        at_most = f"mean log p <= {most} with {sure} confidence, whatever was missed"
     annealing = "p_N is the annealing model with N particles"
     if "p_N" not in report.certificate.quantity:
         annealing = "p_ann is the annealing model"
-    upper, at_most = report.upper_bound, ""
-    if upper is not None and math.isfinite(upper):
-        at_most = f"mean log p <= {bound(upper, up=True)} with {sure} confidence, whatever was missed"
     error = f"± {report.log_f_error:.3f}" if math.isfinite(report.log_f_error) else "error unknown"
-    s = report.settings
     done = f"{len(report.per_example.log_prob):,} of {count(s.examples, 'example')}"
-    if len(report.ais_log_weights) < s.ais_chains:
-        done = f"{len(report.ais_log_weights):,} of {count(s.ais_chains, 'AIS chain')} and {done}"
+    if finished < s.ais_chains:
+        done = f"{finished:,} of {count(s.ais_chains, 'AIS chain')} and {done}"
     return [
-        interval_chart(report),
+        charts.interval_chart(report),
         Estimates(rows, report.gap.digits, "Nats per example; ± one standard error"),
-        Fact("between", _between(report)),
+        Fact("between", between),
         Fact("at most", at_most),
         Fact(
             "certificate",
@@ -117,28 +86,18 @@ def _answer(report: Report) -> Sequence[Block | None]:
     ]
 
 
-def _between(report: Report) -> str:
-    condition = (
-        f"if no start missed a mode: {starts_text(report.evidence)}"
-        if report.evidence
-        else "provided that the chains missed no mode"
-    )
-    sure = f"with {percent(report.settings.confidence)} confidence, {condition}"
-    least = "no interval: two chains and two examples are the least that has an error"
-    return between_text(known_ends(report), report.gap.digits, sure, least)
-
-
 def _stages(report: Report) -> Sequence[Block | None]:
     if not report.stages:
         return []
-    s, spent = report.settings, report.seconds.get("total", 0.0)
-    asked = asked_text(s.budget, s.gap)
-    if not report.interrupted and len(report.stages) == 1 and spent > (s.budget or math.inf):
-        asked += f"; that is too little: one small stage and what comes before it took {duration(spent)}"
+    s, spent, stages = report.settings, report.seconds.get("total", 0.0), report.stages
+    asked = words.asked_text(s.budget, s.gap)
+    if not report.interrupted and len(stages) == 1 and spent > (s.budget or math.inf):
+        took = words.duration(spent)
+        asked += f"; that is too little: one small stage and what comes before it took {took}"
     told = "; ".join(
         f"{count(stage.steps, 'step')} of {stage.examples:,} × {stage.chains:,} and {stage.ais_chains:,} chains: "
         f"gap {stage.optimistic - stage.conservative:.2f}, {stage.within}"
-        for stage in report.stages
+        for stage in stages
     )
     head = ["stage", "steps", "examples × chains", "AIS chains", "RAISE", "AIS", "within", "effective chains"]
     rows = [
@@ -152,10 +111,10 @@ def _stages(report: Report) -> Sequence[Block | None]:
             stage.within.removeprefix("within "),
             number(stage.ess, 0),
         ]
-        for k, stage in enumerate(report.stages, 1)
+        for k, stage in enumerate(stages, 1)
     ]
     return [
-        stages_chart(report) if len(report.stages) > 1 else None,
+        charts.stages_chart(report) if len(stages) > 1 else None,
         Fact("asked", asked),
         Fact("stages", told),
         Note("The stage with the smallest interval is reported."),
@@ -165,46 +124,44 @@ def _stages(report: Report) -> Sequence[Block | None]:
 
 def _evidence(report: Report) -> Sequence[Block | None]:
     evidence, other = report.evidence, report.other_base
-    turned = None
+    found_less = Fact("other base", "")
     if other is not None:
         missing = f"; {with_error(other.missing, other.missing_stderr)} nats are out of its reach"
-        turned = Fact(
+        log_z = with_error(other.log_z, other.log_z_stderr)
+        found_less = Fact(
             "other base",
-            f"evaluated from base {other.base} too, which found less: log Z "
-            f"{with_error(other.log_z, other.log_z_stderr)}, RAISE {number(other.conservative)}, AIS "
-            f"{number(other.optimistic)}{missing if other.missing > 0 else ''}",
+            f"evaluated from base {other.base} too, which found less: log Z {log_z}, RAISE "
+            f"{number(other.conservative)}, AIS {number(other.optimistic)}{missing if other.missing > 0 else ''}",
         )
     if evidence is None:
-        return [
-            Note("Other starts were not tried: nothing is known about modes that all chains have missed."),
-            turned,
-        ]
-    tried = [f"base {finding.name}" for finding in evidence.findings if finding.name != MODES]
-    tried += [modes_text(evidence)] if evidence.modes else []
-    missed, most = evidence.missed(report.ais_log_weights), evidence.strongest
-    if missed is not None:
-        said = f"{with_error(missed.nats, missed.nats_error)} nats of log Z are missing ({missed.name})"
-    else:
-        said = f"they agree within {number(max(0.01, most.nats if most else 0.0))} nats of log Z"
+        untried = "Other starts were not tried: nothing is known about modes that all chains have missed."
+        return [Note(untried), found_less]
+    names = {MODES: words.modes_text(evidence)}
     rows = [[f"{report.settings.base} (chosen)", str(report.log_z), "", ""]]
     rows += [
         [
-            modes_text(evidence) if finding.name == MODES else f"base {finding.name}",
+            names.get(finding.name, f"base {finding.name}"),
             with_error(finding.log_z, finding.log_z_stderr),
             f"{finding.reach:.1%}" if math.isfinite(finding.reach) else "–",
             with_error(max(0.0, finding.nats), finding.nats_error, 3),
         ]
         for finding in evidence.findings
     ]
+    tried = [f"base {finding.name}" for finding in evidence.findings if finding.name != MODES]
+    tried += [names[MODES]] if evidence.modes else []
+    missed, most = evidence.missed(report.ais_log_weights), evidence.strongest
+    said = f"they agree within {number(max(0.01, most.nats if most else 0.0))} nats of log Z"
+    if missed is not None:
+        said = f"{with_error(missed.nats, missed.nats_error)} nats of log Z are missing ({missed.name})"
     return [
         Note(
             "log Z from each start is a lower bound on average, so that the largest is nearest to the truth. The "
             "states that other starts found were melted back along the chosen path: what it does not reach is a "
             "missed mode."
         ),
-        evidence_chart(report),
+        charts.evidence_chart(report),
         Fact("evidence", f"{' and '.join(tried)}: {said}; {evidence.chain_steps:,} chain-steps"),
-        turned,
+        found_less,
         Table(["start", "log Z", "reached", "missing, nats"], rows, "Starts"),
     ]
 
@@ -212,16 +169,14 @@ def _evidence(report: Report) -> Sequence[Block | None]:
 def _weights(report: Report) -> Sequence[Block | None]:
     ais_chains = min(report.settings.ais_chains, len(report.ais_log_weights))
     certain = str(report.log_z_certificate).removeprefix("log Z ")
+    weights = words.weights_text(report.ess, ais_chains, report.pareto_k)
     return [
-        Fact(
-            "log Z",
-            f"{report.log_z} ({certain}); {weights_text(report.ess, ais_chains, report.pareto_k)}",
-        ),
+        Fact("log Z", f"{report.log_z} ({certain}); {weights}"),
         Note(
             f"The error of log Z covers {report.log_z.covers}. With a Pareto k below 0.7 it can be believed."
         ),
-        weights_chart(report),
-        tail_chart(report),
+        charts.weights_chart(report),
+        charts.tail_chart(report),
     ]
 
 
@@ -234,8 +189,8 @@ def _examples(report: Report) -> Sequence[Block | None]:
     rows, pictures = [], []
     for k in worst(found)[:_WORST]:
         position = int(per.positions[k])
-        sides = with_error(per.log_prob[k], per.stderr[k]), number(per.log_f[k] - report.log_z.value)
-        rows.append([str(position), *sides, number(found[k])])
+        ais = number(per.log_f[k] - report.log_z.value)
+        rows.append([str(position), with_error(per.log_prob[k], per.stderr[k]), ais, number(found[k])])
         state = shown.state_of(position) if shown else None
         if state is not None:
             name = f"Test example {position}"
@@ -244,8 +199,8 @@ def _examples(report: Report) -> Sequence[Block | None]:
     sizes = f"{count(len(per.log_prob), 'example')} × {count(report.settings.chains, 'chain')}"
     return [
         Fact("RAISE", f"{sizes}{said}"),
-        examples_chart(report),
-        differences_chart(report),
+        charts.examples_chart(report),
+        charts.differences_chart(report),
         Gallery("The examples with the largest differences", pictures),
         Table(head, rows, "Largest differences between AIS and RAISE, nats"),
     ]
@@ -255,56 +210,41 @@ def _path(report: Report) -> Sequence[Block | None]:
     s, pilot = report.settings, report.pilot
     kind, said = s.schedule, ""
     if pilot is not None:
-        kind = s.schedule if pilot.helps else "linear"
-        worse = "" if pilot.helps else ", in which linear steps lost less"
+        kind, worse = (s.schedule, "") if pilot.helps else ("linear", ", in which linear steps lost less")
         said = f"; pilot of {pilot.chain_steps:,} chain-steps{worse}"
     return [
         Fact("path", f"base {s.base}, {count(s.steps, f'{kind} step')}, {s.precision} precision{said}"),
-        friction_chart(report),
-        schedule_chart(report),
+        charts.friction_chart(report),
+        charts.schedule_chart(report),
     ]
 
 
 def _paper(report: Report) -> Sequence[Block | None]:
     return [
-        Code("A sentence", paper_sentence(report)),
-        Code("A row of a table in LaTeX: model, RAISE, AIS, interval", latex_line(report)),
-        Code("References in BibTeX", bibtex(report)),
+        Code("A sentence", citation.paper_sentence(report)),
+        Code("A row of a table in LaTeX: model, RAISE, AIS, interval", citation.latex_line(report)),
+        Code("References in BibTeX", citation.bibtex(report)),
     ]
 
 
 def _repeat(report: Report) -> Sequence[Block | None]:
     names = {"model": "model", "test": "test set", "train": "training set"}
-    rows = [["model", report.model]]
-    rows += [[f"name of the {names.get(key, key)}", name] for key, name in report.names.items()]
-    rows += [[f"fingerprint of the {key}", text] for key, text in report.fingerprints.items()]
-    settings = {name: value for name, value in vars(report.settings).items() if value is not None}
-    rows.append(["settings", ", ".join(f"{name} {value}" for name, value in settings.items())])
+    given = {name: value for name, value in vars(report.settings).items() if value is not None}
+    rows = [
+        ["model", report.model],
+        *([f"name of the {names.get(key, key)}", name] for key, name in report.names.items()),
+        *([f"fingerprint of the {key}", text] for key, text in report.fingerprints.items()),
+        ["settings", ", ".join(f"{name} {value}" for name, value in given.items())],
+    ]
     return [
-        *run_facts(report.settings.seed, report.seconds, report.versions),
+        *words.run_facts(report.settings.seed, report.seconds, report.versions),
         Note(
             "The same model, data, settings and seed give the same log weights, whatever the number of threads."
         ),
-        Code("In Python", python_call(report)),
-        Code("In a terminal", command_line(report)),
+        Code("In Python", citation.python_call(report)),
+        Code("In a terminal", citation.command_line(report)),
         Table(["", ""], rows, "What was evaluated, and how", words=(0, 1)),
     ]
-
-
-def _with_short_texts(report: Report) -> Report:
-    """The report with texts from outside cut to a length that a page has room for."""
-
-    def short(texts: dict[str, str]) -> dict[str, str]:
-        items = list(texts.items())[:_MOST]
-        return {shortened(name, _LONGEST): shortened(text, _LONGEST) for name, text in items}
-
-    return replace(
-        report,
-        model=shortened(report.model, _LONGEST),
-        names=short(report.names),
-        versions=short(report.versions),
-        fingerprints=short(report.fingerprints),
-    )
 
 
 _SECTIONS = (  # anchor, title, blocks
@@ -314,7 +254,7 @@ _SECTIONS = (  # anchor, title, blocks
     ("weights", "Weights and their tail", _weights),
     ("examples", "Example by example", _examples),
     ("path", "Friction and schedule", _path),
-    ("samples", "Samples of the model beside data", sample_pictures),
+    ("samples", "Samples of the model beside data", charts.sample_pictures),
     ("paper", "In a paper", _paper),
     ("repeat", "To repeat it", _repeat),
 )

@@ -9,6 +9,7 @@ missed modes come first: they explain a distance that more steps would not close
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -117,11 +118,11 @@ class Case:
         """Standard error of the gap, 0 where it is unknown."""
         return self.gap.stderr if math.isfinite(self.gap.stderr) else 0.0
 
-    @property
+    @cached_property
     def missed(self) -> Finding | None:
         return self.evidence.missed(self.log_weights) if self.evidence else None
 
-    @property
+    @cached_property
     def larger(self) -> Finding | None:
         return self.evidence.larger(self.log_weights) if self.evidence else None
 
@@ -137,12 +138,18 @@ class Case:
             "distance": distance,
             "noise": decimals(self.gap.stderr, 2),
             "apart": f"{'less than 0.01' if abs(self.gap.value) < 0.01 else distance} nats apart",
-            "base": self.base,
             "low": decimals(self.between[0], 4),
             "high": decimals(self.between[1], 4),
             "exact": "" if self.exact is None else decimals(self.exact, 4),
             "modes": modes_were(self.unweighed),
+            "own_log_z": decimals(float(log_mean_exp(self.log_weights)), 2),
         }
+        if self.missed:
+            named = {MODES: "modes of the model", EXACT_SAMPLES: "exact samples"}
+            words["missed"] = with_error(self.missed.nats, self.missed.nats_error)
+            words["found_from"] = named.get(self.missed.name, f"base {self.missed.name}")
+        if self.larger:
+            words["larger_log_z"] = with_error(self.larger.log_z, self.larger.log_z_stderr)
         if self.log_z:
             return words | {"sides": "sides", "truth": "log Z", "what": "log Z", "chains": "chains"}
         return words | {"sides": "estimates", "truth": "the truth", "what": "the gap", "chains": "ais_chains"}
@@ -157,11 +164,8 @@ class Rule(NamedTuple):
     remedy: str | Callable[[Case], str] = ""
 
     def verdict(self, case: Case) -> Verdict:
-        parts = [
-            part.format(case=case, **case.words) if isinstance(part, str) else part(case)
-            for part in (self.sentence, self.remedy)
-        ]
-        return Verdict(self.reason, False, " ".join(filter(None, parts)))
+        parts = [part if isinstance(part, str) else part(case) for part in (self.sentence, self.remedy)]
+        return Verdict(self.reason, False, " ".join(filter(None, parts)).format(case=case, **case.words))
 
 
 def judge(case: Case) -> Verdict:
@@ -204,13 +208,8 @@ def _close_gap(case: Case) -> str:
     besides = f", and steps for the other {decimals(melting, 2)}{other}" if melting > case.tolerance else ""
     return (
         f"RAISE loses {decimals(lost, 2)} of them at its starts, of which it draws one for each chain from "
-        f"{case.start_loss.source}: more steps do not mend that. Raise chains{besides}."
+        f"{{case.start_loss.source}}: more steps do not mend that. Raise chains{besides}."
     )
-
-
-def _infinite(case: Case) -> str:
-    because = "" if case.log_z else f"the gap is {case.gap.value}, because "
-    return f"Degenerate weights: {because}some log weights are not finite."
 
 
 def _is_outside(case: Case) -> bool:
@@ -226,32 +225,16 @@ def _is_heavy(case: Case) -> bool:
 
 
 def _modes_missed(case: Case) -> str:
-    missed = case.missed
-    assert missed is not None, "the rule applies"
-    named = {MODES: "modes of the model", EXACT_SAMPLES: "exact samples"}
     both = "The" if case.log_z else "Both sides are too high by about as much; the"
     return (
-        f"Modes missed: states found from {named.get(missed.name, f'base {missed.name}')} are out of reach of the "
-        f"chains from base {case.base}, which lack {with_error(missed.nats, missed.nats_error)} nats of log Z. {both} "
-        "interval allows for it."
+        "Modes missed: states found from {found_from} are out of reach of the chains from base {case.base}, which lack "
+        f"{{missed}} nats of log Z. {both} interval allows for it."
     )
 
 
 def _reach_modes(case: Case) -> str:
-    better = case.larger if case.larger and case.larger.name != case.base else None
-    return f"To close it, {f'use base {better.name}' if better else 'raise steps, or use another base'}."
-
-
-def _bases_disagree(case: Case) -> str:
-    larger = case.larger
-    assert larger is not None, "the rule applies"
-    own = decimals(float(log_mean_exp(case.log_weights)), 2)
-    steps = "raise steps, or " if case.log_z else ""
-    return (
-        f"Bases disagree: log Z is {with_error(larger.log_z, larger.log_z_stderr)} from base {larger.name} and {own} "
-        f"from base {case.base}. Each is a lower bound, so the larger one is nearer to the truth: {steps}use base "
-        f"{larger.name}."
-    )
+    better = case.larger is not None and case.larger.name != case.base
+    return f"To close it, {'use base {case.larger.name}' if better else 'raise steps, or use another base'}."
 
 
 def _log_f_unknown(case: Case) -> str:
@@ -268,7 +251,10 @@ def _log_f_unknown(case: Case) -> str:
 _INFINITE = Rule(
     "degenerate",
     lambda case: not math.isfinite(log_mean_exp(case.log_weights) if case.log_z else case.gap.value),
-    _infinite,
+    lambda case: (
+        f"Degenerate weights: {'' if case.log_z else 'the gap is {case.gap.value}, because '}some log weights are not "
+        "finite."
+    ),
     "Are the model's parameters of a sensible size?",
 )
 _WIDE = (
@@ -320,7 +306,13 @@ _EXACT_OUTSIDE = Rule(
 )
 _MISSED = (
     Rule("modes", lambda case: case.missed is not None, _modes_missed, _reach_modes),
-    Rule("bases", lambda case: case.larger is not None, _bases_disagree),
+    Rule(
+        "bases",
+        lambda case: case.larger is not None,
+        "Bases disagree: log Z is {larger_log_z} from base {case.larger.name} and {own_log_z} from base {case.base}. "
+        "Each is a lower bound, so the larger one is nearer to the truth:",
+        lambda case: f"{'raise steps, or ' if case.log_z else ''}use base {{case.larger.name}}.",
+    ),
     Rule(
         "unweighed",
         lambda case: case.unweighed > 0,
