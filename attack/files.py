@@ -32,8 +32,8 @@ from meltpoint.data.omniglot import read as read_omniglot
 from meltpoint.datasets import read as read_data
 from meltpoint.errors import SystemFailure
 from meltpoint.evaluation.trace import load_checkpoint
-from meltpoint.formats.arrays import read_array
-from meltpoint.formats.evidence import read_evidence
+from meltpoint.formats.load import read_array
+from meltpoint.formats.uai import read_evidence
 from meltpoint.formats.models import read_note
 from meltpoint.formats.registry import detect
 from meltpoint.formats.source import Source

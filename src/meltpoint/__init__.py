@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from meltpoint.evaluation.sweep import sweep
     from meltpoint.evaluation.trace import trace
     from meltpoint.formats.load import load
-    from meltpoint.formats.objects import from_object, save
+    from meltpoint.formats.models import save
+    from meltpoint.formats.objects import from_object
     from meltpoint.models.dbm import DBM
     from meltpoint.models.dbn import DBN
     from meltpoint.models.factor_graph import FactorGraph
@@ -87,7 +88,7 @@ _HOMES = {
     "merge_runs": "evaluation.stored",
     "read_run": "evaluation.stored",
     "from_object": "formats.objects",
-    "save": "formats.objects",
+    "save": "formats.models",
     "load": "formats.load",
     "trace": "evaluation.trace",
     "sweep": "evaluation.sweep",

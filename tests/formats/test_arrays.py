@@ -14,10 +14,10 @@ from hypothesis.extra import numpy as hnp
 import meltpoint as mp
 from formats.crafted import mat, mat_variable
 from meltpoint.errors import InputError
-from meltpoint.formats.arrays import read_array, split_name
-from meltpoint.formats.idx import TYPES as IDX_TYPES
+from meltpoint.formats.load import read_array, split_name
 from meltpoint.formats.mat import read_variables
 from meltpoint.formats.source import Source
+from meltpoint.formats.tables import IDX_TYPES
 
 NUMBERS = hnp.boolean_dtypes() | hnp.integer_dtypes() | hnp.unsigned_integer_dtypes() | hnp.floating_dtypes()
 # The first example pays for imports; a busy machine is no failure.

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meltpoint.errors import InputError, SystemFailure
-from meltpoint.formats.atomic import atomic_write
-from meltpoint.formats.temporary import temporary_folder
+from meltpoint.formats.atomic import atomic_write, temporary_folder
 
 
 def write(path, data=b"new", then=lambda _file: None):
@@ -190,7 +189,7 @@ def test_a_link_that_is_not_followed_is_replaced_and_its_target_left_alone(tmp_p
 KILLED = """
 import os, signal, sys
 from meltpoint.formats.atomic import atomic_write
-from meltpoint.formats.temporary import temporary_folder
+from meltpoint.formats.atomic import temporary_folder
 with atomic_write(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
@@ -220,7 +219,7 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_and_what_is_being_writ
 
 HOLDER = """
 import os, signal
-from meltpoint.formats.temporary import temporary_folder
+from meltpoint.formats.atomic import temporary_folder
 with temporary_folder() as folder:
     (folder / "stage.npz").write_bytes(b"model and examples")
     os.kill(os.getpid(), signal.SIGKILL)

@@ -3,7 +3,7 @@
 import pytest
 
 from meltpoint.errors import InputError
-from meltpoint.formats.evidence import read_evidence
+from meltpoint.formats.uai import read_evidence
 
 
 @pytest.mark.parametrize(

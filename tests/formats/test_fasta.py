@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import meltpoint as mp
 from meltpoint.datasets import read
 from meltpoint.errors import DataWarning
-from meltpoint.formats.alphabets import ALPHABETS
+from meltpoint.formats.sequences import ALPHABETS
 
 PROTEIN = ALPHABETS["protein"]
 

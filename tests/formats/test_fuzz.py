@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from formats.crafted import EXAMPLES, MODELS, VALID, zipped
 from meltpoint.datasets import read
 from meltpoint.errors import InputError
-from meltpoint.formats.arrays import read_array
-from meltpoint.formats.load import load
+from meltpoint.formats.load import load, read_array
 from meltpoint.formats.models import read_note, save
 
 FUZZ = settings(max_examples=min(60, settings().max_examples), deadline=None)

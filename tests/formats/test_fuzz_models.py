@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 import meltpoint as mp
 from formats.crafted_models import OPTIONS, VALID
 from formats.test_fuzz import EDITS, damage
-from meltpoint.formats import hdf5, mat, models, rbms_hdf5, rbms_julia
-from meltpoint.formats.evidence import read_evidence
-from meltpoint.formats.options import parse_options
+from meltpoint.formats import hdf5, mat, models, rbms
+from meltpoint.formats.format import parse_options
 from meltpoint.formats.registry import FORMATS, detect
 from meltpoint.formats.source import Source
+from meltpoint.formats.uai import read_evidence
 
 FUZZ = settings(max_examples=20, deadline=None)
 HAS_H5PY = find_spec("h5py") is not None
@@ -72,7 +72,7 @@ def test_every_format_is_among_them(folder):
         with suppress(mp.InputError):
             seen.add(detected(folder / "valid.bin"))
     wanted = {format.name for format in FORMATS if format.model is not None}
-    by_h5py = {format.name for format in (hdf5.FORMAT, rbms_hdf5.FORMAT, rbms_julia.FORMAT)}
+    by_h5py = {format.name for format in (hdf5.FORMAT, rbms.RBMS, rbms.JULIA)}
     # Files of meltpoint have tests of their own.
     assert wanted - by_h5py - {models.FORMAT.name, mat.FORMAT.name} <= {
         format.name for format in seen if format

@@ -16,8 +16,7 @@ import scipy.sparse
 import meltpoint as mp
 from formats.crafted import ARRAY, VALID, idx, mat, mat_variable, npy, written, zipped
 from meltpoint.errors import InputError
-from meltpoint.formats.arrays import read_array
-from meltpoint.formats.load import load
+from meltpoint.formats.load import load, read_array
 from meltpoint.formats.models import read_note
 
 READERS = (read_array, load, read_note)
@@ -71,7 +70,7 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     def forbidden(*_args, **_kwargs):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("meltpoint.formats.bounded.os.open", forbidden)
+    monkeypatch.setattr("meltpoint.formats.source.os.open", forbidden)
     with pytest.raises(InputError, match=r"secret\.npy', which cannot be opened .*Permission denied"):
         read_array(tmp_path / "secret.npy")
 
@@ -250,7 +249,7 @@ def test_too_little_memory_is_said_in_words(tmp_path, monkeypatch):
     def exhausted(*_args):
         raise MemoryError
 
-    monkeypatch.setattr("meltpoint.formats.npy.read_promised", exhausted)
+    monkeypatch.setattr("meltpoint.formats.npz.read_promised", exhausted)
     with pytest.raises(InputError, match=r"data\.npy, too large for the memory of this machine"):
         read_array(tmp_path / "data.npy")
 

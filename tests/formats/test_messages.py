@@ -8,7 +8,7 @@ import pytest
 
 import meltpoint as mp
 from formats.written import rbm_log_f
-from meltpoint.formats.arrays import read_array
+from meltpoint.formats.load import read_array
 
 
 def test_a_pt_file_is_read(files):

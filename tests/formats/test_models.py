@@ -17,7 +17,6 @@ from meltpoint.errors import InputError, SystemFailure
 from meltpoint.formats import npz
 from meltpoint.formats.load import load
 from meltpoint.formats.models import read_note, save
-from meltpoint.formats.parameters import to_arrays
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
@@ -89,7 +88,7 @@ def test_what_is_stored_is_the_model(folder, model, dtype):
     found = load(folder / "model.npz")
     assert type(found) is type(model)
     assert found.units == model.units
-    (_, stored), (_, given) = to_arrays(found), to_arrays(model)
+    stored, given = found.arrays(), model.arrays()
     assert list(stored) == list(given)
     for name, array in stored.items():
         assert array.dtype == np.float64
@@ -152,7 +151,7 @@ def test_an_rbm_of_salakhutdinov_s_code(folder, model):
     scipy.io.savemat(folder / "rbm.mat", {"vishid": model.weights, **rows})
     found = load(folder / "rbm.mat")
     assert isinstance(found, RBM)
-    for name, array in to_arrays(model)[1].items():
+    for name, array in model.arrays().items():
         np.testing.assert_array_equal(getattr(found, name), array)
 
 
@@ -201,7 +200,7 @@ def test_only_npz_files_are_written(tmp_path, rbm, name):
 
 
 def test_only_models_are_saved(tmp_path):
-    with pytest.raises(InputError, match="an object of type list"):
+    with pytest.raises(InputError, match="a model of type list"):
         save([1, 2], tmp_path / "model.npz")
 
 
@@ -231,7 +230,7 @@ def test_a_disk_that_fills_up_leaves_the_old_model(tmp_path, rbm, monkeypatch, a
 
 def entries(model, **changes):
     """The entries of a model file, changed or (None) left out."""
-    kind, arrays = to_arrays(model)
+    kind, arrays = model.kind_and_units, model.arrays()
     header = {"meltpoint_kind": np.array(kind), "meltpoint_version": np.array(1)}
     return {name: value for name, value in (header | arrays | changes).items() if value is not None}
 

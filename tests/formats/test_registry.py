@@ -11,9 +11,8 @@ from typer.testing import CliRunner
 import meltpoint as mp
 from formats.crafted_models import VALID
 from meltpoint.formats import registry
-from meltpoint.formats.arrays import read_array
 from meltpoint.formats.format import Format
-from meltpoint.formats.options import ask
+from meltpoint.formats.load import read_array
 
 BIASES = b"BIASES\n0.5 -1.0 0.25\n"
 
@@ -23,10 +22,9 @@ def read_biases(source):
 
 
 def read_model(source, options):
-    if options.units is None:
-        raise ask("units", source.name, '"spin" or "bernoulli"', "say what its units are")
+    units = options.require("units", source.name)
     biases = read_biases(source)
-    return mp.RBM(np.zeros((biases.size, 1)), biases, [0.0], visible=options.units)
+    return mp.RBM(np.zeros((biases.size, 1)), biases, [0.0], visible=units)
 
 
 TOY = Format(

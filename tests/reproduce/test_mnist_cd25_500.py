@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import meltpoint as mp
 from meltpoint.cli.app import app
-from meltpoint.formats.arrays import read_array
+from meltpoint.formats.load import read_array
 
 LOG_Z = 451.28  # Salakhutdinov and Murray (2008), with 20,000 steps of their own
 LOG_PROB = -86.354  # what follows for this test set

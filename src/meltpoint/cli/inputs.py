@@ -31,8 +31,8 @@ _STREAMS: dict[Split, tuple[int, int]] = {"test": (9, 0), "train": (9, 1)}
 
 def load_model(path: Path, options: list[str] | None) -> "Model":
     """The model in a file, read as the `--option NAME=VALUE`s say."""
+    from meltpoint.formats.format import MissingOptionError
     from meltpoint.formats.load import load
-    from meltpoint.formats.options import MissingOptionError
 
     given = _named_values(options)
     try:

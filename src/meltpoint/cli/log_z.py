@@ -68,7 +68,7 @@ def log_z(
     with report_errors():
         check_output(plot, *PLOT_FORMATS)
         import meltpoint as mp
-        from meltpoint.formats.evidence import read_evidence
+        from meltpoint.formats.uai import read_evidence
 
         loaded = load_model(model, option)
         clamped = None if evidence is None else read_evidence(evidence)

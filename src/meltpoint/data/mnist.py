@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from meltpoint.data.dataset import Images
-from meltpoint.formats.arrays import read_array
 from meltpoint.formats.download import RemoteFile
+from meltpoint.formats.load import read_array
 
 # All three have the files as they were first published; which one answers does not matter, the checksums do.
 MIRRORS = (

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from meltpoint.data.dataset import Images
 from meltpoint.errors import InputError
-from meltpoint.formats.arrays import read_array
 from meltpoint.formats.download import RemoteFile, checksum_of
+from meltpoint.formats.load import read_array
 
 SIDE = 28
 N_TRAIN, N_TEST = 24_345, 8_070

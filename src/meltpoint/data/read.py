@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import DataWarning
-from meltpoint.formats.arrays import read_examples
-from meltpoint.formats.format import Table
-from meltpoint.formats.options import parse_options
+from meltpoint.formats.format import Table, parse_options
+from meltpoint.formats.load import read_examples
 from meltpoint.models.checks import counts_rows
 
 Outside: TypeAlias = Literal["refuse", "drop"]

@@ -12,10 +12,9 @@ from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import InputError, Progress
 from meltpoint.evaluation.trace import Tracer, WatchPoint, in_natural_order, load_checkpoint
 from meltpoint.fingerprint import fingerprint
-from meltpoint.formats.atomic import atomic_write, make_folder
-from meltpoint.formats.bounded import open_regular
+from meltpoint.formats.atomic import atomic_write, make_folder, remove_abandoned
 from meltpoint.formats.models import read_note, save
-from meltpoint.formats.temporary import remove_abandoned
+from meltpoint.formats.source import open_regular
 from meltpoint.models import Model
 from meltpoint.results.trace import Trace, TracePoint
 from meltpoint.training.monitor import Epoch

@@ -1,4 +1,4 @@
-"""Models from what the readers found: the one place where importers call constructors."""
+"""Models from what the readers found: the one place where readers of files call constructors."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from meltpoint import models
 from meltpoint.errors import InputError
-from meltpoint.formats.options import Options
+from meltpoint.formats.format import Options
 from meltpoint.formats.source import Source
 from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
@@ -53,10 +53,30 @@ def ising(
         return models.Ising(one_way + one_way.T, _floats(fields), units=units, constant=constant)
 
 
-def potts(source: Source, pairs: Pairs, fields: NDArray[Any], options: Options) -> Model:
-    """A Potts model with fields (site, state), in the gauge that was asked for."""
+def potts(
+    source: Source,
+    pairs: Pairs,
+    fields: NDArray[Any],
+    options: Options,
+    stored: str = "",
+    wanted: str | None = None,
+) -> Model:
+    """A Potts model with fields (site, state), in the gauge that was asked for.
+
+    If the file has its states in the order of the letters `stored`, they are reordered to `wanted`.
+    """
     check_size(source, len(fields))
     fields, constant = _floats(fields), 0.0
+    if wanted is not None and wanted != stored:
+        if sorted(wanted) != sorted(stored):
+            raise InputError(
+                found=f"alphabet={wanted!r} for {source.name}, whose states are {stored!r}",
+                expected="the same letters, in the order they shall have",
+                remedy="correct the alphabet, or leave it out to keep the order of the file",
+            )
+        order = [stored.index(letter) for letter in wanted]
+        pairs = {pair: table[np.ix_(order, order)] for pair, table in pairs.items()}
+        fields = fields[:, order]
     if options.gauge is not None:
         pairs, fields, constant = zero_sum(pairs, fields)
     with named(source):
@@ -90,22 +110,6 @@ def zero_sum(pairs: Pairs, fields: Floats) -> tuple[Pairs, Floats, float]:
         constant -= float(table.mean())
     means = fields.mean(axis=1, keepdims=True)
     return moved, fields - means, constant + float(means.sum())
-
-
-def reordered(
-    pairs: Pairs, fields: Floats, stored: str, wanted: str | None, source: Source
-) -> tuple[Pairs, Floats]:
-    """Couplings and fields with the states in the order of the alphabet that was asked for."""
-    if wanted is None or wanted == stored:
-        return pairs, fields
-    if sorted(wanted) != sorted(stored):
-        raise InputError(
-            found=f"alphabet={wanted!r} for {source.name}, whose states are {stored!r}",
-            expected="the same letters, in the order they shall have",
-            remedy="correct the alphabet, or leave it out to keep the order of the file",
-        )
-    order = [stored.index(letter) for letter in wanted]
-    return {pair: table[np.ix_(order, order)] for pair, table in pairs.items()}, fields[:, order]
 
 
 def check_size(source: Source, units: int) -> None:

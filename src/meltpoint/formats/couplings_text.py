@@ -1,25 +1,27 @@
-"""Lines `J i j a b value`, `h i a value`: adabmDCA, bmDCA, DCATools, PottsEvolver's `.pottsgraph`; Ising without
-a, b.
+"""Couplings J and fields h as text: log p = Σ h_i(a_i) + Σ_{i<j} J_ij(a_i, a_j) - log Z.
 
-log p = Σ h_i(a_i) + Σ_{i<j} J_ij(a_i, a_j) - log Z. Missing lines are zeros, lines with `#` comments. Sites, and
-states that are numbers, count from 0 or from 1: the smallest number on the `h` lines tells which. States may be
-letters.
+Lines `J i j a b value`, `h i a value` of adabmDCA, bmDCA, DCATools, PottsEvolver's `.pottsgraph`; Ising without a, b.
+Missing lines are zeros, lines with `#` comments. Sites, and states that are numbers, count from 0 or from 1: the
+smallest number on the `h` lines tells which. States may be letters.
+
+DCATools also writes a matrix: a row J(ia, jb) for every site and state, the fields h(jb) as its last row.
 """
 
+import math
 import re
 import warnings
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.formats import build
-from meltpoint.formats.alphabets import spelled
-from meltpoint.formats.bounded import Allowance, described
-from meltpoint.formats.format import Format
-from meltpoint.formats.options import Options, ask, refuse
-from meltpoint.formats.source import Source
+from meltpoint.formats.documents import numbers
+from meltpoint.formats.format import Format, Options, missing_option, refuse
+from meltpoint.formats.sequences import alphabet_of_states
+from meltpoint.formats.source import Source, described
 from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
 
@@ -27,15 +29,17 @@ _LINE = re.compile(rb"[Jh][ \t]+\d+[ \t]")
 _WRONG = re.compile(rb"^[ \t]*+(?!#|[Jh][ \t])[^\s].*", re.MULTILINE)
 _LINES = {letter: re.compile(rb"^[ \t]*" + letter + rb"[ \t].*", re.MULTILINE) for letter in (b"J", b"h")}
 _LONGEST = 10  # characters of a state that is a number, and one more
+_MOST_COLUMNS = 100_000  # of a matrix: sites times states
+_FIRST = set(b"0123456789.+-eE \t\r\n")
 
 
-def _recognises(source: Source) -> bool:
+def _is_lines(source: Source) -> bool:
     lines = (line.strip() for line in source.first_lines.splitlines())
     first = next((line for line in lines if line and not line.startswith(b"#")), b"")
     return source.is_text and _LINE.match(first) is not None
 
 
-def _model(source: Source, options: Options) -> Model:
+def _from_lines(source: Source, options: Options) -> Model:
     text = source.numbers.replace(b"\r", b"\n")
     if wrong := _WRONG.search(text):
         raise ValueError(f"a line {described(wrong[0].decode('latin-1'))}")
@@ -66,12 +70,8 @@ def _count_from_0(
     smallest = min((int(numbers.min()) for numbers in seen if numbers.size), default=None)
     base = smallest if options.base is None else options.base
     if base not in (0, 1):
-        raise ask(
-            "base",
-            f"{source.name}, whose h lines {'are missing' if base is None else f'begin at {base}'}",
-            "0 or 1",
-            "say what number the first site has",
-        )
+        begin = "are missing" if base is None else f"begin at {base}"
+        raise missing_option("base", f"{source.name}, whose h lines {begin}")
     for table in tables:
         table["sites"] -= base
     if min(table["sites"].min(initial=0) for table in tables) < 0:
@@ -82,14 +82,9 @@ def _count_from_0(
 
 
 def _ising(source: Source, couplings: NDArray[Any], fields: NDArray[Any], options: Options) -> Model:
-    if options.units is None:
-        raise ask(
-            "units",
-            f"{source.name}, an Ising model",
-            '"spin" or "bernoulli"',
-            "spin if its units are -1 and +1 (adabmDCA), bernoulli if 0 and 1",
-        )
-    refuse(options, ("alphabet", "gauge"), f"{source.name}, an Ising model")
+    what = f"{source.name}, an Ising model"
+    units = options.require("units", what)
+    refuse(options, ("alphabet", "gauge"), what)
     _, n = _count_from_0(source, (couplings, fields), [fields["sites"]], options)
     i, j = np.sort(couplings["sites"], axis=1).T
     (site,) = fields["sites"].T
@@ -97,7 +92,7 @@ def _ising(source: Source, couplings: NDArray[Any], fields: NDArray[Any], option
     _refuse_twice(i * n + j, "J")
     h = np.zeros(n)
     h[site] = fields["value"]
-    return build.ising(source, n, (i, j, couplings["value"]), h, options.units)
+    return build.ising(source, n, (i, j, couplings["value"]), h, units)
 
 
 def _potts(source: Source, couplings: NDArray[Any], fields: NDArray[Any], options: Options) -> Model:
@@ -107,24 +102,25 @@ def _potts(source: Source, couplings: NDArray[Any], fields: NDArray[Any], option
         raise ValueError("states that are neither numbers nor single letters")
     if all(np.char.isdigit(states).all() for states in written):
         refuse(options, ("alphabet",), f"{source.name}, whose states are numbers")
-        numbers = [states.astype(np.int64) for states in written]
-        base, n = _count_from_0(source, tables, [fields["sites"], numbers[1]], options)
-        in_pairs, single = (states - base for states in numbers)
+        numbered = [states.astype(np.int64) for states in written]
+        base, n = _count_from_0(source, tables, [fields["sites"], numbered[1]], options)
+        in_pairs, single = (states - base for states in numbered)
         q = max(int(states.max(initial=0)) for states in (in_pairs, single)) + 1
     else:
         _, n = _count_from_0(source, tables, [fields["sites"]], options)
         letters = b"".join(np.unique(np.concatenate([states.ravel() for states in written])))
-        alphabet = spelled(source, letters.decode("latin-1"), options.alphabet)
+        alphabet = alphabet_of_states(source, letters.decode("latin-1"), options.alphabet)
         in_pairs, single = (_positions(states, alphabet) for states in written)
         q = len(alphabet)
     if min(in_pairs.min(initial=0), single.min(initial=0)) < 0:
         raise ValueError("a state that is not there")
-    source.allowance.take(8 * n * q)
+    source.take(8 * n * q)
     h = np.zeros((n, q))
     _refuse_twice(fields["sites"] * q + single, "h")
     h[fields["sites"], single] = fields["value"][:, None]
-    pairs = _tables(couplings["sites"], in_pairs, couplings["value"], (n, q), source.allowance)
-    return build.potts(source, pairs, h, options)
+    return build.potts(
+        source, _tables(source, couplings["sites"], in_pairs, couplings["value"], n, q), h, options
+    )
 
 
 def _positions(letters: NDArray[Any], alphabet: str) -> NDArray[np.int64]:
@@ -136,20 +132,15 @@ def _positions(letters: NDArray[Any], alphabet: str) -> NDArray[np.int64]:
 
 
 def _tables(
-    sites: NDArray[np.int64],
-    states: NDArray[np.int64],
-    values: Floats,
-    shape: tuple[int, int],
-    allowance: Allowance,
+    source: Source, sites: NDArray[np.int64], states: NDArray[np.int64], values: Floats, n: int, q: int
 ) -> build.Pairs:
     """Couplings (state of i, state of j) of the pairs i < j that have lines."""
-    n, q = shape
     if (sites[:, 0] == sites[:, 1]).any():
         raise ValueError("a coupling of a site with itself")
     swapped = sites[:, 0] > sites[:, 1]
     sites[swapped], states[swapped] = sites[swapped, ::-1], states[swapped, ::-1]
     present, which = np.unique(sites[:, 0] * n + sites[:, 1], return_inverse=True)
-    allowance.take(8 * len(present) * q * q)
+    source.take(8 * len(present) * q * q)
     tables = np.zeros((len(present), q, q))
     _refuse_twice((which * q + states[:, 0]) * q + states[:, 1], "J")
     tables[which, states[:, 0], states[:, 1]] = values
@@ -161,10 +152,46 @@ def _refuse_twice(keys: NDArray[np.int64], letter: str) -> None:
         raise ValueError(f"a value of {letter} is there twice")
 
 
-FORMAT = Format(
+def _is_matrix(source: Source) -> bool:
+    """Whether it is a table of numbers with one row more than columns."""
+    if not source.is_text or not set(source.head) <= _FIRST:
+        return False
+    lines = source.data.split(b"\n", 2)[:2]
+    columns = len(lines[0].split(None, _MOST_COLUMNS))
+    # The first line of an alignment in numbers, sequences, columns and states, may chance upon the right number.
+    same = 1 < columns <= _MOST_COLUMNS and len(lines[-1].split(None, columns)) == columns
+    return same and source.data.rstrip().count(b"\n") == columns
+
+
+def _from_matrix(source: Source, options: Options) -> Model:
+    values = numbers(source.numbers)
+    n = math.isqrt(values.size)
+    if values.size != n * (n + 1):
+        raise ValueError(f"{values.size} numbers, which are no matrix with one row more than columns")
+    what, q = f"{source.name}, a matrix of {n + 1} x {n}", options.states
+    if q is None or q < 2 or n % q:
+        given = "" if q is None else f" with states={q}"
+        raise missing_option("states", what + given, f"the number q of states of a site, a divisor of {n}")
+    length = n // q
+    matrix, fields = values[:-n].reshape(length, q, length, q), values[-n:].reshape(length, q)
+    if not np.allclose(matrix, matrix.transpose(2, 3, 0, 1), rtol=0, atol=1e-4):
+        raise ValueError("couplings that are not symmetric")
+    source.take(matrix.nbytes)
+    pairs = {(i, j): matrix[i, :, j].copy() for i, j in combinations(range(length), 2)}
+    return build.potts(source, pairs, fields, options)
+
+
+LINES = Format(
     "couplings (J) and fields (h) as text",
     (".dat", ".txt", ".pottsgraph"),
-    _recognises,
+    _is_lines,
     ("units", "base", "alphabet", "gauge"),
-    _model,
+    _from_lines,
+)
+MATRIX = Format(
+    "matrix of couplings with the fields as its last row",
+    (".txt",),
+    _is_matrix,
+    ("states", "gauge"),
+    _from_matrix,
 )

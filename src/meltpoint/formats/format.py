@@ -1,16 +1,207 @@
-"""What a format declares: its name, how it is recognised, what it leaves open, and what is read from it."""
+"""What a format declares (name, how it is recognised, readers), and the options for what a format leaves open."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.formats.options import Options
-from meltpoint.formats.source import Source
+from meltpoint.formats.source import CEILING, Source, described
 from meltpoint.models import Model
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the readers of models and data can be told; None where it was left out.
+
+    Parameters
+    ----------
+    orientation
+        Axes of the weights in the file, "visible-hidden" or "hidden-visible"; asked for where they are square.
+    visible, hidden
+        Kinds of units: "bernoulli", "spin".
+    weights, visible_bias, hidden_bias
+        Names of the arrays in the file, where they have unusual ones.
+    units
+        "spin" or "bernoulli": the units of a graph whose file does not say.
+    temperature, beta
+        p is proportional to exp(-E / temperature) = exp(-beta E), for files that hold an energy E.
+    states
+        Number of states of every site.
+    base
+        Number of the first site and state, 0 or 1.
+    alphabet
+        Letters of the states, in the order they shall have in the model: "protein", "rna", "dna" or the letters.
+    gap
+        "state" if a gap is a state like the others, "masked" if the model has none.
+    gauge
+        "zero-sum" to move the couplings to the gauge in which their rows and columns sum to zero.
+    update
+        Which of the stored updates of training: its number, "first" or "last".
+    outside
+        What becomes of sequences with letters outside the alphabet: "refuse" or "drop".
+    coupling, field
+        Names of the attributes of a NetworkX graph's edges and nodes.
+    member
+        Which file of an archive.
+    unpacked
+        Megabytes that a packed file may be unpacked to, 256 by default.
+    """
+
+    orientation: str | None = None
+    visible: str | None = None
+    hidden: str | None = None
+    weights: str | None = None
+    visible_bias: str | None = None
+    hidden_bias: str | None = None
+    units: str | None = None
+    temperature: float | None = None
+    beta: float | None = None
+    states: int | None = None
+    base: int | None = None
+    alphabet: str | None = None
+    gap: str | None = None
+    gauge: str | None = None
+    update: int | str | None = None
+    outside: str | None = None
+    coupling: str | None = None
+    field: str | None = None
+    member: str | None = None
+    unpacked: int | None = None
+
+    @property
+    def ceiling(self) -> int:
+        """Bytes that the file may be unpacked to."""
+        return CEILING if self.unpacked is None else self.unpacked << 20
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Those of these options that were given, by name."""
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+    def require(self, name: str, found: str) -> Any:  # noqa: ANN401
+        """The value of an option; where it was left out, the error asks for it, and says what was found."""
+        value = getattr(self, name)
+        if value is None:
+            raise missing_option(name, found)
+        return value
+
+    def inverse_temperature(self, where: str, default: float | None = None) -> float:
+        """Beta of p ~ exp(-beta E), which energies do not hold, from `beta` or `temperature`."""
+        beta, temperature = self.beta, self.temperature
+        if beta is None and temperature is None and default is not None:
+            return default
+        if (beta is None) == (temperature is None):
+            without = "without a temperature" if beta is None else "with both temperature and beta"
+            raise MissingOptionError(
+                found=f"{where}, an energy {without}",
+                expected="temperature=T (or beta=1/T): the model is exp(-E / T)",
+                remedy="give the temperature that was sampled at or trained for; 1 if E is -log p",
+            )
+        value = beta if beta is not None else 1 / temperature if temperature else 0.0
+        if not 0 < value < float("inf"):
+            raise InputError(
+                found=f"beta={beta}, temperature={temperature}",
+                expected="a positive number",
+                remedy="correct it",
+            )
+        return float(value)
+
+
+NAMES = tuple(field.name for field in fields(Options))
+"""Names of all options."""
+
+_TYPES = {name: get_args(kind)[:-1] for name, kind in get_type_hints(Options).items()}
+_WORDS = {str: "text", int: "a whole number", float: "a number"}
+
+_CHOICES: dict[str, tuple[object, ...]] = {
+    "orientation": ("visible-hidden", "hidden-visible"),
+    "units": ("spin", "bernoulli"),
+    "base": (0, 1),
+    "gap": ("state", "masked"),
+    "gauge": ("zero-sum",),
+    "outside": ("refuse", "drop"),
+}
+
+_QUESTIONS = {
+    "orientation": (
+        '"visible-hidden" or "hidden-visible"',
+        "say which axis is first: nn.Linear(visible, hidden) and sklearn store hidden-visible, v @ W needs "
+        "visible-hidden",
+    ),
+    "units": ('"spin" or "bernoulli"', "spin if the units are -1 and +1, bernoulli if they are 0 and 1"),
+    "base": ("0 or 1", "give the number of the first site"),
+    "gap": (
+        '"state" or "masked"',
+        "state: 21 states, the gap's field is 0 (CCMpred); masked: the 20 amino acids alone (CCMgen)",
+    ),
+    "states": (
+        "the number q of states of a site",
+        "21 for proteins with a gap; or are model and data swapped?",
+    ),
+    "alphabet": (
+        '"protein", "rna", "dna" or the letters in order',
+        "say which letters the states have, in which order",
+    ),
+    "update": ('one of them, "first" or "last"', "say after which update of training"),
+}
+"""What messages that ask for an option say: its values, and how to choose."""
+
+
+class MissingOptionError(InputError):
+    """What a format leaves open was not said: the message asks for an option by its name."""
+
+
+def missing_option(name: str, found: str, values: str | None = None) -> MissingOptionError:
+    """The error that asks for an option: what is there, its values (where the file limits them), how to choose."""
+    usual, remedy = _QUESTIONS[name]
+    return MissingOptionError(
+        found=f"{found}, and no {name}", expected=f"{name}={values or usual}", remedy=remedy
+    )
+
+
+def parse_options(given: dict[str, Any]) -> Options:
+    """The options by name; unknown names, and values of other types than theirs, are refused."""
+    present = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in given.items()
+        if value is not None
+    }
+    for name, value in present.items():
+        if name not in NAMES:
+            raise InputError(
+                found=f"option {name!r}", expected=f"one of {', '.join(NAMES)}", remedy="correct its name"
+            )
+        types, choices = _TYPES[name], _CHOICES.get(name)
+        if type(value) not in types and not (float in types and type(value) is int):
+            expected = " or ".join(_WORDS[kind] for kind in types)
+        elif choices is not None and value not in choices:
+            expected = " or ".join(map(repr, choices))
+        elif name in ("states", "unpacked") and value < 1:
+            expected = "a whole number from 1 on"
+        else:
+            continue
+        raise InputError(found=f"{name}={described(value)}", expected=expected, remedy="correct it")
+    return Options(**present)
+
+
+def refuse_unused(options: Options, used: Collection[str], what: str) -> None:
+    """Refuse options that do not apply to this format."""
+    if unused := [name for name in options.given(*NAMES) if name not in {*used, "unpacked"}]:
+        raise InputError(
+            found=f"{', '.join(unused)} for {what}",
+            expected=f"only what this format leaves open: {', '.join(sorted(used)) or 'nothing'}",
+            remedy="leave the others out",
+        )
+
+
+def refuse(options: Options, names: Collection[str], what: str) -> None:
+    """Refuse options that apply to other files of this format only."""
+    if given := options.given(*names):
+        raise InputError(
+            found=f"{', '.join(given)} for {what}", expected="nothing of that kind", remedy="leave it out"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +215,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files. Each stands in a file of its own; `registry.FORMATS` has all of them.
+    """A format of files; `registry.FORMATS` lists them.
 
     Parameters
     ----------
@@ -39,9 +230,11 @@ class Format:
     model
         The model in a file, None if there are no models in this format.
     array
-        One array of a file, by its name where several have names; None if there are no data in this format.
+        One array of a file, by its name if they have names; None if there are no data in this format.
     examples
         The examples in a file, where they are more than the array: a table with names, or sequences.
+    has_names
+        Whether a file may hold several arrays, which have names.
     """
 
     name: str
@@ -51,6 +244,7 @@ class Format:
     model: Callable[[Source, Options], Model] | None = None
     array: Callable[[Source, str | None], NDArray[Any]] | None = None
     examples: Callable[[Source, Options], Table | NDArray[Any]] | None = None
+    has_names: bool = False
 
 
 def choose(source: Source, name: str | None, names: list[str]) -> str:
@@ -69,19 +263,43 @@ def choose(source: Source, name: str | None, names: list[str]) -> str:
             remedy=f"name it behind a colon, {source.path}:{names[0]}",
         )
     if name is not None and name not in names:
-        raise InputError(
-            found=f"no array {name!r} in {source.name}",
-            expected=f"one of its arrays: {listed}",
-            remedy="check the name",
-        )
+        raise source.refusal(f"no array {name!r}", f"one of its arrays: {listed}", "check the name")
     return names[0] if name is None else name
 
 
-def without_name(source: Source, name: str | None) -> None:
-    """Refuse a name for the one array of a file."""
-    if name is not None:
-        raise InputError(
-            found=f"name {name!r} for {source.name}, whose one array has no name",
-            expected="no name",
-            remedy="leave the name out",
-        )
+_HDF5 = (
+    "an HDF5 file",
+    "save(..., '-v7') in MATLAB, numpy.save from h5py; models in HDF5 are read by mp.load",
+)
+# A pickle can run any program when it is opened, so it is only ever named.
+_PICKLE = ("a Python pickle", "save arrays with numpy.save or numpy.savez: pickles are never opened")
+_NO_MAT = ("no .mat file of version 5 to 7", "save it again in MATLAB with save(..., '-v7')")
+_UNKNOWN = ("a file of unknown format", "check the path, or save the data with numpy.save")
+_CONVERT = "convert it, or check the path"
+_FOREIGN = (
+    (0, b"MATLAB 7.3", "a MATLAB 7.3 (HDF5) file", _HDF5[1]),
+    (0, b"\x89HDF\r\n\x1a\n", *_HDF5),
+    (512, b"\x89HDF\r\n\x1a\n", *_HDF5),
+    *((0, b"\x80" + bytes([version]), *_PICKLE) for version in (2, 3, 4, 5)),
+    (0, b"\x89PNG\r\n\x1a\n", "a PNG image", _CONVERT),
+    (0, b"\xff\xd8\xff", "a JPEG image", _CONVERT),
+    (0, b"GIF8", "a GIF image", _CONVERT),
+    (0, b"%PDF", "a PDF document", _CONVERT),
+    (0, b"BZh", "a bzip2 file", _CONVERT),
+    (0, b"\xfd7zXZ\x00", "an xz file", _CONVERT),
+    (0, b"\xff\xfe", "text in UTF-16", _CONVERT),
+    (0, b"\xfe\xff", "text in UTF-16", _CONVERT),
+)
+"""Where the signatures of other files stand, what the files are, and what to do."""
+
+
+def unknown_file(source: Source, expected: str) -> InputError:
+    """The error for a file of no format, called by its name as far as it has one."""
+    suffix = source.path.suffix.lower()
+    description, remedy = next(
+        (what for at, signature, *what in _FOREIGN if source.head[at:].startswith(signature)),
+        _NO_MAT if suffix == ".mat" else _UNKNOWN,
+    )
+    if suffix in {".pkl", ".pickle"}:
+        description, remedy = _PICKLE
+    return InputError(found=f"{source.name}, {description}", expected=expected, remedy=remedy)

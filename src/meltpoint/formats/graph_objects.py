@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from meltpoint import models
 from meltpoint.errors import InputError
-from meltpoint.formats.bqm import UNITS
-from meltpoint.formats.options import Options, inverse_temperature
+from meltpoint.formats.dimod import UNITS
+from meltpoint.formats.format import Options
 from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
 from meltpoint.statistics.elementary import log
@@ -17,7 +17,7 @@ from meltpoint.statistics.elementary import log
 
 def from_dimod(model: Any, options: Options) -> Model:  # noqa: ANN401
     """The Ising model with p ~ exp(-beta E) of a binary quadratic model; sites in the order of its variables."""
-    beta = inverse_temperature(options, f"a {type(model).__name__}")
+    beta = options.inverse_temperature(f"a {type(model).__name__}")
     vartype = getattr(model.vartype, "name", str(model.vartype))
     if vartype not in UNITS:
         raise InputError(
@@ -74,7 +74,7 @@ def from_networkx(graph: Any, options: Options) -> Model:  # noqa: ANN401
             remedy="convert it with networkx.Graph(graph), and look at what becomes of double edges",
         )
     coupling, field = options.coupling or "weight", options.field or "bias"
-    beta = inverse_temperature(options, "a graph", default=1.0)
+    beta = options.inverse_temperature("a graph", default=1.0)
     nodes = list(graph.nodes)
     edges = [(u, v, attributes) for u, v, attributes in graph.edges(data=True)]
     missing = next(((u, v) for u, v, attributes in edges if coupling not in attributes), None)

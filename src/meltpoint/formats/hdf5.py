@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.extras import require
 from meltpoint.formats import named_arrays
-from meltpoint.formats.bounded import Allowance
-from meltpoint.formats.format import Format
-from meltpoint.formats.options import Options
+from meltpoint.formats.format import Format, Options
 from meltpoint.formats.source import Source
 from meltpoint.models import Model
 
@@ -35,10 +33,10 @@ def is_hdf5(source: Source) -> bool:
 class File:
     """An open file. Paths have no slash in front; soft and external links are not followed."""
 
+    source: Source
     h5py: ModuleType
     stream: BinaryIO
     root: Any
-    allowance: Allowance
 
     def __contains__(self, path: str) -> bool:
         return isinstance(self._find(path), self.h5py.Dataset)
@@ -59,7 +57,7 @@ class File:
             raise ValueError(f"{path!r} is packed twice in one way")
         # A chunk is unpacked as a whole, and may be larger than its dataset.
         chunk = math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
-        self.allowance.take(max(dataset.nbytes, chunk))
+        self.source.take(max(dataset.nbytes, chunk))
         return np.asarray(dataset[()])
 
     def text(self, path: str) -> str:
@@ -117,7 +115,7 @@ def file_of(source: Source) -> File:
         raise problem.with_found(f"{source.name}, an HDF5 file, and {problem.found}") from problem
     stream = source.open()
     check_free_lists(stream, source.size)
-    return File(h5py, stream, source.closing.enter_context(h5py.File(stream, "r")), source.allowance)
+    return File(source, h5py, stream, source.closing.enter_context(h5py.File(stream, "r")))
 
 
 def check_free_lists(stream: BinaryIO, size: int) -> None:
@@ -176,12 +174,11 @@ def _number(stream: BinaryIO, at: int, n_bytes: int) -> int:
 
 def _model(source: Source, options: Options) -> Model:
     """The model whose parameters are the named arrays; MATLAB's (version 7.3) have their axes reversed."""
-    is_matlab = source.head.startswith(b"MATLAB 7.3")
     file = source.once(file_of)
     arrays = {path: file.array(path) for path in file.numeric_paths()}
-    return named_arrays.model(
-        source, {path: array.T if is_matlab else array for path, array in arrays.items()}, options
-    )
+    if source.head.startswith(b"MATLAB 7.3"):
+        arrays = {path: array.T for path, array in arrays.items()}
+    return named_arrays.model(source, arrays, options)
 
 
 # Any HDF5 file: the formats with a layout of their own are asked first.

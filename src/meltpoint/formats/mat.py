@@ -14,18 +14,16 @@ import struct
 import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.formats import named_arrays
-from meltpoint.formats.bounded import Allowance
-from meltpoint.formats.format import Format, choose
-from meltpoint.formats.options import Options
+from meltpoint.formats.format import Format, Options, choose
 from meltpoint.formats.source import Source
-from meltpoint.formats.sparse import written_out
+from meltpoint.formats.sparse import as_dense
 from meltpoint.models import Model
 
 _FILE_HEADER = 128
@@ -37,6 +35,9 @@ _COMPLEX = 0x0800
 # Enough for the flags, axes and name of any variable MATLAB can make.
 _VARIABLE_HEADER = 4096
 
+_Element: TypeAlias = tuple[int, memoryview]
+"""Type code and content of a data element."""
+
 
 @dataclass(frozen=True)
 class _Variable:
@@ -47,7 +48,7 @@ class _Variable:
     is_sparse: bool
     is_complex: bool
     order: str
-    element: tuple[int, memoryview]
+    element: _Element
 
 
 def is_mat(source: Source) -> bool:
@@ -55,23 +56,13 @@ def is_mat(source: Source) -> bool:
     return source.head[124:128] in (b"\x00\x01IM", b"\x01\x00MI")
 
 
-def names(source: Source) -> list[str]:
-    """Names of the numeric variables in a .mat file; cells, structs and text are passed over."""
-    return [variable.name for variable in source.once(_variables)]
-
-
-def read_variables(source: Source, names: Collection[str]) -> dict[str, NDArray[Any]]:
-    """The named numeric variables of a .mat file in the type they are stored in, sparse ones written out."""
-    found = {variable.name: variable for variable in source.once(_variables)}
-    return {name: _numbers_of(found[name], source) for name in names}
-
-
-def _variables(source: Source) -> list[_Variable]:
+def variables(source: Source) -> dict[str, _Variable]:
+    """The numeric variables of a .mat file by name; cells, structs and text are passed over."""
     data = memoryview(source.data)
     order = "<" if data[126:128] == b"IM" else ">"
     found: dict[str, _Variable] = {}
     for element in _elements(data[_FILE_HEADER:], order):
-        parts = _elements(_content(element, order, _VARIABLE_HEADER), order)
+        parts = _elements(_content(element, order, limit=_VARIABLE_HEADER), order)
         flags = int(_numbers(_next(parts), order)[0])
         kind = flags & 0xFF
         if kind not in (_SPARSE, *_DENSE):
@@ -83,7 +74,13 @@ def _variables(source: Source) -> list[_Variable]:
         if name in found:
             raise ValueError(f"variable {name!r} is there twice")
         found[name] = _Variable(name, shape, kind == _SPARSE, bool(flags & _COMPLEX), order, element)
-    return list(found.values())
+    return found
+
+
+def read_variables(source: Source, names: Collection[str]) -> dict[str, NDArray[Any]]:
+    """The named numeric variables of a .mat file in the type they are stored in, sparse ones written out."""
+    found = source.once(variables)
+    return {name: _numbers_of(found[name], source) for name in names}
 
 
 def _numbers_of(variable: _Variable, source: Source) -> NDArray[Any]:
@@ -92,13 +89,13 @@ def _numbers_of(variable: _Variable, source: Source) -> NDArray[Any]:
         raise InputError(
             found=f"complex numbers in {where}", expected="real numbers", remedy="save its real part"
         )
-    parts = _elements(_content(variable.element, order, allowance=source.allowance), order)
+    parts = _elements(_content(variable.element, order, source), order)
     for _ in ("flags", "shape", "name"):
         _next(parts)
     if variable.is_sparse:
         indices, starts, values = (_numbers(_next(parts), order) for _ in range(3))
         remedy = "save it in MATLAB with full(...), or a part of it"
-        return written_out(source, "csc", variable.shape, (values, indices, starts), where, remedy)
+        return as_dense(source, "csc", variable.shape, (values, indices, starts), where, remedy)
     values = _numbers(_next(parts), order)
     # Not left to reshape, to which -1 is no error.
     if math.prod(variable.shape) != values.size:
@@ -106,8 +103,7 @@ def _numbers_of(variable: _Variable, source: Source) -> NDArray[Any]:
     return values.reshape(variable.shape, order="F")
 
 
-def _elements(data: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
-    """Type code and content of one data element after the other."""
+def _elements(data: memoryview, order: str) -> Iterator[_Element]:
     position = 0
     while position < len(data):
         kind, size = struct.unpack_from(f"{order}II", data, position)
@@ -122,20 +118,15 @@ def _elements(data: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
         yield kind, data[begin:end]
 
 
-def _next(parts: Iterator[tuple[int, memoryview]]) -> tuple[int, memoryview]:
+def _next(parts: Iterator[_Element]) -> _Element:
     part = next(parts, None)
     if part is None:
         raise ValueError("a variable lacks a part")
     return part
 
 
-def _content(
-    element: tuple[int, memoryview],
-    order: str,
-    limit: int | None = None,
-    allowance: Allowance | None = None,
-) -> memoryview:
-    """What a variable's element holds, at most `limit` bytes of it if that is compressed."""
+def _content(element: _Element, order: str, source: Source | None = None, limit: int = 0) -> memoryview:
+    """What a variable's element holds, counted for its file, or at most `limit` bytes of it if it is compressed."""
     kind, packed = element
     if kind == _MATRIX:
         return packed
@@ -146,19 +137,19 @@ def _content(
     # To zlib a limit of 0 means none.
     if kind != _MATRIX or size == 0:
         raise ValueError(f"a compressed element of type {kind} that promises {size} bytes")
-    wanted = size if limit is None else min(size, limit)
-    if allowance is not None:
-        allowance.take(wanted)
+    wanted = min(size, limit) if limit else size
+    if source is not None:
+        source.take(wanted)
     content = stream.decompress(stream.unconsumed_tail, wanted)
     if len(content) < wanted:
         raise ValueError(f"a compressed variable promises {size} bytes, it ends after {len(content)}")
     # At its end the stream checks its sum.
-    if limit is None and not stream.eof:
+    if not limit and not stream.eof:
         raise ValueError(f"a compressed variable does not end after the {size} bytes it promises")
     return memoryview(content)
 
 
-def _numbers(element: tuple[int, memoryview], order: str) -> NDArray[Any]:
+def _numbers(element: _Element, order: str) -> NDArray[Any]:
     kind, content = element
     if kind not in _NUMBERS:
         raise ValueError(f"numbers of unknown type {kind}")
@@ -167,21 +158,21 @@ def _numbers(element: tuple[int, memoryview], order: str) -> NDArray[Any]:
 
 
 def _model(source: Source, options: Options) -> Model:
-    present = names(source)
+    present = source.once(variables)
     if "hidpen" in present:
         raise InputError(
             found=f"{source.name} with the variables {', '.join(sorted(present))}",
             expected="an RBM: vishid, visbiases, hidbiases, and no second hidden layer",
-            remedy="read them with meltpoint.formats.arrays.read_array and build the model from them",
+            remedy="read them with meltpoint.formats.load.read_array and build the model from them",
         )
     return named_arrays.model(source, read_variables(source, present), options)
 
 
 def _array(source: Source, name: str | None) -> NDArray[Any]:
     """The variable; batches (case, pixel, batch) become examples (example, pixel), batch after batch."""
-    name = choose(source, name, names(source))
+    name = choose(source, name, list(source.once(variables)))
     array = read_variables(source, [name])[name]
     return array.transpose(2, 0, 1).reshape(-1, array.shape[1]) if array.ndim == 3 else array
 
 
-FORMAT = Format(".mat file", (".mat",), is_mat, named_arrays.OPTIONS, _model, _array)
+FORMAT = Format(".mat file", (".mat",), is_mat, named_arrays.OPTIONS, _model, _array, has_names=True)

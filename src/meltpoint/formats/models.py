@@ -2,12 +2,20 @@
 
 A model file is a plain .npz, so `numpy.load` opens it too. It has
 
-    meltpoint_kind      "RBM", "DBM", "DBN", "Ising", "Potts" or "FactorGraph"; "RBM:spin,bernoulli" if not all units
-                        are Bernoulli (version 2)
+    meltpoint_kind      "RBM", "DBM", "DBN", "Ising", "Potts" or "FactorGraph"; "RBM:spin,bernoulli", layer by layer,
+                        if not all units are Bernoulli (version 2)
     meltpoint_version   version of this format
     meltpoint_note      free text, if one was given
 
-and the parameters by the names in parameters.py.
+and the parameters by name. Layer l counts from 1, and weights are (lower layer, upper layer):
+
+    RBM     weights, visible_bias, hidden_bias
+    DBM     visible_bias, weights_l, hidden_bias_l
+    DBN     directed_l_weights, directed_l_visible_bias, directed_l_recognition_bias,
+            top_weights, top_visible_bias, top_hidden_bias
+    Ising   fields, pairs, couplings, hidden, constant: every coupled pair of sites (pair, 2) once
+    Potts   cardinalities, fields, pairs, couplings, hidden, constant: fields and couplings one after the other
+    FactorGraph   cardinalities, orders, scopes, values, hidden: scopes and tables one after the other
 """
 
 import os
@@ -16,18 +24,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.formats import build, mat, npz
 from meltpoint.formats.atomic import atomic_write
-from meltpoint.formats.bounded import reading
-from meltpoint.formats.format import Format
-from meltpoint.formats.options import Options
-from meltpoint.formats.parameters import Model, ParameterArrays, from_arrays, is_kind, names_of, to_arrays
-from meltpoint.formats.source import Source
-from meltpoint.formats.unknown import unknown_file
-from meltpoint.models import KINDS
+from meltpoint.formats.format import Format, Options, unknown_file
+from meltpoint.formats.objects import from_object
+from meltpoint.formats.source import Source, reading
+from meltpoint.models import KINDS, Model
+from meltpoint.models.model import ParameterArrays
 
 VERSION = 2
 """Version of the format; a file with a larger one was written by a later meltpoint. Version 1 has no kinds of units."""
@@ -37,9 +43,37 @@ _SALAKHUTDINOV = ("vishid", "visbiases", "hidbiases")
 
 
 def save(
-    model: Model, path: str | os.PathLike[str], *, dtype: DTypeLike = np.float64, note: str = ""
+    model: Any,  # noqa: ANN401
+    path: str | os.PathLike[str],
+    *,
+    dtype: DTypeLike = np.float64,
+    note: str = "",
 ) -> None:
-    """Write a model to a .npz file, as `meltpoint.save` says."""
+    """Write a model, or an object that `from_object` reads, to a .npz file, whole or not at all.
+
+    The same model always gives the same bytes. With dtype float32 or float16 the file is smaller, and what it holds is
+    the model: `load` returns exactly the rounded parameters. The note is kept in the file; `read_note` returns it.
+
+    Parameters
+    ----------
+    model
+        A model, or an object of another library.
+    path
+        A name that ends in .npz.
+    dtype
+        float64, float32 or float16.
+    note
+        Free text.
+
+    >>> import tempfile
+    >>> from meltpoint.formats.load import load
+    >>> state_dict = {"W": [[0.5, 2.0]], "v_bias": [0, 0], "h_bias": [1]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(state_dict, f"{folder}/model.npz")
+    ...     load(f"{folder}/model.npz")
+    RBM 2-1
+    """
+    model = from_object(model)
     if Path(path).suffix.lower() != ".npz":
         raise InputError(
             found=f"{os.fspath(path)!r} as the name of a model file",
@@ -48,7 +82,14 @@ def save(
         )
     if "\0" in note:
         raise InputError(found="a zero byte in the note", expected="text", remedy="leave it out")
-    kind, parameters = to_arrays(model)
+    parameters = model.arrays()
+    if parameters is None:
+        raise InputError(
+            found=f"{model!r}, a kind of model that has no file format",
+            expected="one of the library's own models",
+            remedy="save its arrays with numpy.savez",
+        )
+    kind = model.kind_and_units
     version = 2 if ":" in kind else 1  # a file that an earlier meltpoint can read says so
     entries: ParameterArrays = {_KIND: np.array(kind, "<U"), _VERSION: np.array(version, "<i8")}
     if note:
@@ -69,28 +110,33 @@ def read_note(path: str | os.PathLike[str]) -> str:
     '{"method": "pcd"}'
     """
     with Source(Path(path)) as source, reading(source.path, "model file"):
-        if not mat.is_mat(source) and not npz.is_zip(source):
-            raise unknown_file(source, "a model file, written by meltpoint.save")
-        if mat.is_mat(source) or _NOTE not in _header(source)[1]:
+        if mat.is_mat(source):
             return ""
-        return _scalar(source, _NOTE, "U")
+        if not npz.is_zip(source):
+            raise unknown_file(source, "a model file, written by meltpoint.save")
+        return _scalar(source, _NOTE, "U") if _NOTE in _header(source)[1] else ""
+
+
+def from_arrays(kind: str, arrays: Sequence[NDArray[Any]]) -> Model:
+    """The model of this kind, which may name its units, with its parameters in the order of its array names."""
+    name, _, units = kind.partition(":")
+    return KINDS[name].from_arrays(arrays, units.split(",") if units else ())
 
 
 def _recognises(source: Source) -> bool:
     if npz.is_zip(source):
         return _KIND in npz.array_names(source)
-    names = mat.names(source) if mat.is_mat(source) else []
-    return "hidpen" not in names and {*_SALAKHUTDINOV} <= {*names}
+    names = set(source.once(mat.variables)) if mat.is_mat(source) else set()
+    return "hidpen" not in names and {*_SALAKHUTDINOV} <= names
 
 
 def _model(source: Source, _: Options) -> Model:
     if mat.is_mat(source):
         return _built("RBM", mat.read_variables(source, _SALAKHUTDINOV), source)
     kind, names = _header(source)
-    wanted = names_of(kind, names)
+    wanted = KINDS[kind.partition(":")[0]].array_names(names)
     _require(wanted, names, source)
-    unknown = sorted(names - set(wanted) - {_KIND, _VERSION, _NOTE})
-    if unknown:
+    if unknown := sorted(names - {*wanted, _KIND, _VERSION, _NOTE}):
         raise _refused(source, ", ".join(unknown), f"nothing but the parameters of one {kind}")
     return _built(kind, npz.read_arrays(source, wanted), source)
 
@@ -144,10 +190,9 @@ def _header(source: Source) -> tuple[str, set[str]]:
             remedy="upgrade meltpoint: pip install --upgrade meltpoint",
         )
     kind = _scalar(source, _KIND, "U")
-    if version < 1 or not is_kind(kind):
-        raise _refused(
-            source, f"a {kind!r} of version {version}", f"one of {', '.join(KINDS)} of version 1 or 2"
-        )
+    if version < 1 or kind.partition(":")[0] not in KINDS:
+        found = f"a {kind!r} of version {version}"
+        raise _refused(source, found, f"one of {', '.join(KINDS)} of version 1 or 2")
     return kind, set(names)
 
 
@@ -156,17 +201,12 @@ def _scalar(source: Source, name: str, kinds: str) -> Any:  # noqa: ANN401
 
 
 def _require(wanted: Sequence[str], present: set[str], source: Source) -> None:
-    missing = [name for name in wanted if name not in present]
-    if missing:
+    if missing := [name for name in wanted if name not in present]:
         raise _refused(source, f"no {', '.join(missing)}", f"all of {', '.join(wanted)}")
 
 
 def _refused(source: Source, found: str, expected: str) -> InputError:
-    return InputError(
-        found=f"{found} in {source.name}",
-        expected=expected,
-        remedy="save the model again with meltpoint.save",
-    )
+    return source.refusal(found, expected, "save the model again with meltpoint.save")
 
 
 FORMAT = Format(

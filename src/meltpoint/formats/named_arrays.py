@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.formats import build
-from meltpoint.formats.options import Options, ask, refuse
+from meltpoint.formats.format import Options, missing_option, refuse
 from meltpoint.formats.source import Source
 from meltpoint.models import Model
 
@@ -180,13 +180,7 @@ def _oriented(
     elif weights.shape == (visible, hidden):
         fitting = orientation or _FIXED.get(name.replace("/", ".").rpartition(".")[2])
         if fitting is None:
-            raise ask(
-                "orientation",
-                f"square weights {name} {weights.shape} in {source.name}",
-                '"visible-hidden" or "hidden-visible"',
-                "say which axis is first: nn.Linear(visible, hidden) and sklearn store hidden-visible, v @ W "
-                "needs visible-hidden",
-            )
+            raise missing_option("orientation", f"square weights {name} {weights.shape} in {source.name}")
     else:
         raise InputError(
             found=f"weights {name} of shape {weights.shape} with {visible} visible and {hidden} hidden biases in "
@@ -208,15 +202,9 @@ def _graph(source: Source, couplings: NDArray[Any], fields: NDArray[Any], option
     """An Ising model from J (i, j) and h (i,), a Potts model from J (i, j, a, b) or (i, a, j, b) and h (i, a)."""
     n = len(fields) if fields.ndim else 0
     if fields.ndim == 1 and couplings.shape == (n, n):
-        if options.units is None:
-            raise ask(
-                "units",
-                f"couplings and fields of {n} units in {source.name}",
-                '"spin" or "bernoulli"',
-                "spin if the units are -1 and +1, bernoulli if 0 and 1",
-            )
+        units = options.require("units", f"couplings and fields of {n} units in {source.name}")
         i, j = np.triu_indices(n, 1)
-        return build.ising(source, n, (i, j, _once(source, couplings)[i, j]), fields, options.units)
+        return build.ising(source, n, (i, j, _once(source, couplings)[i, j]), fields, units)
     if fields.ndim == 2 and couplings.ndim == 4:
         q = fields.shape[1]
         tables = (

@@ -1,23 +1,32 @@
-"""NumPy's .npz: arrays with names, read without pickle, written with the same bytes every time."""
+"""NumPy's files: .npy (one array) and .npz (arrays with names), read without pickle; and skops, which are .npz too.
+
+What is written has the same bytes every time.
+"""
 
 import io
+import struct
+import warnings
 import zipfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from meltpoint.errors import InputError
 from meltpoint.formats import named_arrays, sparse
-from meltpoint.formats.bounded import DEFLATE_RATIO, reading
-from meltpoint.formats.format import Format, choose
-from meltpoint.formats.npy import NUMBERS, read_array
-from meltpoint.formats.options import Options
-from meltpoint.formats.source import Source
+from meltpoint.formats.documents import read_json
+from meltpoint.formats.format import Format, Options, choose
+from meltpoint.formats.source import DEFLATE_RATIO, Source, read_promised, reading
 from meltpoint.models import Model
 
+NUMBERS = "biuf"
+"""NumPy's kinds of type that are real numbers."""
+
 _NAME = ".npz file"
+_LONGEST_HEADER = 1 << 16  # that of a structured array may be longer, and claim 4 GB
 # The oldest time a zip file can hold: a file must not depend on the moment it was written.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
@@ -25,6 +34,53 @@ _UNIX = 3
 _AT_ONCE = 1 << 20
 """Bytes of arrays up to which a file is made in memory: zipfile writes each array in several pieces, and a chunk of a
 run has a handful of small ones."""
+
+_SCHEMA = "schema.json"
+_LONGEST_SCHEMA = 1 << 24
+
+
+def read_header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and type of the array that follows in a .npy file."""
+    version = npy.read_magic(stream)
+    layout, read = (
+        ("<H", npy.read_array_header_1_0) if version == (1, 0) else ("<I", npy.read_array_header_2_0)
+    )
+    stored = stream.read(struct.calcsize(layout))
+    (length,) = struct.unpack(layout, stored)
+    if version[0] > 3 or length > _LONGEST_HEADER:
+        raise _wrong_type(where, "a structured array")
+    with warnings.catch_warnings(action="ignore"):  # of a header written by Python 2
+        shape, columns_first, dtype = read(io.BytesIO(stored + stream.read(length)))
+    if version > (1, 0) and dtype.names:
+        raise _wrong_type(where, "a structured array")
+    return shape, columns_first, dtype
+
+
+def read_npy(
+    source: Source, stream: IO[bytes], available: int, where: str, kinds: str = NUMBERS
+) -> NDArray[Any]:
+    """The array in a stream of .npy, whose type must be of one of these kinds."""
+    shape, columns_first, dtype = read_header(stream, where)
+    if dtype.hasobject:
+        raise _wrong_type(where, "pickled Python objects, which are never opened,")
+    if dtype.kind not in kinds:
+        raise _wrong_type(where, f"values of type {dtype}")
+    if columns_first:
+        return read_promised(source, stream, dtype, shape[::-1], available).T
+    return read_promised(source, stream, dtype, shape, available)
+
+
+def _wrong_type(where: str, found: str) -> InputError:
+    return InputError(
+        found=f"{found} in {where}",
+        expected="plain numbers",
+        remedy="convert them to an array of numbers and save that with numpy.savez",
+    )
+
+
+def is_npy(source: Source) -> bool:
+    """Whether it is one array."""
+    return source.head.startswith(b"\x93NUMPY")
 
 
 def is_zip(source: Source) -> bool:
@@ -43,7 +99,7 @@ def members(source: Source) -> dict[str, zipfile.ZipInfo]:
 
 
 def content(source: Source, name: str, longest: int) -> bytes:
-    """An entry of a zip archive, of at most so many bytes."""
+    """An entry of a zip archive, of at most this many bytes."""
     info = source.once(members)[name]
     if not _is_deflated(info):
         raise ValueError(f"{name[:40]!r} is neither stored nor deflated")
@@ -73,7 +129,7 @@ def read_arrays(source: Source, names: Collection[str], kinds: str = NUMBERS) ->
         if not _is_deflated(info):
             raise ValueError(f"{name} is compressed neither by numpy.savez nor by numpy.savez_compressed")
         with archive.open(info) as entry:
-            arrays[name] = read_array(entry, available, f"{source.name}:{name}", kinds, source.allowance)
+            arrays[name] = read_npy(source, entry, available, f"{source.name}:{name}", kinds)
     return arrays
 
 
@@ -120,11 +176,45 @@ def _model(source: Source, options: Options) -> Model:
 def _array(source: Source, name: str | None) -> NDArray[Any]:
     names = array_names(source)
     if name is None and (parts := sparse.parts_of(names)):
-        return sparse.matrix(
-            source, read_arrays(source, parts), read_arrays(source, ["format"], "SU")["format"]
-        )
+        label = read_arrays(source, ["format"], "SU")["format"]
+        return sparse.matrix(source, read_arrays(source, parts), label)
     name = choose(source, name, names)
     return read_arrays(source, [name])[name]
 
 
-FORMAT = Format(_NAME, (".npz",), is_zip, named_arrays.OPTIONS, _model, _array)
+def _skops_model(source: Source, options: Options) -> Model:
+    """The only BernoulliRBM of scikit-learn in `schema.json`, alone or in a Pipeline, with a .npy for each array."""
+    found: list[dict[str, Any]] = []
+    nodes = [read_json(content(source, _SCHEMA, _LONGEST_SCHEMA))]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, dict):
+            if node.get("__class__") == "BernoulliRBM":
+                found.append(node)
+            nodes.extend(node.values())
+        elif isinstance(node, list):
+            nodes.extend(node)
+    if len(found) != 1:
+        remedy = "dump the fitted BernoulliRBM alone: skops.io.dump(rbm, path)"
+        raise source.refusal(f"{len(found) or 'no'} BernoulliRBM", "one", remedy)
+    attributes = found[0]["content"]["content"]
+    wanted = ("components_", "intercept_visible_", "intercept_hidden_")
+    if missing := [name for name in wanted if name not in attributes]:
+        raise source.refusal(
+            f"a BernoulliRBM without {' and '.join(missing)}",
+            "one that was fitted",
+            "fit it, and dump it again",
+        )
+    files = {name: attributes[name]["file"].removesuffix(".npy") for name in wanted}
+    arrays = read_arrays(source, list(files.values()))
+    return named_arrays.model(source, {name: arrays[file] for name, file in files.items()}, options)
+
+
+SKOPS = Format("skops file", (".skops",), lambda source: _SCHEMA in source.once(members), model=_skops_model)
+NPZ = Format(_NAME, (".npz",), is_zip, named_arrays.OPTIONS, _model, _array, has_names=True)
+NPY = Format(
+    ".npy file",
+    (".npy",),
+    is_npy,
+    array=lambda source, _: read_npy(source, source.stream(), source.most, source.name),
+)

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from meltpoint.errors import InputError
-from meltpoint.formats import models as model_files
 from meltpoint.formats import named_arrays
+from meltpoint.formats.format import Options, parse_options, refuse_unused
 from meltpoint.formats.graph_objects import from_dimod, from_networkx, from_pgmpy
-from meltpoint.formats.options import Options, inverse_temperature, parse_options, refuse_unused
 from meltpoint.formats.own_values import check_own_values
 from meltpoint.formats.source import Source
 from meltpoint.models.foreign import as_array
@@ -104,40 +102,6 @@ def takes_models(function: Callable[..., Any], also: tuple[type, ...] = ()) -> C
     return with_model
 
 
-def save(
-    model: Any,  # noqa: ANN401
-    path: str | os.PathLike[str],
-    *,
-    dtype: DTypeLike = np.float64,
-    note: str = "",
-) -> None:
-    """Write a model, or an object that `from_object` reads, to a .npz file, whole or not at all.
-
-    The same model always gives the same bytes. With dtype float32 or float16 the file is smaller, and what it holds is
-    the model: `load` returns exactly the rounded parameters. The note is kept in the file; `read_note` returns it.
-
-    Parameters
-    ----------
-    model
-        A model, or an object of another library.
-    path
-        A name that ends in .npz.
-    dtype
-        float64, float32 or float16.
-    note
-        Free text.
-
-    >>> import tempfile
-    >>> from meltpoint.formats.load import load
-    >>> state_dict = {"W": [[0.5, 2.0]], "v_bias": [0, 0], "h_bias": [1]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(state_dict, f"{folder}/model.npz")
-    ...     load(f"{folder}/model.npz")
-    RBM 2-1
-    """
-    model_files.save(from_object(model), path, dtype=dtype, note=note)
-
-
 def _has(*names: str) -> Callable[[Any], bool]:
     return lambda x: all(hasattr(x, name) for name in names)
 
@@ -181,7 +145,7 @@ def _from_learnergy(x: Any, options: Options) -> Model:  # noqa: ANN401
             expected=f"temperature={float(x.T):g}, or temperature=1 for its energy as it is",
             remedy="choose what its samples were drawn with",
         )
-    scale = inverse_temperature(options, name)
+    scale = options.inverse_temperature(name)
     return RBM(scale * model.weights, scale * model.visible_bias, scale * model.hidden_bias)
 
 

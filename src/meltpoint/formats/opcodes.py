@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from meltpoint.formats.bounded import described
+from meltpoint.formats.source import described
 
 IGNORED = object()
 """Stands for an object that is not needed."""
@@ -31,7 +31,6 @@ _LITERALS = {
     *("BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES"),
 }
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
-_NOTHING = {"PROTO", "FRAME"}
 _MOST_INSTRUCTIONS = 250_000  # each may make an object; a tensor takes forty
 
 
@@ -70,14 +69,14 @@ def read_opcodes(
             raise ValueError(f"more than {_MOST_INSTRUCTIONS:,} instructions")
         if name == "STOP":
             return stack.pop(), stream.tell()
-        if name in _NOTHING:
+        if name in ("PROTO", "FRAME"):
             continue
         if name in _LITERALS:
             stack.append(argument)
         elif name in _NEW:
             stack.append(_NEW[name]())
         elif name in _TUPLES:
-            stack[-_TUPLES[name] :] = [tuple(_top(stack, _TUPLES[name]))]
+            stack.append(tuple(_popped(stack, _TUPLES[name])))
         elif name == "TUPLE":
             stack.append(tuple(_above_mark(stack)))
         elif name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
@@ -87,19 +86,24 @@ def read_opcodes(
         elif name == "GLOBAL":
             stack.append(Global(*str(argument).split(" ", 1)))
         elif name == "STACK_GLOBAL":
-            module, attribute = _top(stack, 2)
+            module, attribute = _popped(stack, 2)
             if type(module) is not str or type(attribute) is not str:
                 raise Refused(f"a function or class with {described(module)} as its module's name")
-            stack[-2:] = [Global(module, attribute)]
+            stack.append(Global(module, attribute))
         elif name == "BINPERSID":
-            stack[-1] = persistent(stack[-1])
+            stack.append(persistent(stack.pop()))
         elif name == "REDUCE":
-            function, arguments = _top(stack, 2)
+            function, arguments = _popped(stack, 2)
             if not isinstance(function, Global) or not isinstance(arguments, tuple):
                 raise Refused("a call of something that has no name")
-            stack[-2:] = [reduce(function, arguments)]
-        elif name in ("APPEND", "APPENDS", "SETITEM", "SETITEMS"):
-            _fill(stack, name)
+            stack.append(reduce(function, arguments))
+        elif name in ("APPEND", "APPENDS"):
+            items = _above_mark(stack) if name == "APPENDS" else _popped(stack, 1)
+            if type(stack[-1]) is not list:
+                raise Refused("items for something that is no list")
+            stack[-1].extend(items)
+        elif name in ("SETITEM", "SETITEMS"):
+            _set_items(stack, _above_mark(stack) if name == "SETITEMS" else _popped(stack, 2))
         elif name == "BUILD" and len(stack) > 1 and (type(stack[-2]) is dict or stack[-2] is IGNORED):
             stack.pop()  # attributes of an OrderedDict: the versions of a model's layers
         else:
@@ -116,10 +120,12 @@ def _what(name: str, stack: list[Any]) -> str:
     return f"an instruction {name}"
 
 
-def _top(stack: list[Any], count: int) -> list[Any]:
-    if len(stack) < count or any(item is _MARK for item in stack[-count:]):
+def _popped(stack: list[Any], count: int) -> list[Any]:
+    items = stack[-count:]
+    if len(items) < count or any(item is _MARK for item in items):
         raise ValueError("a tuple, call or item without its parts")
-    return stack[-count:]
+    del stack[-count:]
+    return items
 
 
 def _above_mark(stack: list[Any]) -> list[Any]:
@@ -129,20 +135,12 @@ def _above_mark(stack: list[Any]) -> list[Any]:
     return items[::-1]
 
 
-def _fill(stack: list[Any], name: str) -> None:
-    if name.endswith("S"):
-        items = _above_mark(stack)
-    else:
-        items = _top(stack, 2 if name == "SETITEM" else 1)
-        del stack[-len(items) :]
+def _set_items(stack: list[Any], items: list[Any]) -> None:
     container = stack[-1]
-    if name.startswith("APPEND") and type(container) is list:
-        container.extend(items)
-    elif name.startswith("SETITEM") and type(container) is dict and len(items) % 2 == 0:
-        for key, value in zip(items[::2], items[1::2], strict=True):
-            # Keys of other types would be hashed, which could take unbounded time.
-            if type(key) not in (str, int):
-                raise Refused(f"a dictionary with a key of type {type(key).__name__}")
-            container[key] = value
-    else:
-        raise Refused("items for something that is no list and no dictionary")
+    if type(container) is not dict or len(items) % 2:
+        raise Refused("items for something that is no dictionary")
+    for key, value in zip(items[::2], items[1::2], strict=True):
+        # Keys of other types would be hashed, which could take unbounded time.
+        if type(key) not in (str, int):
+            raise Refused(f"a dictionary with a key of type {type(key).__name__}")
+        container[key] = value

@@ -7,58 +7,45 @@ from typing import Literal
 
 from meltpoint.errors import InputError
 from meltpoint.formats import (
-    bqm,
-    bqm_text,
-    ccm,
     couplings_text,
-    dca_matrix,
-    fasta,
+    dimod,
     hdf5,
-    idx,
     mat,
-    mi3,
     models,
-    npy,
     npz,
-    parquet,
-    plmc,
-    rbms_hdf5,
-    rbms_julia,
-    safetensors,
-    skops_file,
-    text,
+    potts,
+    rbms,
+    sequences,
+    tables,
     torch_file,
     uai,
 )
-from meltpoint.formats.bounded import reading
-from meltpoint.formats.format import Format
-from meltpoint.formats.options import MissingOptionError, Options, refuse_unused
-from meltpoint.formats.source import Source
-from meltpoint.formats.unknown import unknown_file
+from meltpoint.formats.format import Format, MissingOptionError, Options, refuse_unused, unknown_file
+from meltpoint.formats.source import Source, reading
 
 FORMATS: list[Format] = [
     models.FORMAT,
-    skops_file.FORMAT,
-    torch_file.FORMAT,
-    rbms_julia.FORMAT,
-    rbms_hdf5.FORMAT,
+    npz.SKOPS,
+    torch_file.TORCH,
+    rbms.JULIA,
+    rbms.RBMS,
     hdf5.FORMAT,
-    npz.FORMAT,
+    npz.NPZ,
     mat.FORMAT,
-    mi3.FORMAT,
-    npy.FORMAT,
-    idx.FORMAT,
-    parquet.FORMAT,
-    bqm.FORMAT,
-    fasta.FORMAT,
+    potts.MI3,
+    npz.NPY,
+    tables.IDX,
+    tables.PARQUET,
+    dimod.BINARY,
+    sequences.FASTA,
     uai.FORMAT,
-    couplings_text.FORMAT,
-    ccm.FORMAT,
-    bqm_text.FORMAT,
-    dca_matrix.FORMAT,
-    text.FORMAT,
-    safetensors.FORMAT,
-    plmc.FORMAT,
+    couplings_text.LINES,
+    potts.CCM,
+    dimod.TEXT,
+    couplings_text.MATRIX,
+    tables.TEXT,
+    torch_file.SAFETENSORS,
+    potts.PLMC,
 ]
 """In the order in which they are asked: those with a signature or a layout of their own first."""
 
@@ -113,12 +100,13 @@ def _member(source: Source, wanted: Wanted, name: str | None) -> Source:
     if name in found:  # without its folders a name is enough where there is one such file
         found = {name: found[name]}
     if len(found) != 1:
+        expected = "member=NAME, the file that is the model"
+        if wanted == "data":
+            expected = f"the name of the one with the examples behind a colon, {source.path}:NAME"
         raise MissingOptionError(
             found=f"{source.name}, an archive with {', '.join(found or names)}"
             + (f" but not one {name!r}" if name else ""),
-            expected="member=NAME, the file that is the model"
-            if wanted == "model"
-            else f"the name of the one with the examples behind a colon, {source.path}:NAME",
+            expected=expected,
             remedy="name one of them",
         )
     return found.popitem()[1]
@@ -136,5 +124,6 @@ def _format_of(source: Source, wanted: Wanted) -> Format:
             found=f"{source.name}, a {other.name}", expected=expected, remedy="are model and data swapped?"
         )
     suffix = source.path.suffix.lower()
-    named = [format.name for format in _formats_of(wanted) if suffix in format.suffixes]
-    raise unknown_file(source, f"{' or '.join(named)}, as its name says" if named else expected)
+    if named := [format.name for format in _formats_of(wanted) if suffix in format.suffixes]:
+        expected = f"{' or '.join(named)}, as its name says"
+    raise unknown_file(source, expected)

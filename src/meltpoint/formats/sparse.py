@@ -1,4 +1,4 @@
-"""Sparse matrices written out: those of MATLAB files and of scipy.sparse.save_npz."""
+"""Sparse matrices as dense ones: those of MATLAB files and of scipy.sparse.save_npz."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,25 +9,8 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.formats.source import Source
 
-_INDICES = (("indices", "indptr"), ("row", "col"))
 
-
-def _take_dense(source: Source, shape: tuple[int, ...], itemsize: int, where: str, remedy: str) -> None:
-    """Count a sparse matrix that is about to be written out; one that is too large is an InputError.
-
-    Its size in the file says nothing about that: a few hundred bytes could be millions of units.
-    """
-    rows, columns = shape
-    if rows < 0 or columns < 0 or rows * columns * itemsize > source.allowance.left:
-        raise InputError(
-            found=f"a sparse matrix of shape {shape} in {where}, a small file",
-            expected=f"at most {source.allowance.left:,} bytes when written out",
-            remedy=remedy,
-        )
-    source.allowance.take(rows * columns * itemsize)
-
-
-def written_out(
+def as_dense(
     source: Source,
     format: str,
     shape: tuple[int, ...],
@@ -41,7 +24,15 @@ def written_out(
     values, first, second = arrays
     if len(shape) != 2 or any(array.ndim != 1 for array in arrays):
         raise ValueError(f"a sparse matrix of shape {shape} with numbers of shape {values.shape}")
-    _take_dense(source, shape, values.itemsize, where, remedy)
+    # The size of the file says nothing about the matrix: a few hundred bytes could be millions of units.
+    n_bytes = shape[0] * shape[1] * values.itemsize
+    if min(shape) < 0 or n_bytes > source.left:
+        raise InputError(
+            found=f"a sparse matrix of shape {shape} in {where}, a small file",
+            expected=f"at most {source.left:,} bytes when written out",
+            remedy=remedy,
+        )
+    source.take(n_bytes)
     first, second = first.astype(np.int64), second.astype(np.int64)
     if format == "coo":
         return sparse.coo_array((values, (first, second)), shape=shape).toarray()
@@ -59,7 +50,8 @@ def parts_of(names: Sequence[str]) -> list[str]:
     """Names of the arrays that make a matrix of scipy.sparse.save_npz; none if these entries are not such a file."""
     if not {"format", "shape", "data"} <= {*names}:
         return []
-    return next((["shape", "data", *kind] for kind in _INDICES if {*kind} <= {*names}), [])
+    kinds = (("indices", "indptr"), ("row", "col"))
+    return next((["shape", "data", *kind] for kind in kinds if {*kind} <= {*names}), [])
 
 
 def matrix(source: Source, arrays: Mapping[str, NDArray[Any]], label: NDArray[Any]) -> NDArray[Any]:
@@ -67,11 +59,8 @@ def matrix(source: Source, arrays: Mapping[str, NDArray[Any]], label: NDArray[An
     format = label.item()
     format = format.decode("ascii") if isinstance(format, bytes) else str(format)
     if format not in ("csr", "csc", "coo"):
-        raise InputError(
-            found=f"a sparse matrix in the format {format!r} in {source.name}",
-            expected="csr, csc or coo",
-            remedy="save it with scipy.sparse.save_npz(path, matrix.tocsr())",
-        )
+        remedy = "save it with scipy.sparse.save_npz(path, matrix.tocsr())"
+        raise source.refusal(f"a sparse matrix in the format {format!r}", "csr, csc or coo", remedy)
     lengths, *parts = arrays.values()
     remedy = "save it with numpy.savez, as matrix.toarray(), or a part of it"
-    return written_out(source, format, tuple(map(int, lengths)), parts, source.name, remedy)
+    return as_dense(source, format, tuple(map(int, lengths)), parts, source.name, remedy)

@@ -1,7 +1,8 @@
-"""PyTorch state dicts, `.pt` and `.pth`, in the zip format and in the one before 1.6. Nothing is unpickled.
+"""Tensors by name: PyTorch's state dicts (`.pt`, `.pth`, in the zip format and the one before 1.6) and safetensors.
 
-The file's pickle is read opcode by opcode: dictionaries, text, numbers and tensors, whose numbers lie beside it.
-Anything that would call another function is refused.
+Nothing is unpickled. A PyTorch file's pickle is read opcode by opcode: dictionaries, text, numbers and tensors, whose
+numbers lie beside it. Anything that would call another function is refused. Safetensors is a u64 length of the header,
+a JSON header {name: {dtype, shape, data_offsets}}, and the bytes of the arrays.
 """
 
 import math
@@ -15,21 +16,25 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.formats import named_arrays, npz
-from meltpoint.formats.bounded import Allowance, described
-from meltpoint.formats.format import Format
+from meltpoint.formats.documents import read_json
+from meltpoint.formats.format import Format, Options
 from meltpoint.formats.opcodes import IGNORED, Global, Refused, read_opcodes
-from meltpoint.formats.options import Options
-from meltpoint.formats.source import Source
+from meltpoint.formats.source import Source, described
 from meltpoint.models import Model
 
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 _LONGEST_PICKLE = 1 << 22
+_LONGEST_HEADER = 1 << 24
 _MOST_ENTRIES = 10_000
+_BFLOAT16 = "bf16"
 _STORAGES = {
-    **{"DoubleStorage": "f8", "FloatStorage": "f4", "HalfStorage": "f2", "BFloat16Storage": "bf16"},
+    **{"DoubleStorage": "f8", "FloatStorage": "f4", "HalfStorage": "f2", "BFloat16Storage": _BFLOAT16},
     **{"LongStorage": "i8", "IntStorage": "i4", "ShortStorage": "i2", "CharStorage": "i1"},
     **{"ByteStorage": "u1", "BoolStorage": "b1"},
 }
+_TYPES = {"F64": "f8", "F32": "f4", "F16": "f2", "BF16": _BFLOAT16, "BOOL": "b1"}
+_TYPES |= {f"{kind}{8 * size}": f"{kind.lower()}{size}" for kind in "IU" for size in (1, 2, 4, 8)}
+
 _SCALARS = ("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar")
 _IGNORED = {*_SCALARS, "numpy.dtype", "_codecs.encode"}
 """What a NumPy number beside the tensors is made by: the last loss, for instance."""
@@ -38,30 +43,12 @@ _STATE = ("state_dict", "model_state_dict", "model", "rbm")
 """Keys under which checkpoints keep the state dict, beside the optimiser's."""
 
 
-def _recognises(source: Source) -> bool:
-    return source.head.startswith(_LEGACY) or bool(_pickles(source))
-
-
-def _model(source: Source, options: Options) -> Model:
-    try:
-        arrays = _from_legacy(source) if source.head.startswith(_LEGACY) else _from_zip(source)
-    except Refused as problem:
-        raise InputError(
-            found=f"{source.name}, a PyTorch file that holds {problem}: it could run any program when it is opened",
-            expected="a state dict: names and tensors",
-            remedy=f"if you trust it: model = torch.load({source.path.name!r}, weights_only=False); "
-            "torch.save(model.state_dict(), 'state.pt')",
-        ) from problem
-    return named_arrays.model(source, arrays, options)
-
-
 @dataclass(frozen=True)
 class _Storage:
     """The numbers of one or more tensors: their type, and the key they are stored by."""
 
     dtype: str
     key: str
-    count: int
 
 
 @dataclass(frozen=True)
@@ -78,6 +65,19 @@ def _pickles(source: Source) -> list[str]:
     return [name for name in source.once(npz.members) if name.endswith("/data.pkl")]
 
 
+def _torch_model(source: Source, options: Options) -> Model:
+    try:
+        arrays = _from_legacy(source) if source.head.startswith(_LEGACY) else _from_zip(source)
+    except Refused as problem:
+        raise InputError(
+            found=f"{source.name}, a PyTorch file that holds {problem}: it could run any program when it is opened",
+            expected="a state dict: names and tensors",
+            remedy=f"if you trust it: model = torch.load({source.path.name!r}, weights_only=False); "
+            "torch.save(model.state_dict(), 'state.pt')",
+        ) from problem
+    return named_arrays.model(source, arrays, options)
+
+
 def _from_zip(source: Source) -> dict[str, NDArray[Any]]:
     members, pickles = source.once(npz.members), _pickles(source)
     if len(pickles) != 1:
@@ -90,10 +90,10 @@ def _from_zip(source: Source) -> dict[str, NDArray[Any]]:
 
     def numbers(storage: _Storage) -> bytes:
         name = f"{folder}data/{storage.key}"
-        source.allowance.take(members[name].file_size)
+        source.take(members[name].file_size)
         return npz.content(source, name, members[name].file_size)
 
-    return _arrays(found, numbers, order, source.allowance)
+    return _arrays(source, _flat(found), numbers, order)
 
 
 def _from_legacy(source: Source) -> dict[str, NDArray[Any]]:
@@ -107,7 +107,8 @@ def _from_legacy(source: Source) -> dict[str, NDArray[Any]]:
         begin += length
     _, _, system, found, keys = values
     order = ">" if isinstance(system, dict) and system.get("little_endian") is False else "<"
-    storages = {tensor.storage.key: tensor.storage for tensor in _flat(found).values()}
+    tensors = _flat(found)
+    storages = {tensor.storage.key: tensor.storage for tensor in tensors.values()}
     places: dict[str, bytes] = {}
     for key in keys if isinstance(keys, list) else []:
         # Only names are looked up: to hash another object could take unbounded time.
@@ -119,7 +120,7 @@ def _from_legacy(source: Source) -> dict[str, NDArray[Any]]:
             raise ValueError("it ends too early")
         places[key] = data[begin + 8 : end]
         begin = end
-    return _arrays(found, lambda storage: places[storage.key], order, source.allowance)
+    return _arrays(source, tensors, lambda storage: places[storage.key], order)
 
 
 def _persistent(value: object) -> _Storage:
@@ -131,7 +132,7 @@ def _persistent(value: object) -> _Storage:
         raise Refused(f"a storage of type {kind if isinstance(kind, Global) else described(kind)}")
     if not isinstance(key, str) or type(count) is not int or (len(value) == 6 and value[5] is not None):
         raise ValueError("a storage without a key or a size")
-    return _Storage(_STORAGES[kind.name], key, count)
+    return _Storage(_STORAGES[kind.name], key)
 
 
 def _reduce(function: Global, arguments: tuple[Any, ...]) -> object:
@@ -176,25 +177,19 @@ def _flat(found: object) -> dict[str, _Tensor]:
 
 
 def _arrays(
-    found: object, numbers: Callable[[_Storage], bytes], order: str, allowance: Allowance
+    source: Source, tensors: dict[str, _Tensor], numbers: Callable[[_Storage], bytes], order: str
 ) -> dict[str, NDArray[Any]]:
     stored: dict[str, NDArray[Any]] = {}
     arrays: dict[str, NDArray[Any]] = {}
-    for name, tensor in _flat(found).items():
-        key = tensor.storage.key
-        if key not in stored:
-            stored[key] = _typed(numbers(tensor.storage), tensor.storage.dtype, order)
-        arrays[name] = _view(stored[key], tensor, allowance)
+    for name, tensor in tensors.items():
+        storage = tensor.storage
+        if storage.key not in stored:
+            stored[storage.key] = _typed(numbers(storage), storage.dtype, order)
+        arrays[name] = _view(source, stored[storage.key], tensor)
     return arrays
 
 
-def _typed(content: bytes, dtype: str, order: str) -> NDArray[Any]:
-    if dtype == "bf16":  # the upper half of a float32
-        return (np.frombuffer(content, f"{order}u2").astype(np.uint32) << 16).view(np.float32)
-    return np.frombuffer(content, order + dtype)
-
-
-def _view(stored: NDArray[Any], tensor: _Tensor, allowance: Allowance) -> NDArray[Any]:
+def _view(source: Source, stored: NDArray[Any], tensor: _Tensor) -> NDArray[Any]:
     if len(tensor.shape) != len(tensor.strides) or len(tensor.shape) > 8:
         raise ValueError("a tensor with another number of strides than axes")
     if math.prod(tensor.shape) == 0:
@@ -202,7 +197,7 @@ def _view(stored: NDArray[Any], tensor: _Tensor, allowance: Allowance) -> NDArra
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.strides, strict=True))
     if tensor.offset + last >= stored.size:
         raise ValueError("a tensor that reaches beyond its storage")
-    allowance.take(math.prod(tensor.shape) * stored.itemsize)
+    source.take(math.prod(tensor.shape) * stored.itemsize)
     # Safe: no element of the view lies outside, as was just checked.
     view = np.lib.stride_tricks.as_strided(
         stored[tensor.offset :], tensor.shape, [stride * stored.itemsize for stride in tensor.strides]
@@ -210,8 +205,48 @@ def _view(stored: NDArray[Any], tensor: _Tensor, allowance: Allowance) -> NDArra
     return view.astype(stored.dtype.newbyteorder("="), order="C")
 
 
+def _typed(content: bytes | memoryview, dtype: str, order: str) -> NDArray[Any]:
+    if dtype == _BFLOAT16:  # the upper half of a float32
+        return (np.frombuffer(content, f"{order}u2").astype(np.uint32) << 16).view(np.float32)
+    return np.frombuffer(content, order + dtype)
+
+
 def _width(dtype: str) -> int:
-    return 2 if dtype == "bf16" else np.dtype(dtype).itemsize
+    return 2 if dtype == _BFLOAT16 else np.dtype(dtype).itemsize
 
 
-FORMAT = Format("PyTorch file", (".pt", ".pth"), _recognises, named_arrays.OPTIONS, _model)
+def _is_safetensors(source: Source) -> bool:
+    length = int.from_bytes(source.head[:8], "little")
+    return source.head[8:9] == b"{" and 2 <= length <= source.size - 8
+
+
+def _safetensors_model(source: Source, options: Options) -> Model:
+    (length,) = struct.unpack_from("<Q", source.head)
+    if length > _LONGEST_HEADER:
+        raise ValueError(f"a header of {length} bytes")
+    header = read_json(source.data[8 : 8 + length])
+    body = memoryview(source.data)[8 + length :]
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        shape, (begin, end), dtype = entry["shape"], entry["data_offsets"], _TYPES[entry["dtype"]]
+        if not all(type(number) is int and number >= 0 for number in (*shape, begin, end)):
+            raise ValueError(f"a wrong shape or place of {described(name)}")
+        if end > len(body) or end - begin != _width(dtype) * math.prod(shape):
+            raise ValueError(f"{described(name)} has another size than its shape")
+        arrays[name] = _typed(body[begin:end], dtype, "<").reshape(shape)
+        source.take(arrays[name].nbytes)
+    return named_arrays.model(source, arrays, options)
+
+
+TORCH = Format(
+    "PyTorch file",
+    (".pt", ".pth"),
+    lambda source: source.head.startswith(_LEGACY) or bool(_pickles(source)),
+    named_arrays.OPTIONS,
+    _torch_model,
+)
+SAFETENSORS = Format(
+    "safetensors file", (".safetensors",), _is_safetensors, named_arrays.OPTIONS, _safetensors_model
+)

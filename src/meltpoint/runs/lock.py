@@ -8,8 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from meltpoint.errors import InputError
-from meltpoint.formats.atomic import write_error
-from meltpoint.formats.temporary import is_at, try_lock
+from meltpoint.formats.atomic import is_at, try_lock, write_error
 from meltpoint.runs.contents import LOCK
 
 _LOCK_SECONDS = 0.5  # seconds: whoever only looks whether there is a writer holds the lock for an instant

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.fingerprint import Arrays, fingerprint
 from meltpoint.formats.atomic import atomic_write
-from meltpoint.formats.bounded import open_regular
 from meltpoint.formats.npz import NUMBERS, read_npz, write_npz
+from meltpoint.formats.source import open_regular
 
 _SEAL = "fingerprint"
 _KINDS = NUMBERS + "U"

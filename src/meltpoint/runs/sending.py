@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.fingerprint import fingerprint
-from meltpoint.formats.parameters import from_arrays as model_from_arrays
-from meltpoint.formats.temporary import temporary_folder
+from meltpoint.formats.atomic import temporary_folder
+from meltpoint.formats.models import from_arrays as model_from_arrays
 from meltpoint.models import Model
 from meltpoint.runs.batch import Computed, Work, compute_items
 from meltpoint.runs.dask import compute_unprofiled, is_dask, send

@@ -9,7 +9,7 @@ from typing import Any
 from meltpoint.errors import InputError, shortened
 from meltpoint.fingerprint import fingerprint
 from meltpoint.formats.atomic import atomic_write, write_error
-from meltpoint.formats.bounded import open_regular
+from meltpoint.formats.source import open_regular
 from meltpoint.runs.contents import SPECIFICATION as FILE
 
 FORMAT = 2

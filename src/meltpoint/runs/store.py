@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, RunWarning, SystemFailure
 from meltpoint.fingerprint import Arrays
-from meltpoint.formats.atomic import atomic_write, make_folder, write_error
-from meltpoint.formats.bounded import open_regular
-from meltpoint.formats.temporary import is_temporary, remove_abandoned
+from meltpoint.formats.atomic import atomic_write, is_temporary, make_folder, remove_abandoned, write_error
+from meltpoint.formats.source import open_regular
 from meltpoint.runs.contents import LOCK, REPORT
 from meltpoint.runs.lock import locked
 from meltpoint.runs.sealed import read_sealed, write_sealed

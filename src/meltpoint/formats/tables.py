@@ -1,7 +1,9 @@
-"""Tables of numbers as text: one example per line, separated by commas, semicolons or blanks."""
+"""Data as tables: text, one example per line, separated by commas, semicolons or blanks; parquet; MNIST's idx."""
 
 import codecs
 import io
+import math
+import struct
 from collections.abc import Iterator
 from typing import Any, TextIO
 
@@ -9,16 +11,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.formats.bounded import described
-from meltpoint.formats.format import Format, Table, without_name
-from meltpoint.formats.options import Options
-from meltpoint.formats.source import Source
+from meltpoint.extras import require
+from meltpoint.formats.format import Format, Table
+from meltpoint.formats.source import Source, described, read_promised
+
+IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+"""The third byte of an idx file, and the numbers it announces."""
 
 _MOST_COLUMNS = 1_000_000
 _FEWEST = 3  # numbers in a row that number the columns: fewer could be bits
+_BYTES = 8  # of a number in a table
 
 
-def _recognises(source: Source) -> bool:
+def _is_idx(source: Source) -> bool:
+    head = source.head
+    return len(head) >= 4 and head[:2] == b"\0\0" and head[2] in IDX_TYPES and head[3] > 0
+
+
+def _idx(source: Source, _: str | None) -> NDArray[Any]:
+    """A magic number, the lengths of the axes, the numbers; images are flattened to (example, pixel)."""
+    stream = source.stream()
+    magic = stream.read(4)
+    shape = struct.unpack(f">{magic[3]}I", stream.read(4 * magic[3]))
+    if len(shape) > 2:
+        shape = (shape[0], math.prod(shape[1:]))
+    return read_promised(source, stream, np.dtype(IDX_TYPES[magic[2]]), shape, source.most)
+
+
+def _parquet(source: Source) -> Table:
+    pq = require("pyarrow.parquet", f"reading {source.name}; .csv needs none")
+    kinds = require("pyarrow.types", "the same")
+    stored = pq.ParquetFile(source.open())
+    schema = stored.schema_arrow
+    # Runs of one value take a few bytes in the file, however long they are.
+    source.take(stored.metadata.num_rows * len(schema) * _BYTES)
+    numbers = [
+        field.name
+        for field in schema
+        if kinds.is_integer(field.type) or kinds.is_floating(field.type) or kinds.is_boolean(field.type)
+    ]
+    if not numbers:
+        raise InputError(
+            found=f"{source.name}, without a column of numbers",
+            expected="at least one",
+            remedy="convert them first",
+        )
+    table = stored.read(columns=numbers)
+    columns = [np.asarray(table.column(name).to_numpy(), np.float64) for name in numbers]
+    words = tuple(field.name for field in schema if field.name not in numbers)
+    return Table(np.stack(columns, axis=1), tuple(numbers), words)
+
+
+def _is_text(source: Source) -> bool:
     try:
         # Not the final part: the head may end inside a character.
         codecs.getincrementaldecoder("utf-8")().decode(source.head, final=False)
@@ -27,19 +71,9 @@ def _recognises(source: Source) -> bool:
     return source.is_text and source.path.suffix.lower() not in (".pkl", ".pickle")
 
 
-def _array(source: Source, name: str | None) -> NDArray[Any]:
-    """Numbers (line, column); a first line that is not numbers is taken as the header."""
-    without_name(source, name)
-    return _parse(source, skip_words=False).values
-
-
-def _table(source: Source, _: Options) -> Table:
-    """The numbers with the names in the header; columns of words are left out, and named."""
-    return _parse(source, skip_words=True)
-
-
-def _parse(source: Source, *, skip_words: bool) -> Table:
-    source.allowance.take(4 * source.size)  # a digit and a separator become eight bytes
+def _text(source: Source, *, skip_words: bool) -> Table:
+    """Numbers (line, column); a first line of words names the columns. Columns of words may be left out, and named."""
+    source.take(4 * source.size)  # a digit and a separator become eight bytes
     with io.TextIOWrapper(source.open(), encoding="utf-8-sig") as file:
         lines = _content(file)
         (header, line), (_, second) = next(lines, (0, "")), next(lines, (0, ""))
@@ -65,7 +99,7 @@ def _parse(source: Source, *, skip_words: bool) -> Table:
                 file, delimiter=separator, skiprows=header, ndmin=2, quotechar='"', usecols=columns
             )
         except ValueError as problem:
-            raise _first_bad_line(file, source, header, separator, columns, problem) from problem
+            raise _first_bad_line(file, source, header, separator, columns) or problem from problem
     if columns is None:
         return Table(values, names if len(names) == values.shape[1] else None)
     all_names = names if len(names) == len(below) else tuple(f"column {k}" for k in range(len(below)))
@@ -87,9 +121,9 @@ def _is_header(source: Source, cells: list[str], second: list[str]) -> bool:
     numbers = [cell for cell in cells if _is_number(cell)]
     if len(numbers) >= _FEWEST and numbers in [[str(k + k0) for k in range(len(numbers))] for k0 in (0, 1)]:
         return True
+    found = f"{_shown(words[0])} beside numbers in the first line of {source.name}"
     raise InputError(
-        found=f"{described(words[0]) if words[0] else 'an empty cell'} beside numbers in the first line of "
-        f"{source.name}",
+        found=found,
         expected="an example, all of it numbers, or names of the columns, none of them a number",
         remedy="fill in the value if it is missing; if these are names, leave that line out",
     )
@@ -129,15 +163,14 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+def _shown(cell: str) -> str:
+    return described(cell) if cell else "an empty cell"
+
+
 def _first_bad_line(
-    file: TextIO,
-    source: Source,
-    header: int,
-    separator: str | None,
-    columns: list[int] | None,
-    problem: ValueError,
-) -> Exception:
-    """Say where the table breaks, in the line numbers an editor shows."""
+    file: TextIO, source: Source, header: int, separator: str | None, columns: list[int] | None
+) -> InputError | None:
+    """Where the table breaks, in the line numbers an editor shows."""
     width = 0
     file.seek(0)
     for number, line in _content(file):
@@ -149,15 +182,30 @@ def _first_bad_line(
         numeric = cells if columns is None or len(cells) != width else [cells[k] for k in columns]
         bad = next((cell for cell in numeric if not _is_number(cell)), None)
         if bad is not None:
-            found = f"{described(bad) if bad else 'an empty cell'} {where}"
-            return InputError(found=found, expected="a number", remedy="drop, fill or convert it first")
+            return InputError(
+                found=f"{_shown(bad)} {where}", expected="a number", remedy="drop, fill or convert it first"
+            )
         if len(cells) != width:
             return InputError(
                 found=f"{len(cells)} values {where}",
                 expected=f"{width}, as in the lines before",
                 remedy="was the file cut off? correct that line",
             )
-    return problem
+    return None
 
 
-FORMAT = Format("text table", (".csv", ".tsv", ".txt"), _recognises, array=_array, examples=_table)
+IDX = Format("MNIST idx file", (".idx", "-ubyte"), _is_idx, array=_idx)
+PARQUET = Format(
+    "parquet file",
+    (".parquet",),
+    lambda source: source.head.startswith(b"PAR1"),
+    array=lambda source, _: _parquet(source).values,
+    examples=lambda source, _: _parquet(source),
+)
+TEXT = Format(
+    "text table",
+    (".csv", ".tsv", ".txt"),
+    _is_text,
+    array=lambda source, _: _text(source, skip_words=False).values,
+    examples=lambda source, _: _text(source, skip_words=True),
+)
