@@ -33,10 +33,10 @@ from meltpoint.datasets import read as read_data
 from meltpoint.errors import SystemFailure
 from meltpoint.evaluation.trace import load_checkpoint
 from meltpoint.formats.load import read_array
-from meltpoint.formats.uai import read_evidence
 from meltpoint.formats.models import read_note
 from meltpoint.formats.registry import detect
 from meltpoint.formats.source import Source
+from meltpoint.formats.uai import read_evidence
 from meltpoint.models import Model
 from meltpoint.runs.records import from_arrays
 from meltpoint.runs.sealed import read_sealed, write_sealed
