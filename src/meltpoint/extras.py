@@ -8,7 +8,6 @@ from meltpoint.errors import InputError
 EXTRAS = {
     "matplotlib": "plot",
     "distributed": "cluster",
-    "cotengra": "exact",
     "h5py": "h5",
     "arviz_base": "arviz",
     "pyarrow": "parquet",

@@ -13,13 +13,7 @@ import meltpoint as mp
 from meltpoint.errors import InputError
 from meltpoint.estimators import elimination
 from meltpoint.estimators.elimination import eliminate, order_for
-from meltpoint.estimators.elimination_order import (
-    _units_of_path,
-    find_order,
-    interaction_graph,
-    least_width,
-    measure_order,
-)
+from meltpoint.estimators.elimination_order import find_order, interaction_graph, least_width, measure_order
 from meltpoint.models.factors import condition
 from oracle import lattices
 
@@ -106,7 +100,7 @@ def test_published_files(shared, name, log_z) -> None:
 def test_threads_do_not_matter(monkeypatch) -> None:
     factors = lattices.lattice(5, 6, 0.44, periodic=True)
     alone = eliminate(factors).log_z
-    monkeypatch.setattr(elimination, "_CALL_ENTRIES", 7)
+    monkeypatch.setattr(elimination, "_AT_ONCE", 7)
     assert eliminate(factors, threads=3).log_z == alone
 
 
@@ -149,9 +143,8 @@ def test_wrong_clamps_are_refused(clamped) -> None:
 @settings(max_examples=min(50, settings().max_examples))
 def test_orders_are_what_they_say(n, m, seed) -> None:
     cardinalities, tables, _ = lattices.random_factors(np.random.default_rng(seed), n, m, 3, 1.0)
-    scopes = [scope for scope, _ in tables]
-    order = find_order(cardinalities, scopes)
-    graph = interaction_graph(n, scopes)
+    graph = interaction_graph(n, [scope for scope, _ in tables])
+    order = find_order(cardinalities, graph)
     assert order is not None
     assert sorted(order.units) == list(range(n))
     assert order == measure_order(graph, [math.log2(q) for q in cardinalities], order.units)
@@ -161,30 +154,16 @@ def test_orders_are_what_they_say(n, m, seed) -> None:
 @pytest.mark.parametrize(("rows", "columns", "width"), [(1, 50, 1), (5, 5, 5), (8, 20, 8)])
 def test_lattices_cost_no_more_than_row_by_row(rows, columns, width) -> None:
     pairs = lattices.lattice_pairs(rows, columns, periodic=False)
-    order = find_order((2,) * (rows * columns), pairs)
+    order = find_order((2,) * (rows * columns), interaction_graph(rows * columns, pairs))
     assert order is not None
     assert order.log2_work <= width + 1 + math.log2(rows * columns)
 
 
 def test_a_bipartite_graph_has_the_width_of_its_smaller_side() -> None:
     pairs = [(i, 30 + j) for i in range(30) for j in range(8)]
-    order = find_order((2,) * 38, pairs)
+    order = find_order((2,) * 38, interaction_graph(38, pairs))
     assert order is not None
     assert order.width == 8
-
-
-def test_units_of_a_contraction_path() -> None:
-    scopes = [(0, 1), (1, 2), (2, 3)]
-    assert _units_of_path(scopes, [(0, 1), (0, 1)], 5) == [4, 0, 1, 2, 3]
-
-
-def test_cotengra_gives_an_order() -> None:
-    pytest.importorskip("cotengra")
-    from meltpoint.estimators.elimination_order import _cotengra_units
-
-    units = _cotengra_units((2,) * 20, lattices.lattice_pairs(4, 5, periodic=False), 0)
-    assert units is not None
-    assert sorted(units) == list(range(20))
 
 
 # Samples.

@@ -8,7 +8,7 @@ samples.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -20,6 +20,7 @@ from meltpoint.estimators.elimination_order import Order, find_order, interactio
 from meltpoint.layers.unit import Floats
 from meltpoint.models.factors import Factors
 from meltpoint.records import short_repr
+from meltpoint.statistics.elementary import exp, log
 
 LOG2_LARGEST = 27.0
 """Largest log2 of the number of entries that are added up for one unit: its message has half of them or fewer."""
@@ -30,32 +31,64 @@ LOG2_MOST_WORK = 33.0
 LOG2_MOST_KEPT = 27.0
 """Largest log2 of the number of entries of all messages, which sampling keeps: 1 GiB."""
 
-_CALL_ENTRIES = 1 << 20  # of a message, for one kernel call
+_AT_ONCE = (
+    1 << 15
+)  # entries of a message that are computed at once: what is added up for them stays in the cache
 _SAMPLE_ROWS = 1 << 14
 TASK = "elimination"
+
+_Scope = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bucket:
-    """A unit, the units its message is over (`rest`, the next one to be summed out last), and the tables with it.
+    """A unit, the units its message is over (`rest`, the next one to be summed out first), and the tables with it.
 
-    Tables are flat, the unit's own states fastest; `strides` (table, unit of rest) say where a state of the rest is.
+    Tables have an axis for the unit and one for each unit of the rest, of length 1 where they do not depend on it.
     """
 
     unit: int
-    rest: tuple[int, ...]
+    rest: _Scope
     tables: tuple[Floats, ...]
-    strides: NDArray[np.int64]
 
     __repr__ = short_repr
 
-    def log_weights(self, states: NDArray[np.integer], n_states: int) -> Floats:
-        """Log unnormalised probability (row, state of the unit) given the rest of states (row, unit)."""
-        total = np.zeros((len(states), n_states))
-        rest = states[:, self.rest].astype(np.int64)
-        for table, strides in zip(self.tables, self.strides, strict=True):
-            total += table.reshape(-1, n_states)[rest @ strides // n_states]
+    def log_weights(self, states: NDArray[np.integer]) -> Floats:
+        """Log unnormalised probability (state of the unit, row) given the rest of states (row, unit)."""
+        total: Floats = np.zeros((len(self.tables[0]) if self.tables else 1, len(states)))
+        for table in self.tables:
+            own = [states[:, other] % n for other, n in zip(self.rest, table.shape[1:], strict=True)]
+            total = total + table[(slice(None), *own)].reshape(len(table), -1)
         return total
+
+    def sum_out(self, cardinalities: tuple[int, ...], pool: ThreadPoolExecutor) -> Floats:
+        """The message, one axis for each unit of the rest."""
+        shape = tuple(cardinalities[other] for other in self.rest)
+        message = np.empty(shape)
+        n_outer = 0  # leading axes that are gone through one state after the other
+        while math.prod(shape[n_outer:]) > _AT_ONCE:
+            n_outer += 1
+
+        def compute(outer: tuple[int, ...]) -> None:
+            parts = [
+                table[(slice(None), *(k % n for k, n in zip(outer, table.shape[1:], strict=False)))]
+                for table in self.tables
+            ]
+            message[outer] = _log_sum(sum(parts[1:], parts[0]))
+
+        if self.tables:
+            list(pool.map(compute, np.ndindex(shape[:n_outer])))
+        else:
+            message[...] = log(cardinalities[self.unit])
+        return message
+
+
+def _log_sum(log_weights: Floats) -> Floats:
+    """Log of the sum of weights along the first axis."""
+    largest = np.max(log_weights, axis=0)
+    largest = np.where(np.isneginf(largest), 0.0, largest)
+    with np.errstate(invalid="ignore"):
+        return largest + log(exp(log_weights - largest).sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,9 +108,9 @@ class Eliminated:
         for low in range(0, n, _SAMPLE_ROWS):
             part = states[low : low + _SAMPLE_ROWS]
             for bucket in reversed(self.buckets):
-                log_weights = bucket.log_weights(part, self.cardinalities[bucket.unit])
                 # The largest of log weight + Gumbel noise is a draw in proportion to the weights.
-                part[:, bucket.unit] = np.argmax(log_weights + rng.gumbel(size=log_weights.shape), axis=1)
+                noise = rng.gumbel(size=(len(part), self.cardinalities[bucket.unit]))
+                part[:, bucket.unit] = np.argmax(bucket.log_weights(part).T + noise, axis=1)
         return states
 
 
@@ -88,13 +121,12 @@ def order_for(factors: Factors) -> Order:
     1
     """
     cardinalities, tables, _ = factors
-    scopes = [scope for scope, _ in tables]
-    graph = interaction_graph(len(cardinalities), scopes)
+    graph = interaction_graph(len(cardinalities), [scope for scope, _ in tables])
     least = least_width(graph)
-    smallest = min((math.log2(n) for n in cardinalities if n > 1), default=0.0)
-    if (least + 1) * smallest > LOG2_LARGEST and min(cardinalities, default=2) > 1:
-        raise _too_wide(f"a graph of width {least} at least", (least + 1) * smallest)
-    order = find_order(cardinalities, scopes, log2_largest=max(60.0, LOG2_LARGEST))
+    least_table = (least + 1) * math.log2(min(cardinalities, default=1))
+    if least_table > LOG2_LARGEST:
+        raise _too_wide(f"a graph of width {least} at least", least_table)
+    order = find_order(cardinalities, graph)
     if order is None:
         raise _too_wide(f"a graph of {len(cardinalities):,} units in which no order of small width was found")
     if order.log2_table > LOG2_LARGEST or order.log2_work > LOG2_MOST_WORK:
@@ -117,33 +149,35 @@ def eliminate(
     1.506409
     """
     cardinalities, tables, constant = factors
-    if order is None:
-        order = order_for(factors)
+    order = order or order_for(factors)
     place = {unit: k for k, unit in enumerate(order.units)}
-    waiting: list[dict[tuple[int, ...], Floats]] = [{} for _ in cardinalities]
     total = float(constant)
-    for scope, table in tables:
-        if scope:
-            _put(waiting, place, *_canonical(scope, table, place))
-        else:
+    # By unit, the tables in which it is the one that is summed out first; those of one scope are added up.
+    waiting: dict[int, dict[_Scope, Floats]] = {unit: {} for unit in order.units}
+
+    def put(scope: _Scope, table: Floats) -> None:
+        nonlocal total
+        if not scope:
             total += float(table)
+            return
+        axes = sorted(range(len(scope)), key=lambda k: place[scope[k]])
+        scope, table = tuple(scope[k] for k in axes), np.asarray(table, np.float64).transpose(axes)
+        own = waiting[scope[0]]
+        own[scope] = own[scope] + table if scope in own else table
+
+    for scope, table in tables:
+        put(scope, table)
     buckets: list[Bucket] = []
     kept = 0.0
     with ThreadPoolExecutor(threads) as pool:
         for k, unit in enumerate(order.units):
-            own = waiting[k]
-            waiting[k] = {}
-            bucket = _bucket(unit, own, cardinalities, place)
-            message = _sum_out(bucket, cardinalities, pool, progress)
+            bucket = _bucket(unit, waiting.pop(unit), place)
             if keep:
                 buckets.append(bucket)
                 kept += sum(table.size for table in bucket.tables)
                 if kept > 2.0**LOG2_MOST_KEPT:
                     raise _too_wide("messages of exact samples", math.log2(kept))
-            if bucket.rest:
-                _put(waiting, place, bucket.rest, message)
-            else:
-                total += float(message)
+            put(bucket.rest, bucket.sum_out(tuple(cardinalities), pool))
             if progress:
                 progress(TASK, float(k + 1), float(len(order.units)))
     if math.isnan(total) or total == math.inf:
@@ -155,6 +189,15 @@ def eliminate(
     return Eliminated(total, order, tuple(cardinalities), tuple(buckets))
 
 
+def _bucket(unit: int, own: Mapping[_Scope, Floats], place: Mapping[int, int]) -> Bucket:
+    rest = tuple(sorted({other for scope in own for other in scope[1:]}, key=place.__getitem__))
+    tables = []
+    for scope, table in own.items():
+        axes = tuple(k for k, other in enumerate(rest, start=1) if other not in scope)
+        tables.append(np.expand_dims(table, axes))
+    return Bucket(unit, rest, tuple(tables))
+
+
 def _too_wide(found: str, log2_table: float | None = None, log2_work: float | None = None) -> InputError:
     size = "" if log2_table is None else f", that is a table of 2**{log2_table:.1f} entries"
     work = "" if log2_work is None else f" and 2**{log2_work:.1f} in all"
@@ -163,70 +206,3 @@ def _too_wide(found: str, log2_table: float | None = None, log2_work: float | No
         expected=f"tables of at most 2**{LOG2_LARGEST:g} entries, and 2**{LOG2_MOST_WORK:g} in all",
         remedy="use log_z(model) for log Z from both sides (the command log-z), or ais_log_z(model) for an estimate",
     )
-
-
-def _canonical(
-    scope: tuple[int, ...], table: Floats, place: Mapping[int, int]
-) -> tuple[tuple[int, ...], Floats]:
-    """A table with its axes in the order of all tables: the unit that is summed out first is the last."""
-    axes = sorted(range(len(scope)), key=lambda k: -place[scope[k]])
-    return tuple(scope[k] for k in axes), np.asarray(table, np.float64).transpose(axes)
-
-
-def _put(
-    waiting: list[dict[tuple[int, ...], Floats]],
-    place: Mapping[int, int],
-    scope: tuple[int, ...],
-    table: Floats,
-) -> None:
-    """File a table under the unit of its scope that is summed out first; tables of one scope are added up."""
-    bucket = waiting[place[scope[-1]]]
-    bucket[scope] = bucket[scope] + table if scope in bucket else table
-
-
-def _bucket(
-    unit: int, own: Mapping[tuple[int, ...], Floats], cardinalities: Sequence[int], place: Mapping[int, int]
-) -> Bucket:
-    rest = tuple(
-        sorted({other for scope in own for other in scope} - {unit}, key=lambda other: -place[other])
-    )
-    strides = np.zeros((len(own), len(rest)), np.int64)
-    column = {other: k for k, other in enumerate(rest)}
-    for row, scope in enumerate(own):
-        step = cardinalities[unit]
-        for other in reversed(scope[:-1]):
-            strides[row, column[other]] = step
-            step *= cardinalities[other]
-    tables = tuple(np.ascontiguousarray(table).reshape(-1) for table in own.values())
-    return Bucket(unit, rest, tables, strides)
-
-
-def _sum_out(
-    bucket: Bucket, cardinalities: Sequence[int], pool: ThreadPoolExecutor, progress: Progress | None
-) -> Floats:
-    """The message of a bucket, one axis for each unit of its rest."""
-    # Numba takes most of a second to import, so it waits until there is something to run.
-    from meltpoint.estimators.elimination_kernel import sum_out
-
-    n_states = cardinalities[bucket.unit]
-    shape = tuple(cardinalities[other] for other in bucket.rest)
-    message = np.empty(math.prod(shape))
-    starts = np.cumsum([0, *(table.size for table in bucket.tables[:-1])], dtype=np.int64)
-    values = np.concatenate([np.zeros(0), *bucket.tables])
-    sizes = np.array(shape, np.int64)
-
-    def call(low: int) -> None:
-        part = message[low : low + _CALL_ENTRIES]
-        sum_out(values, starts[: len(bucket.tables)], bucket.strides, sizes, n_states, low, part)
-
-    if message.size <= _CALL_ENTRIES:
-        call(0)
-    else:
-        calls = [pool.submit(call, low) for low in range(0, message.size, _CALL_ENTRIES)]
-        try:
-            for one in calls:
-                one.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return message.reshape(shape)
