@@ -69,6 +69,9 @@ TRACE_STEPS, TRACE_EXAMPLES, TRACE_CHAINS, TRACE_AIS_CHAINS = 2000, 100, 1, 400
 SWEEP_STEPS = (10, 30, 100, 300, 1000)
 """Numbers of steps of sweep()."""
 
+PATIENCE = 60.0
+"""Seconds to wait for a worker of a cluster when there is none."""
+
 AIS_CHAINS, CSL_CHAINS = 1000, 1000
 """Chains of ais_log_z() and csl_log_prob(), which stand alone; those of an evaluation follow from RAISE's."""
 

@@ -21,7 +21,8 @@ from meltpoint.estimators.pilot import run_pilot
 from meltpoint.evaluation import prerequisites
 from meltpoint.kernels.streams import Streams
 from meltpoint.randomness import Purpose
-from meltpoint.runs.run import Run, sender_to
+from meltpoint.runs.run import Run
+from meltpoint.runs.workers import Workers
 
 COUPLINGS = np.triu(np.random.default_rng(1).normal(size=(24, 24)), 1)
 GRAPH = mp.Ising(COUPLINGS + COUPLINGS.T, np.zeros(24), hidden=range(20, 24))
@@ -103,8 +104,8 @@ def test_pilots_and_rates_are_the_same_whoever_runs_them(model, train):
     whole = mp.friction_schedule(model, train, steps=100, seed=7, threads=1)
     rates = mp.model_rates(model, seed=7, threads=1)
     for n in (None, 1, 3):
-        with ThreadPoolExecutor(n or 1) as executor, sender_to(executor if n else None) as sender:
-            run = Run(2, sender=sender)
+        with ThreadPoolExecutor(n or 1) as executor:
+            run = Run(2, workers=Workers(executor) if n else None)
             found = pilot(model, train, run)
             again = rates_of_chains(model, 7, run)
         np.testing.assert_array_equal(found.friction, whole.friction)
@@ -120,8 +121,8 @@ def test_a_pilot_that_is_stopped_anywhere_goes_on_from_there(share, train, execu
     whole, alone = uninterrupted_pilot(train is not None)
     assert alone == 4 * 64
     folder: Any = Memory()
-    with ThreadPoolExecutor(1) as pool, sender_to(pool if executor else None) as sender:
-        run = Run(1, stop_at(share, "pilot"), sender, folder)
+    with ThreadPoolExecutor(1) as pool:
+        run = Run(1, stop_at(share, "pilot"), Workers(pool) if executor else None, folder)
         with pytest.raises(KeyboardInterrupt):
             pilot(DEEP, train, run)
     kept = len(folder.chunks)
@@ -186,7 +187,7 @@ def test_a_damaged_range_of_a_pilot_is_run_again(tmp_path, run_chains):
     run_chains.clear()
     with pytest.warns(RunWarning, match=r"(schedule-data|0-down-0000032)\.npz, .*is computed again"):
         assert plain(evaluate(run=tmp_path)) == expected
-    assert run_chains == [32]
+    assert sum(run_chains) == 32
 
 
 def test_the_steps_that_the_clock_has_chosen_for_a_pilot_stay(tmp_path, monkeypatch):

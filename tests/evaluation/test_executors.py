@@ -22,12 +22,12 @@ from meltpoint.estimators.chain_batches import Annealing
 from meltpoint.evaluation.stage import Size, Stage, run_stage
 from meltpoint.evaluation.stored import read_run
 from meltpoint.fingerprint import fingerprint
-from meltpoint.runs import sending
+from meltpoint.runs import workers
 from meltpoint.runs.dask import dask_cluster
-from meltpoint.runs.processes import processes
 from meltpoint.runs.records import from_arrays, to_arrays
 from meltpoint.runs.run import Run
-from meltpoint.runs.sending import Payload
+from meltpoint.runs.specification import METHOD
+from meltpoint.runs.workers import processes
 
 MODELS = [MODEL, DEEP, STACK]
 
@@ -84,29 +84,15 @@ def test_a_stage_comes_back(model):
     assert (found.seed, found.number, found.part) == (2**80 + 1, 3, 2)
 
 
-def test_workers_with_another_method_refuse(tmp_path):
-    arrays = sending._model_arrays(MODEL)
-    assert arrays is not None
-    sent = Payload("another", {**arrays, "method": np.array(99)})
+def pickled(seed):
+    return workers.dumps(ForwardChains(Annealing(MODEL, mp.uniform()), np.linspace(0, 1, 21), seed))
+
+
+def test_workers_with_another_method_refuse():
     with pytest.raises(
         mp.InputError, match=r"found version 99 of the method, .*: install the same meltpoint"
-    ):
-        sending._load_model(sent)
-
-
-def payloads(seed, folder=None):
-    others = []
-    work = ForwardChains(Annealing(MODEL, mp.uniform()), np.linspace(0, 1, 21), seed)
-    arrays = to_arrays(work, others)
-    given = [Payload(fingerprint(each), each) for each in (arrays, sending._model_arrays(others[0]))]
-    return given if folder is None else [each.in_file(folder / f"{k}.npz") for k, each in enumerate(given)]
-
-
-def test_a_worker_that_does_not_see_the_file_says_so(tmp_path):
-    sent = payloads(11, tmp_path)
-    (tmp_path / "0.npz").unlink()
-    with pytest.raises(mp.InputError, match=r"on a worker .*, expected workers that see the disk") as stop:
-        sending._compute(ForwardChains, sent[0], 0, 1, sent[1])
+    ) as stop:
+        workers._compute(99, pickled(11), 0, 1)
     assert str(pickle.loads(pickle.dumps(stop.value))) == str(stop.value)
 
 
@@ -126,10 +112,10 @@ def test_threads_of_a_worker_share_what_one_of_them_lays_out(monkeypatch):
 
     def compute(_):
         together.wait()
-        return sending._compute(ForwardChains, sent[0], 0, 2, sent[1])
+        return workers._compute(METHOD, bytes(sent), 0, 2)
 
     monkeypatch.setattr("meltpoint.estimators.chain_batches.prepare_path", counting)
-    sent = payloads(12)
+    sent = pickled(12)
     with ThreadPoolExecutor(4) as threads:
         assert len(list(threads.map(compute, range(4)))) == 4
     assert len(laid_out) == 1
@@ -142,14 +128,13 @@ class Backwards(Executor):
     """
 
     def __init__(self):
-        self.calls, self.sizes, self.functions = [], [], []
+        self.calls, self.functions = [], []
         self.timer = None
         self.lock = Lock()
 
     def submit(self, function, /, *arguments):
         future = Future()
         message = pickle.dumps((function, arguments))
-        self.sizes.append(len(message))
         self.functions.append(function.__module__)
         with self.lock:
             self.calls.append((message, future))
@@ -167,22 +152,10 @@ class Backwards(Executor):
             waiting.set_result(pickle.loads(pickle.dumps(call(*given))))
 
 
-def test_the_order_does_not_matter_and_the_model_travels_once(monkeypatch):
-    opened = []
-    model_from_arrays = sending.model_from_arrays
-
-    def counting(*arguments):
-        opened.append(1)
-        return model_from_arrays(*arguments)
-
-    monkeypatch.setattr(sending, "model_from_arrays", counting)
-    sending._load_model.cache_clear()
-    sending._load_once.cache_clear()
+def test_the_order_does_not_matter():
     executor = Backwards()
     assert plain(evaluate(executor=executor)) == whole(MODEL)
-    assert opened == [1]
-    assert max(executor.sizes) < 1000
-    assert set(executor.functions) == {"meltpoint.runs.sending"}
+    assert set(executor.functions) == {"meltpoint.runs.workers"}
 
 
 @pytest.mark.parametrize("model", [MODEL, DEEP, STACK], ids=repr)

@@ -11,8 +11,8 @@ from meltpoint.evaluation import prerequisites
 from meltpoint.evaluation.prerequisites import LogFOfExamples, LogFRows, log_f_of
 from meltpoint.kernels.compiling import PREPARING
 from meltpoint.models.dbn import Directed
-from meltpoint.runs.processes import processes
-from meltpoint.runs.run import Run, sender_to
+from meltpoint.runs.run import Run
+from meltpoint.runs.workers import Workers, processes
 
 RNG = np.random.default_rng(0)
 DBM = mp.DBM([RNG.normal(size=(6, 11)), RNG.normal(size=(11, 12))], [RNG.normal(size=n) for n in (6, 11, 12)])
@@ -122,8 +122,8 @@ def test_progress_grows_to_the_whole():
 @pytest.mark.slow
 def test_workers_compute_the_same():
     whole = log_f_of(DBN, STATES, 5, Run(1))
-    with processes(2) as executor, sender_to(executor) as sender:
-        assert same(log_f_of(DBN, STATES, 5, Run(1, sender=sender)), whole)
+    with processes(2) as executor:
+        assert same(log_f_of(DBN, STATES, 5, Run(1, workers=Workers(executor))), whole)
 
 
 def test_a_number_names_the_random_numbers_of_its_example():

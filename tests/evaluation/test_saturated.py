@@ -12,9 +12,9 @@ from meltpoint.evaluation.prerequisites import log_f_of
 from meltpoint.evaluation.stored import merge_runs, read_run
 from meltpoint.models import log_f as log_f_module
 from meltpoint.models.log_f import LogF, estimate_log_f
-from meltpoint.runs.processes import processes
-from meltpoint.runs.run import Run, sender_to
+from meltpoint.runs.run import Run
 from meltpoint.runs.store import RunFolder
+from meltpoint.runs.workers import Workers, processes
 
 TRUTH = -6 * math.log(2)
 """Mean log-probability of six visible units that nothing is coupled to."""
@@ -149,8 +149,8 @@ def test_a_run_keeps_whether_log_f_is_exact(model, exact, tmp_path, monkeypatch)
 @pytest.mark.slow
 def test_workers_say_whether_log_f_is_exact(monkeypatch):
     monkeypatch.setattr(prerequisites, "_LOG_F_EXAMPLES", 32)
-    with processes(1) as executor, sender_to(executor) as sender:
-        assert not log_f_of(two_codes(), TEST, 0, Run(1, sender=sender)).is_exact
+    with processes(1) as executor:
+        assert not log_f_of(two_codes(), TEST, 0, Run(1, workers=Workers(executor))).is_exact
 
 
 def test_stored_and_merged_runs_claim_no_more(tmp_path):

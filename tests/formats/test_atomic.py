@@ -5,7 +5,6 @@ import os
 import stat
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meltpoint.errors import InputError, SystemFailure
-from meltpoint.formats.atomic import atomic_write, temporary_folder
+from meltpoint.formats.atomic import atomic_write
 
 
 def write(path, data=b"new", then=lambda _file: None):
@@ -189,7 +188,6 @@ def test_a_link_that_is_not_followed_is_replaced_and_its_target_left_alone(tmp_p
 KILLED = """
 import os, signal, sys
 from meltpoint.formats.atomic import atomic_write
-from meltpoint.formats.atomic import temporary_folder
 with atomic_write(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
@@ -215,73 +213,3 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_and_what_is_being_writ
         "other.bin",
     ]
     assert (tmp_path / "other.bin").read_bytes() == b"outer"
-
-
-HOLDER = """
-import os, signal
-from meltpoint.formats.atomic import temporary_folder
-with temporary_folder() as folder:
-    (folder / "stage.npz").write_bytes(b"model and examples")
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGKILL")
-def test_a_killed_process_s_folder_for_workers_is_removed_and_a_living_one_s_is_not(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    subprocess.run([sys.executable, "-c", HOLDER], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
-    (left,) = tmp_path.iterdir()
-    (tmp_path / "meltpoint-workers-link").symlink_to(tmp_path)
-    (tmp_path / "meltpoint-kernels").mkdir()
-    with temporary_folder() as living, temporary_folder() as other:
-        assert living.is_dir()
-        assert other.is_dir()
-        assert not left.exists()
-    assert sorted(names(tmp_path)) == ["meltpoint-kernels", "meltpoint-workers-link"]
-
-
-def folders_of_workers(path):
-    return sorted(each.name for each in path.glob("meltpoint-workers-*"))
-
-
-def test_a_folder_whose_mark_cannot_be_written_is_not_left(tmp_path, monkeypatch):
-    """Nothing would ever remove it: without a mark it could be one that another process is just making."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    opened = Path.open
-
-    def fails(path, *arguments, **options):
-        if path.name == "in-use":
-            raise OSError(errno.EROFS, "Read-only file system")
-        return opened(path, *arguments, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", fails)
-        with pytest.raises(OSError, match="Read-only"), temporary_folder():
-            pass
-    assert folders_of_workers(tmp_path) == []
-
-
-def test_folders_without_a_mark_are_removed(tmp_path, monkeypatch):
-    """Of a process that was killed before it made the mark, or after it had removed it."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    for name in ("empty", "half-removed"):
-        (tmp_path / f"meltpoint-workers-{name}").mkdir()
-    (tmp_path / "meltpoint-workers-half-removed" / "model.npz").touch()
-    with temporary_folder() as first, temporary_folder() as second:
-        assert folders_of_workers(tmp_path) == sorted((first.name, second.name))
-    assert folders_of_workers(tmp_path) == []
-
-
-def test_a_folder_that_was_taken_for_abandoned_is_made_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    made, make = [], tempfile.mkdtemp
-
-    def make_and_lose(**options):
-        made.append(make(**options))
-        if len(made) == 1:
-            Path(made[0]).rmdir()
-        return made[-1]
-
-    monkeypatch.setattr(tempfile, "mkdtemp", make_and_lose)
-    with temporary_folder() as folder:
-        assert str(folder) == made[1]

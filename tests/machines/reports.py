@@ -12,7 +12,7 @@ import numpy as np
 
 import meltpoint as mp
 from evaluation.kept import plain
-from meltpoint.runs.processes import processes
+from meltpoint.runs.workers import processes
 
 RNG = np.random.default_rng(3)
 N, SITES = 12, 9

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -232,48 +231,3 @@ def test_files_for_tls_that_are_missing(tmp_path):
     files = TLS(*(tmp_path / name for name in ("ca.pem", "cert.pem", "key.pem")))
     with pytest.raises(InputError, match=r"no file .*ca\.pem"), dask_cluster("tls://x:1", tls=files):
         pass
-
-
-@pytest.fixture(scope="module")
-def dask():
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as made:
-        yield made
-
-
-@pytest.mark.slow
-def test_a_worker_is_not_profiled_while_it_computes(dask):
-    def states():
-        import time
-
-        from distributed import get_worker
-
-        from meltpoint.runs.dask import _unprofiled
-
-        worker, seen = get_worker(), []
-
-        def look(expected):
-            time.sleep(0.1)  # the worker's loop has to come round, and may have other things to do
-            for _ in range(100):
-                if worker.periodic_callbacks["profile"].is_running() == expected:
-                    break
-                time.sleep(0.1)
-            seen.append(worker.periodic_callbacks["profile"].is_running())
-
-        look(True)
-        with _unprofiled(worker):
-            look(False)
-            with _unprofiled(worker):
-                look(False)
-            look(False)
-        look(True)
-        return seen
-
-    with dask.get_client() as client:
-        assert client.submit(states, pure=False).result() == [True, False, False, False, True]
-
-
-def test_a_worker_without_a_profiler():
-    from meltpoint.runs.dask import _unprofiled
-
-    with _unprofiled(SimpleNamespace(periodic_callbacks={})) as nothing:
-        assert nothing is None

@@ -119,10 +119,8 @@ def test_records_are_joined_row_by_row():
     np.testing.assert_array_equal(joined.values, [[0, 0], [1, 1], [1, 1]])
 
 
-def test_what_is_no_record_needs_a_list_to_stand_in():
+def test_what_is_no_record_is_refused_or_skipped():
     model = mp.RBM([[0.0]], [0.0], [0.0])
     with pytest.raises(TypeError, match="RBM, which has no arrays"):
         to_arrays(model)
-    others = []
-    assert to_arrays(model, others)["value"] == 0
-    assert others == [model]
+    assert to_arrays(model, skip_models=True) == {}

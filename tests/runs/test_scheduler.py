@@ -17,8 +17,9 @@ from meltpoint.errors import RunWarning, SystemFailure
 from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
 from meltpoint.runs.batch import Batch, ranges
-from meltpoint.runs.run import Run, sender_to
+from meltpoint.runs.run import Run
 from meltpoint.runs.store import open_run
+from meltpoint.runs.workers import Workers
 from runs.test_store import SPECIFICATION
 
 
@@ -92,22 +93,23 @@ def test_progress_counts_all_batches_in_the_callers_thread():
     assert amounts[-1] == 7000
 
 
-@pytest.mark.parametrize("workers", [False, True], ids=["threads", "workers"])
-def test_ctrl_c_keeps_what_is_finished_and_the_next_call_computes_the_rest(tmp_path, workers):
+@pytest.mark.parametrize("on_workers", [False, True], ids=["threads", "workers"])
+def test_ctrl_c_keeps_what_is_finished_and_the_next_call_computes_the_rest(tmp_path, on_workers):
     def stop(task, done, total):
         if done >= 0.4 * total:
             raise KeyboardInterrupt
 
-    with ThreadPoolExecutor(1) as pool, sender_to(pool if workers else None) as sender:
+    with ThreadPoolExecutor(1) as pool:
+        workers = Workers(pool) if on_workers else None
         with open_run(tmp_path, SPECIFICATION) as folder:
-            (found,), interrupted = Run(1, stop, sender, folder).results_so_far(
+            (found,), interrupted = Run(1, stop, workers, folder).results_so_far(
                 [batch(seconds=0.005)], "squares"
             )
         assert interrupted
         assert 0.4 <= found.finished.mean() < 1
         np.testing.assert_array_equal(found.values.squares, EXPECTED[found.finished])
         with open_run(tmp_path, SPECIFICATION) as folder:
-            run = Run(1, None, sender, folder)
+            run = Run(1, None, workers, folder)
             np.testing.assert_array_equal(run.results(batch(seconds=0.005), "squares").squares, EXPECTED)
             assert run.spent.steps == 100.0 * (~found.finished).sum()
 
@@ -171,8 +173,8 @@ class Own:
 @pytest.mark.parametrize("model", [None, mp.RBM([[0.0]], [0.0], [0.0]), Own()], ids=["none", "RBM", "own"])
 def test_processes_get_models_with_arrays_and_without(model):
     added = 0.0 if model is None else model.log_f(np.zeros((1, 1)))[0]
-    with ProcessPoolExecutor(2) as pool, sender_to(pool) as sender:
-        found = Run(1, None, sender).results(batch(model=model), "squares")
+    with ProcessPoolExecutor(2) as pool:
+        found = Run(1, None, Workers(pool)).results(batch(model=model), "squares")
     np.testing.assert_array_equal(found.squares, EXPECTED + added)
 
 
@@ -180,7 +182,6 @@ def test_processes_get_models_with_arrays_and_without(model):
 def test_dead_workers_are_one_failure():
     with (
         ProcessPoolExecutor(2) as pool,
-        sender_to(pool) as sender,
         pytest.raises(SystemFailure, match="workers"),
     ):
-        Run(1, None, sender).results(batch(dies_at=50), "squares")
+        Run(1, None, Workers(pool)).results(batch(dies_at=50), "squares")

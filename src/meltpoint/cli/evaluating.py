@@ -69,7 +69,7 @@ def _executor(
             remedy="add the others: both sides of a connection show a certificate",
         )
     if workers is not None:
-        from meltpoint.runs.processes import processes
+        from meltpoint.runs.workers import processes
 
         with processes(workers) as executor:
             yield executor

@@ -2,7 +2,7 @@
 
 This is set up before anything that takes time is imported, so this file imports almost nothing.
 
-Where the library stops at a KeyboardInterrupt: `runs/scheduler.py` (chunks), `runs/processes.py` (worker processes),
+Where the library stops at a KeyboardInterrupt: `runs/scheduler.py` (chunks), `runs/workers.py` (worker processes),
 `training/loop.py` (between two updates). `cli/ending.py` has the exit codes.
 """
 

@@ -1,7 +1,7 @@
 """Chains as batches: a path from a base to a model, and chains along it that the scheduler cuts and runs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,10 @@ class Annealing:
     model: Any  # with a path(base)
     base: Base
     precision: Precision = "mixed"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A worker lays out its own path: compiled code does not travel.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def path(self) -> Path:

@@ -70,7 +70,7 @@ class Computation:
 
     def anneal(self, batches: Sequence[Batch[Annealed]]) -> list[Annealed]:
         """What became of chains, all of them finished."""
-        return self.run.in_turn(batches, TASK)
+        return self.run.together(batches, TASK, in_turn=True)
 
 
 def run_starts(

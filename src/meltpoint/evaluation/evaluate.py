@@ -50,9 +50,10 @@ from meltpoint.results.compose import versions
 from meltpoint.results.report import Report
 from meltpoint.results.stages import StageSummary
 from meltpoint.runs.contents import MODEL, NAMES
-from meltpoint.runs.run import Run, sender_to
+from meltpoint.runs.run import Run
 from meltpoint.runs.specification import Specification
 from meltpoint.runs.store import RunFolder, open_run
+from meltpoint.runs.workers import Workers
 
 _log = logging.getLogger("meltpoint")
 
@@ -211,11 +212,10 @@ def evaluate_with_inputs(
 
     _log.info("evaluating %r on %d test examples, seed %d", model, len(states), settings.seed)
     fingerprints = _fingerprints(model, states, known, own_base, betas)
-    with (
-        _open_folder(options.get("run"), model, states, fingerprints, settings, part) as folder,
-        sender_to(options.get("executor")) as sender,
-    ):
-        run = Run(threads, progress, sender, folder)
+    executor = options.get("executor")
+    workers = None if executor is None else Workers(executor)
+    with _open_folder(options.get("run"), model, states, fingerprints, settings, part) as folder:
+        run = Run(threads, progress, workers, folder)
         facts = facts_of(model)
         run.keep(MODEL, facts)
         log_f = log_f_of(model, states, settings.seed, run)

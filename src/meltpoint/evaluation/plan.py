@@ -253,7 +253,7 @@ class Planner:
             fixed_error=log_f.mean.error,
         )
         spent = self.run.spent
-        if self.run.on_workers and spent.steps:  # how many cores they have is not known here
+        if self.run.workers and spent.steps:  # how many cores they have is not known here
             self._rate = spent.steps / max(spent.seconds, 1e-3)
         else:
             # What an earlier call has computed took its cores' seconds, as what this one has.

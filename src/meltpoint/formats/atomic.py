@@ -8,9 +8,7 @@ shares the disk. Process numbers could not tell that: containers on one disk hav
 import errno
 import os
 import secrets
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,8 +41,6 @@ _DISK = {
 }
 
 _PREFIX, _SUFFIX = ".meltpoint-", ".tmp"
-_FOLDER_PREFIX = "meltpoint-workers-"
-_MARK = "in-use"
 _ATTEMPTS = 100
 
 
@@ -174,39 +170,6 @@ def is_temporary(name: str) -> bool:
     return name.startswith(_PREFIX) and name.endswith(_SUFFIX)
 
 
-@contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """A private folder for files that worker processes read; those of killed processes are removed."""
-    shared = Path(tempfile.gettempdir())
-    with suppress(OSError):
-        for path in shared.glob(f"{_FOLDER_PREFIX}*"):
-            _remove_folder_if_abandoned(path)
-    folder, mark = _create_marked_folder()
-    with mark:
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _create_marked_folder() -> tuple[Path, BinaryIO]:
-    """A new temporary folder, and the locked file in it that says that it is in use."""
-    for _ in range(_ATTEMPTS):
-        folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX))
-        try:
-            mark = (folder / _MARK).open("xb")
-        except FileNotFoundError:  # another process has taken the folder for abandoned
-            continue
-        except OSError:
-            with suppress(OSError):
-                folder.rmdir()
-            raise
-        if try_lock(mark.fileno()) and is_at(folder / _MARK, mark.fileno()):
-            return folder, mark
-        mark.close()
-    raise OSError("no temporary folder can be created")
-
-
 def try_lock(descriptor: int) -> bool:
     """Lock an open file until it is closed, unless another has locked it."""
     try:
@@ -221,41 +184,21 @@ def try_lock(descriptor: int) -> bool:
     return True
 
 
-def _remove_if_abandoned(path: Path) -> bool:
+def _remove_if_abandoned(path: Path) -> None:
     """Remove a file if nobody has locked it. A disk without locks keeps its files."""
     with suppress(OSError):
         if fcntl is None:
             path.unlink()
-            return True
+            return
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return False
+                return
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if is_at(path, descriptor):
                 path.unlink()
-                return True
         finally:
             os.close(descriptor)
-    return False
-
-
-def _remove_folder_if_abandoned(folder: Path) -> None:
-    status = folder.lstat()
-    # The folder of all users' temporary files: only what is our own, and no link to elsewhere.
-    own = os.name != "posix" or status.st_uid == os.getuid()
-    if not own or not stat.S_ISDIR(status.st_mode):
-        return
-    if _remove_if_abandoned(folder / _MARK):
-        shutil.rmtree(folder, ignore_errors=True)
-        return
-    # An empty folder is about to get its mark, which is tried again then, or its process has ended before.
-    with suppress(OSError):
-        folder.rmdir()
-    # The mark is the first file in a folder: if it is missing beside others somebody has begun to remove them.
-    with suppress(OSError):
-        if any(folder.iterdir()) and not os.path.lexists(folder / _MARK):
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def is_at(path: Path, descriptor: int) -> bool:

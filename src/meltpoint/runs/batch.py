@@ -55,11 +55,10 @@ class Batch(Generic[Record]):
 
     @property
     def chunks(self) -> "list[Chunk]":
-        """Its chunks, in order."""
         return [Chunk(self, low, high) for low, high in ranges(self.items, self.chunk_size)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Chunk:
     """The items of a batch from number `first` to before `end`."""
 
@@ -73,18 +72,11 @@ class Chunk:
         return f"{self.batch.name}-{self.first:07d}"
 
     @property
-    def key(self) -> tuple[str, int]:
-        """What tells it apart from all chunks of batches of other names."""
-        return self.batch.name, self.first
-
-    @property
     def count(self) -> int:
-        """Its number of items."""
         return self.end - self.first
 
     @property
     def steps(self) -> float:
-        """What progress counts for it."""
         return self.count * self.batch.steps
 
     def cut(self, parts: int) -> "list[Chunk]":

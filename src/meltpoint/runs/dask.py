@@ -1,29 +1,26 @@
-"""A Dask cluster's workers: connecting to them, noticing when none is left, and running tasks there.
+"""The workers of a Dask cluster: connecting to them, noticing when none is left, and running tasks there.
 
 Dask sends tasks and results as pickles. Whoever can reach a scheduler or a worker can run programs there, and a
 hostile worker can run programs here: use trusted networks, or TLS.
 """
 
 import asyncio
+import hashlib
 import logging
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Executor
+from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from meltpoint.defaults import PATIENCE
 from meltpoint.errors import InputError, SystemFailure
-from meltpoint.runs.executor import ReportingExecutor
 
 Notify = Callable[[str], None]
-"""Called with a sentence about the cluster, from another thread."""
-
-PATIENCE = 60.0
-"""Seconds to wait for a worker when there is none."""
+"""Called with a sentence about the cluster."""
 
 _CONNECT_SECONDS = 10
 _LOOK_SECONDS = 1.0  # between looks at the workers
@@ -48,101 +45,145 @@ def dask_cluster(
     """An executor with the workers of the Dask cluster whose scheduler is at this address.
 
     When no worker is left, or the scheduler does not answer, `notify` is called within ten seconds. If that lasts for
-    `patience` seconds the tasks end with a SystemFailure, as they do at once where the package is missing.
+    `patience` seconds an evaluation ends with a SystemFailure, as it does at once where the package is missing.
     """
-    _check_patience(patience)
-    client = _connect(address, tls)
-    _silence()
-    notify = notify or (lambda _text: None)
-    try:
-        _wait_for_workers(client, address, patience, notify)
-        _check_package(client, address)
-        executor = ReportingExecutor(client.get_executor(), _explainer(address))
-        ended = threading.Event()
-        watcher = threading.Thread(
-            target=_watch, args=(client, executor, address, patience, notify, ended), daemon=True
+    if not 0 <= patience < float("inf"):
+        raise InputError(
+            found=f"patience={patience}", expected="seconds, from 0 on", remedy="60 is a good choice"
         )
-        watcher.start()
-        try:
-            yield executor
-        finally:
-            ended.set()
-            watcher.join(2 * _CONNECT_SECONDS)
+    client = _connect(address, tls)
+    try:
+        executor = DaskExecutor(client, address, patience, notify)
+        has_workers = executor.watch()
+        while not has_workers():
+            time.sleep(min(_LOOK_SECONDS, patience) / 2)
+        _check_package(client, address)
+        yield executor
     finally:
         # Dask's error about a lost connection would hide ours.
         with suppress(Exception):
             client.close(timeout=_CONNECT_SECONDS)
 
 
-def is_dask(executor: Executor) -> bool:
-    """Whether an executor's workers are those of a Dask cluster, which reach each other through its network."""
-    return type(_inner(executor)).__module__.partition(".")[0] == "distributed"
+def as_dask(executor: Executor) -> Executor:
+    """An executor of Dask's own as one that shares what it sends; others as they are."""
+    if type(executor).__module__.partition(".")[0] != "distributed":
+        return executor
+    client: Any = executor._client  # pyright: ignore  there is no public way
+    return DaskExecutor(client, client.scheduler.address)
 
 
-def send(executor: Executor, value: Any, key: str) -> Any:  # noqa: ANN401
-    """A Dask future of a value, which a task gets as the value itself; `key` names the value.
+class DaskExecutor(Executor):
+    """Runs tasks on the workers of a client, whose absence it reports if there is a limit to its patience."""
 
-    It is the result of a task: workers get it from each other, and if all that have it die it is made again.
-    """
-    client: Any = _inner(executor)._client  # pyright: ignore  there is no public way
-    # Dask warns of tasks with more than 10 MB of arguments, and recommends what is done here.
-    with warnings.catch_warnings(action="ignore"):
-        return client.submit(_pass_on, value, key=f"meltpoint-{key}")
+    def __init__(
+        self,
+        client: Any,  # noqa: ANN401
+        address: str,
+        patience: float | None = None,
+        notify: Notify | None = None,
+    ) -> None:
+        self.client, self.address, self.patience = client, address, patience
+        self.notify = notify or (lambda _text: None)
+        self._inner: Executor = client.get_executor()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":  # noqa: ANN401
+        """Begin a task as soon as a worker is free."""
+        return self._inner.submit(fn, *args, **kwargs)
+
+    def share(self, pickled: bytes) -> Any:  # noqa: ANN401
+        """A Dask future of these bytes, which a task gets as the bytes themselves.
+
+        It is the result of a task: workers get it from each other, and if all that have it die it is made again.
+        """
+        key = f"meltpoint-{hashlib.blake2b(pickled, digest_size=16).hexdigest()}"
+        # Dask warns of tasks with more than 10 MB of arguments, and recommends what is done here.
+        with warnings.catch_warnings(action="ignore"):
+            return self.client.submit(bytes, pickled, key=key)
+
+    def watch(self) -> Callable[[], bool]:
+        """A function to call now and then while tasks are under way: whether there are workers.
+
+        It notifies when there are none, and raises a SystemFailure when that lasts for too long.
+        """
+        return (lambda: True) if self.patience is None else _Watch(self, self.patience)
+
+    def explain(self, problem: BaseException) -> BaseException:
+        """The error to report in place of one that a task has ended with."""
+        from distributed import KilledWorker
+
+        if isinstance(problem, KilledWorker):
+            return SystemFailure(
+                found=f"a task at which one worker after the other died ({problem})",
+                expected="workers with enough memory for the model",
+                remedy="start fewer on each machine, and call again; a run with a folder (--run) continues",
+            )
+        if isinstance(problem, CancelledError | asyncio.CancelledError):
+            return SystemFailure(
+                found=f"no connection to the Dask scheduler {self.address} any more",
+                expected="a scheduler that stays alive",
+                remedy="start it and its workers again, and call again; a run with a folder (--run) continues",
+            )
+        if isinstance(problem, ImportError):
+            return _missing_package(f"a worker that cannot run meltpoint ({problem})")
+        return problem
 
 
-def compute_unprofiled(compute: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
-    """What a function gives, computed on a Dask worker with its profiler paused."""
-    from distributed import get_worker
+class _Watch:
+    """Counts workers once a second, while it is called."""
 
-    with _unprofiled(get_worker()):
-        return compute(*arguments)
+    def __init__(self, executor: DaskExecutor, patience: float) -> None:
+        self._executor, self._patience = executor, patience
+        self._next_look = 0.0
+        self._alone_since: float | None = None
+        self._notified = False
+
+    def __call__(self) -> bool:
+        address, notify = self._executor.address, self._executor.notify
+        if time.monotonic() < self._next_look:
+            return self._alone_since is None
+        n, now = _count_workers(self._executor.client), time.monotonic()
+        self._next_look = now + _LOOK_SECONDS
+        if n:
+            if self._notified:
+                notify(f"there are workers again at {address}")
+            self._alone_since, self._notified = None, False
+            return True
+        self._alone_since = self._alone_since or now
+        waited = now - self._alone_since
+        if waited >= self._patience:
+            raise (
+                self._executor.explain(CancelledError())
+                if n is None
+                else SystemFailure(
+                    found=f"no worker at the Dask scheduler {address} for {self._patience:g} s",
+                    expected="at least one",
+                    remedy=f"start workers on each machine with: dask worker {address}; "
+                    "a run with a folder (--run) continues",
+                )
+            )
+        if not self._notified and waited >= min(_NOTICE_SECONDS, self._patience / 2):
+            self._notified = True
+            notify(
+                f"the Dask scheduler at {address} does not answer"
+                if n is None
+                else f"no worker at the Dask scheduler {address}: waiting {self._patience - waited:.0f} s for one "
+                f"(--patience); start it with: dask worker {address}"
+            )
+        return False
 
 
-_lock = threading.Lock()
-_under_way = 0
-"""Tasks that this worker's threads are computing."""
-
-
-@contextmanager
-def _unprofiled(worker: Any) -> Iterator[None]:  # noqa: ANN401
-    """Pause the profiler of a Dask worker until its last task is done.
-
-    It looks at the stack a hundred times a second, to see the same compiled call each time, and takes 3% of a core.
-    """
-    global _under_way
-    profiler = worker.periodic_callbacks.get("profile")
-    if profiler is None:  # switched off by the cluster's owner
-        yield
-        return
-    with _lock:
-        _under_way += 1
-        worker.loop.add_callback(profiler.stop)  # it belongs to the loop's thread
+def _count_workers(client: Any) -> int | None:  # noqa: ANN401
+    """Number of workers that are connected, None if the scheduler does not say."""
     try:
-        yield
-    finally:
-        with _lock:
-            _under_way -= 1
-            if not _under_way:
-                worker.loop.add_callback(profiler.start)
-
-
-def _pass_on(value: Any) -> Any:  # noqa: ANN401
-    return value
-
-
-def _inner(executor: Executor) -> Executor:
-    return executor.inner if isinstance(executor, ReportingExecutor) else executor
-
-
-def _check_patience(patience: float) -> None:
-    if not 0 <= patience < float("inf"):
-        raise InputError(
-            found=f"patience={patience}", expected="seconds, from 0 on", remedy="60 is a good choice"
-        )
+        return len(client.sync(client.scheduler.ncores, workers=None, callback_timeout=_CONNECT_SECONDS / 2))
+    except (Exception, asyncio.CancelledError):  # a lost connection has a dozen types
+        return None
 
 
 def _connect(address: str, tls: TLS | None) -> Any:  # noqa: ANN401
     try:
+        from dask import config
         from distributed import Client
         from distributed.security import Security
     except ImportError as problem:
@@ -152,25 +193,28 @@ def _connect(address: str, tls: TLS | None) -> Any:  # noqa: ANN401
             remedy="pip install 'meltpoint[cluster]'",
         ) from problem
     security = None
-    if tls is None and address.startswith("tls://") and not _is_tls_configured():
+    if tls is None and address.startswith("tls://") and not config.get("distributed.comm.tls.ca-file", None):
         raise InputError(
             found=f"the encrypted Dask scheduler {address} and no certificate",
             expected="the files of a certificate",
             remedy="give --tls-ca-file, --tls-cert and --tls-key (tls=TLS(…) in Python), or configure Dask's own",
         )
     if tls is not None:
-        for file in (tls.ca_file, tls.cert, tls.key):
-            if not file.is_file():
-                raise InputError(
-                    found=f"no file {file}", expected="a PEM file for TLS", remedy="check the path"
-                )
+        missing = next((file for file in (tls.ca_file, tls.cert, tls.key) if not file.is_file()), None)
+        if missing:
+            raise InputError(
+                found=f"no file {missing}", expected="a PEM file for TLS", remedy="check the path"
+            )
         security = Security(
             tls_ca_file=str(tls.ca_file),
             tls_client_cert=str(tls.cert),
             tls_client_key=str(tls.key),
             require_encryption=True,
         )
-    _silence()
+    # What goes wrong is said in a sentence here: no log of Dask's, and no traceback in one.
+    names = ("distributed", "tornado", "asyncio")
+    for name in [*names, *(n for n in logging.root.manager.loggerDict if n.partition(".")[0] in names)]:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         return Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, security=security)
     except (ValueError, TypeError) as problem:
@@ -187,40 +231,6 @@ def _connect(address: str, tls: TLS | None) -> Any:  # noqa: ANN401
         ) from problem
 
 
-def _is_tls_configured() -> bool:
-    from dask import config
-
-    return config.get("distributed.comm.tls.ca-file", None) is not None
-
-
-def _silence() -> None:
-    """Keep Dask from logging tracebacks: what goes wrong is said in a sentence here."""
-    for name in ("distributed", "tornado", "asyncio"):
-        for known in [name, *(n for n in logging.root.manager.loggerDict if n.startswith(f"{name}."))]:
-            logging.getLogger(known).setLevel(logging.CRITICAL + 1)
-
-
-def _count_workers(client: Any) -> int | None:  # noqa: ANN401
-    """Number of workers that are connected, None if the scheduler does not say."""
-    try:
-        return len(client.sync(client.scheduler.ncores, workers=None, callback_timeout=_CONNECT_SECONDS / 2))
-    except (Exception, asyncio.CancelledError):  # a lost connection has a dozen types
-        return None
-
-
-def _wait_for_workers(client: Any, address: str, patience: float, notify: Notify) -> None:  # noqa: ANN401
-    begun = time.monotonic()
-    notified = False
-    while not _count_workers(client):
-        waited = time.monotonic() - begun
-        if waited >= patience:
-            raise _no_worker(address, patience)
-        if not notified and waited >= min(_LOOK_SECONDS, patience):
-            notified = True
-            notify(_waiting(address, patience - waited))
-        time.sleep(min(_LOOK_SECONDS, patience) / 2)
-
-
 def _check_package(client: Any, address: str) -> None:  # noqa: ANN401
     """Refuse a cluster whose scheduler or workers lack this package: their tasks could never begin."""
     answers: dict[str, Any] = {}
@@ -232,87 +242,12 @@ def _check_package(client: Any, address: str) -> None:  # noqa: ANN401
         answers[f"the scheduler {address}"] = problem
     lacking = sorted(where for where, answer in answers.items() if isinstance(answer, ImportError))
     if lacking:
-        raise SystemFailure(
-            found=f"no meltpoint at {', '.join(lacking)} ({answers[lacking[0]]})",
-            expected="the same meltpoint on all machines of the cluster",
-            remedy="pip install 'meltpoint[cluster]' there, and start the workers again",
-        )
+        raise _missing_package(f"no meltpoint at {', '.join(lacking)} ({answers[lacking[0]]})")
 
 
-def _watch(
-    client: Any,  # noqa: ANN401
-    executor: ReportingExecutor,
-    address: str,
-    patience: float,
-    notify: Notify,
-    ended: threading.Event,
-) -> None:
-    """Give up the executor's tasks when there was no worker for too long."""
-    alone_since: float | None = None
-    notified = False
-    while not ended.wait(_LOOK_SECONDS):
-        n = _count_workers(client) if executor.busy else 1
-        if n:
-            if notified:
-                notify(f"there are workers again at {address}")
-            alone_since, notified = None, False
-            continue
-        now = time.monotonic()
-        alone_since = alone_since or now
-        waited = now - alone_since
-        if waited >= patience:
-            executor.give_up(_no_worker(address, patience) if n == 0 else _no_scheduler(address))
-            return
-        if not notified and waited >= min(_NOTICE_SECONDS, patience):
-            notified = True
-            notify(
-                _waiting(address, patience - waited)
-                if n == 0
-                else f"the Dask scheduler at {address} does not answer"
-            )
-
-
-def _explainer(address: str) -> Callable[[BaseException], BaseException]:
-    from distributed import KilledWorker
-
-    def explain(problem: BaseException) -> BaseException:
-        if isinstance(problem, KilledWorker):
-            return SystemFailure(
-                found=f"a task at which one worker after the other died ({problem})",
-                expected="workers with enough memory for the model",
-                remedy="start fewer on each machine, and call again; a run with a folder (--run) continues",
-            )
-        if isinstance(problem, CancelledError | asyncio.CancelledError):
-            return _no_scheduler(address)
-        if isinstance(problem, ImportError):
-            return SystemFailure(
-                found=f"a worker that cannot run meltpoint ({problem})",
-                expected="the same meltpoint on all machines of the cluster",
-                remedy="pip install 'meltpoint[cluster]' there, and start the workers again",
-            )
-        return problem
-
-    return explain
-
-
-def _waiting(address: str, seconds: float) -> str:
-    return (
-        f"no worker at the Dask scheduler {address}: waiting {seconds:.0f} s for one (--patience); "
-        f"start it with: dask worker {address}"
-    )
-
-
-def _no_worker(address: str, patience: float) -> SystemFailure:
+def _missing_package(found: str) -> SystemFailure:
     return SystemFailure(
-        found=f"no worker at the Dask scheduler {address} for {patience:g} s",
-        expected="at least one",
-        remedy=f"start workers on each machine with: dask worker {address}; a run with a folder (--run) continues",
-    )
-
-
-def _no_scheduler(address: str) -> SystemFailure:
-    return SystemFailure(
-        found=f"no connection to the Dask scheduler {address} any more",
-        expected="a scheduler that stays alive",
-        remedy="start it and its workers again, and call again; a run with a folder (--run) continues",
+        found=found,
+        expected="the same meltpoint on all machines of the cluster",
+        remedy="pip install 'meltpoint[cluster]' there, and start the workers again",
     )

@@ -38,11 +38,10 @@ _PLAIN = {bool: "b", int: "iuU", float: "fiu", str: "U"}  # an int of more than 
 _MOST_ELEMENTS = 100_000
 
 
-def to_arrays(value: Any, others: list[Any] | None = None) -> dict[str, NDArray[Any]]:  # noqa: ANN401
+def to_arrays(value: Any, *, skip_models: bool = False) -> dict[str, NDArray[Any]]:  # noqa: ANN401
     """The arrays of a record, or of a plain value.
 
-    What is no record, array or plain value, such as a model, is an error, unless there is a list for it: then its
-    position in the list stands for it.
+    What is no record, array or plain value, such as a model, is an error, unless it is skipped.
 
     >>> from meltpoint.annealing.blocks import Segment
     >>> {name: array.tolist() for name, array in to_arrays(Segment(np.array([0.0, 1.0]))).items()}
@@ -50,15 +49,13 @@ def to_arrays(value: Any, others: list[Any] | None = None) -> dict[str, NDArray[
     """
     arrays: dict[str, NDArray[Any]] = {}
     if is_dataclass(value) and not hasattr(value, "path"):
-        _put_fields(arrays, "", value, others)
+        _put_fields(arrays, "", value, skip_models)
     else:
-        _put(arrays, _VALUE, value, others)
+        _put(arrays, _VALUE, value, skip_models)
     return arrays
 
 
-def from_arrays(
-    kind: type[R], arrays: Arrays, others: Sequence[Any] = (), lengths: Mapping[str, int] | None = None
-) -> R:
+def from_arrays(kind: type[R], arrays: Arrays, lengths: Mapping[str, int] | None = None) -> R:
     """The record of a type that `to_arrays` described, or an InputError if the arrays are not those of this type.
 
     `lengths` are those of axes that are known.
@@ -67,7 +64,7 @@ def from_arrays(
     >>> from_arrays(Segment, {"betas": np.array([0.0, 1.0]), "reversed_sweeps": np.array(True)}).reversed_sweeps
     True
     """
-    reader = _Reader(arrays, others, dict(lengths or {}))
+    reader = _Reader(arrays, dict(lengths or {}))
     try:
         value = reader.fields(kind, "") if is_dataclass(kind) else reader.take(kind, _VALUE)
     except (ValueError, TypeError, LookupError, ArithmeticError) as problem:
@@ -86,13 +83,13 @@ def join_records(records: Sequence[R]) -> R:
     return type(first)(*map(np.concatenate, columns))
 
 
-def _put_fields(arrays: dict[str, NDArray[Any]], name: str, record: Any, others: list[Any] | None) -> None:  # noqa: ANN401
+def _put_fields(arrays: dict[str, NDArray[Any]], name: str, record: Any, skip_models: bool) -> None:  # noqa: ANN401
     for field in fields(record):
         if field.init:
-            _put(arrays, f"{name}{field.name}", getattr(record, field.name), others)
+            _put(arrays, f"{name}{field.name}", getattr(record, field.name), skip_models)
 
 
-def _put(arrays: dict[str, NDArray[Any]], name: str, value: Any, others: list[Any] | None) -> None:  # noqa: ANN401
+def _put(arrays: dict[str, NDArray[Any]], name: str, value: Any, skip_models: bool) -> None:  # noqa: ANN401
     if value is None:
         return
     if isinstance(value, np.ndarray):
@@ -103,18 +100,15 @@ def _put(arrays: dict[str, NDArray[Any]], name: str, value: Any, others: list[An
     elif isinstance(value, tuple):
         arrays[name] = np.array(len(value))
         for k, element in enumerate(value):
-            _put(arrays, f"{name}.{k}", element, others)
+            _put(arrays, f"{name}.{k}", element, skip_models)
     elif isinstance(value, Mapping):
         arrays[name] = np.array(len(value))
         for k, pair in enumerate(value.items()):
-            _put(arrays, f"{name}.{k}", pair, others)
+            _put(arrays, f"{name}.{k}", pair, skip_models)
     elif is_dataclass(value) and not _is_other(value):
         arrays[name] = np.array(True)
-        _put_fields(arrays, f"{name}.", value, others)
-    elif others is not None:
-        arrays[name] = np.array(len(others))
-        others.append(value)
-    else:
+        _put_fields(arrays, f"{name}.", value, skip_models)
+    elif not skip_models:
         raise TypeError(f"{name} is a {type(value).__name__}, which has no arrays")
 
 
@@ -126,8 +120,8 @@ def _is_other(value: Any) -> bool:  # noqa: ANN401
 class _Reader:
     """Takes values from arrays by their types; `unread` are the names of those that were not taken."""
 
-    def __init__(self, arrays: Arrays, others: Sequence[Any], lengths: dict[str, int]) -> None:
-        self._arrays, self._others, self._lengths = arrays, others, lengths
+    def __init__(self, arrays: Arrays, lengths: dict[str, int]) -> None:
+        self._arrays, self._lengths = arrays, lengths
         self.unread = set(arrays)
 
     def fields(self, kind: Any, name: str) -> Any:  # noqa: ANN401
@@ -175,10 +169,8 @@ class _Reader:
         if origin in (dict, Mapping):
             pair = tuple[get_args(kind)]
             return dict(self.take(pair, f"{name}.{k}") for k in range(self._count(name, array)))
-        if is_dataclass(kind) and array.dtype.kind == "b":
-            self._plain(name, array, "b")
-            return self.fields(kind, f"{name}.")
-        return self._others[int(self._plain(name, array, "iu"))]
+        self._plain(name, array, "b")
+        return self.fields(kind, f"{name}.")
 
     def _array(self, name: str) -> NDArray[Any]:
         if name not in self._arrays:

@@ -6,9 +6,7 @@ checked and not computed again.
 
 import copy
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeVar, cast
 
@@ -16,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, Progress
-from meltpoint.fingerprint import Arrays, fingerprint
+from meltpoint.fingerprint import fingerprint
 from meltpoint.kernels.compiling import check_threads
 from meltpoint.runs.batch import Batch, Chunk
 from meltpoint.runs.records import from_arrays, join_records, to_arrays
 from meltpoint.runs.scheduler import Computed, compute_chunks
-from meltpoint.runs.sending import Sender
 from meltpoint.runs.store import RunFolder
+from meltpoint.runs.workers import Workers
 
 T = TypeVar("T")
 Record = TypeVar("Record")
@@ -42,7 +40,6 @@ class Results(Generic[Record]):
 
     @property
     def complete(self) -> bool:
-        """Whether all items are finished."""
         return bool(self.finished.all())
 
 
@@ -55,7 +52,7 @@ class Spent:
 
 
 class Run:
-    """Computes on `threads` threads of this process, or by the workers of a sender; keeps results if it has a folder.
+    """Computes on `threads` threads of this process, or by workers; keeps results if it has a folder.
 
     >>> Run().once("answer", int, lambda: 42)
     42
@@ -65,20 +62,15 @@ class Run:
         self,
         threads: int | None = None,
         progress: Progress | None = None,
-        sender: Sender | None = None,
+        workers: Workers | None = None,
         folder: RunFolder | None = None,
     ) -> None:
         self.threads = check_threads(threads)
         self.progress = progress
+        self.workers = workers
         self.folder = folder
         self.spent = Spent()
-        self._sender = sender
         self._inside = ""
-
-    @property
-    def on_workers(self) -> bool:
-        """Whether workers compute, and not threads of this process."""
-        return self._sender is not None
 
     def inside(self, folder: str) -> "Run":
         """The same run with its names in a folder of the run's folder."""
@@ -97,7 +89,7 @@ class Run:
 
         `lengths` are those of axes that the type names.
         """
-        found = self._read(name, lambda arrays: [from_arrays(kind, arrays, lengths=lengths)])
+        found = self._read(name, lambda arrays: [from_arrays(kind, arrays, lengths)])
         if found is not None:
             return found[0]
         value = compute()
@@ -106,7 +98,7 @@ class Run:
 
     def recall(self, name: str, kind: type[T], **lengths: int) -> T | None:
         """What the run has of this name, None if there is nothing."""
-        return self._read(name, lambda arrays: from_arrays(kind, arrays, lengths=lengths))
+        return self._read(name, lambda arrays: from_arrays(kind, arrays, lengths))
 
     def keep(self, name: str, value: Any) -> None:  # noqa: ANN401
         """Keep a value in place of what was kept before."""
@@ -117,66 +109,58 @@ class Run:
         """Results of all items, in order. KeyboardInterrupt if Ctrl-C came before, with the finished chunks kept."""
         return self.together([batch], task)[0]
 
-    def together(self, batches: Sequence[Batch[Record]], task: str) -> list[Record]:
-        """The same of several batches that do not depend on each other."""
-        found, interrupted = self.results_so_far(batches, task)
+    def together(self, batches: Sequence[Batch[Record]], task: str, *, in_turn: bool = False) -> list[Record]:
+        """The same of several batches that do not depend on each other.
+
+        With `in_turn` this process begins a batch when the one before is finished: laid out all at once, the paths of
+        many bases to a large model would not fit into memory.
+        """
+        found, interrupted = self.results_so_far(batches, task, in_turn=in_turn)
         if interrupted:
             raise KeyboardInterrupt
         return [cast("Record", each.values) for each in found]
 
-    def in_turn(self, batches: Sequence[Batch[Record]], task: str) -> list[Record]:
-        """The same, one batch after the other where this process computes them.
-
-        Laid out all at once, the paths of many bases to a large model would not fit into memory.
-        """
-        if self._sender is not None:
-            return self.together(batches, task)
-        total = sum(batch.items * batch.steps for batch in batches)
-        found: list[Record] = []
-        done = 0.0
-        for batch in batches:
-
-            def count(name: str, here: float, own: float, done: float = done) -> None:
-                if self.progress is not None:
-                    self.progress(name, *((done + here, total) if name == task else (here, own)))
-
-            found += self.counting(count).together([batch], task)
-            done += batch.items * batch.steps
-        return found
-
-    def results_so_far(self, batches: Sequence[Batch[Any]], task: str) -> tuple[list[Results[Any]], bool]:
+    def results_so_far(
+        self, batches: Sequence[Batch[Any]], task: str, *, in_turn: bool = False
+    ) -> tuple[list[Results[Any]], bool]:
         """Results of each batch as far as they are finished, and whether Ctrl-C came before all were.
 
         Chunks are begun in the order of the batches. Progress counts the steps of all.
         """
-        folder, sender = self.folder, self._sender
+        folder, workers = self.folder, self.workers
         if all(batch.short for batch in batches):
-            folder = sender = None
+            folder = workers = None
         kept = {} if folder is None else self._kept(batches)
         found = dict(kept)
         of = {batch: _fingerprint(batch) for batch in batches if folder is not None}
-        chunks = [chunk for batch in batches for chunk in batch.chunks]
-        missing = [chunk for chunk in chunks if chunk.key not in found]
-        total = sum(chunk.steps for chunk in chunks)
-        before = total - sum(chunk.steps for chunk in missing)
+        total = sum(batch.items * batch.steps for batch in batches)
 
         def keep(chunk: Chunk, result: Computed) -> None:
-            found[chunk.key] = result
+            found[chunk.name] = result
             if folder is not None:
-                folder.write(f"{self._inside}{chunk.name}", _chunk_arrays(result, of[chunk.batch]))
+                extra = {_OF: np.array(of[chunk.batch]), _SECONDS: np.array(result.seconds)}
+                folder.write(f"{self._inside}{chunk.name}", {**to_arrays(result.record), **extra})
 
         def report(done: float) -> None:
             if self.progress:
                 self.progress(task, before + done, total)
 
+        how = {"threads": self.threads, "workers": workers, "progress": self.progress, "report": report}
         begun, interrupted = time.perf_counter(), False
-        how = {"threads": self.threads, "sender": sender, "progress": self.progress, "report": report}
         try:
-            compute_chunks(missing, keep, **how)
+            for group in [[batch] for batch in batches] if in_turn and workers is None else [batches]:
+                chunks = [chunk for batch in group for chunk in batch.chunks]
+                before = sum(
+                    chunk.steps for batch in batches for chunk in batch.chunks if chunk.name in found
+                )
+                compute_chunks([chunk for chunk in chunks if chunk.name not in found], keep, **how)
         except KeyboardInterrupt:
             interrupted = True
         self.spent.seconds += time.perf_counter() - begun
-        self.spent.steps += sum(chunk.steps for chunk in missing if chunk.key in found)
+        new = found.keys() - kept.keys()
+        self.spent.steps += sum(
+            chunk.steps for batch in batches for chunk in batch.chunks if chunk.name in new
+        )
         return [_results(batch, found, kept) for batch in batches], interrupted
 
     def kept_results(self, batches: Sequence[Batch[Any]]) -> list[Results[Any]]:
@@ -184,14 +168,15 @@ class Run:
         kept = self._kept(batches)
         return [_results(batch, kept, kept) for batch in batches]
 
-    def _kept(self, batches: Sequence[Batch[Any]]) -> "dict[tuple[str, int], Computed]":
-        found: dict[tuple[str, int], Computed] = {}
+    def _kept(self, batches: Sequence[Batch[Any]]) -> dict[str, Computed]:
+        """The chunks that are kept by name, without those of other work."""
+        found: dict[str, Computed] = {}
         for batch in batches:
             of = _fingerprint(batch)
             for chunk in batch.chunks:
                 kept = self._read(chunk.name, lambda arrays, c=chunk, of=of: _from_chunk(c, of, arrays))
                 if kept:
-                    found[chunk.key] = kept
+                    found[chunk.name] = kept
         return found
 
     def _read(self, name: str, load: Callable[[dict[str, NDArray[Any]]], T]) -> T | None:
@@ -203,35 +188,13 @@ class Run:
         return other
 
 
-def _results(
-    batch: Batch[Any],
-    found: "dict[tuple[str, int], Computed]",
-    kept: "dict[tuple[str, int], Computed]",
-) -> Results[Any]:
-    own = [chunk for chunk in batch.chunks if chunk.key in found]
-    finished = np.zeros(batch.items, np.bool_)
-    for chunk in own:
-        finished[chunk.first : chunk.end] = True
-    records = [found[chunk.key].record for chunk in own]
-    return Results(
-        join_records(records) if records else None,
-        finished,
-        sum(found[chunk.key].seconds for chunk in own),
-        sum(found[chunk.key].seconds for chunk in own if chunk.key in kept),
-    )
-
-
-def _fingerprint(batch: Batch[Any]) -> str:
-    """What tells the work of a batch apart from other work of the run, whose model is the same."""
-    return fingerprint(to_arrays(batch.work, []))
-
-
 _OF, _SECONDS = "of", "seconds"
 """Names of the arrays that a chunk has besides its results: a fingerprint of the work they are of, and their time."""
 
 
-def _chunk_arrays(result: Computed, of: str) -> Arrays:
-    return {**to_arrays(result.record), _OF: np.array(of), _SECONDS: np.array(result.seconds)}
+def _fingerprint(batch: Batch[Any]) -> str:
+    """What tells the work of a batch apart from other work of the run, whose model is the same."""
+    return fingerprint(to_arrays(batch.work, skip_models=True))
 
 
 def _from_chunk(chunk: Chunk, of: str, arrays: dict[str, NDArray[Any]]) -> Computed | None:
@@ -239,23 +202,27 @@ def _from_chunk(chunk: Chunk, of: str, arrays: dict[str, NDArray[Any]]) -> Compu
     if str(arrays.pop(_OF)) != of:
         return None
     seconds = from_arrays(float, {"value": arrays.pop(_SECONDS)})
-    return Computed(record_of_items(chunk.batch.result, arrays, chunk.count), seconds)
-
-
-def record_of_items(kind: type[T], arrays: Arrays, count: int) -> T:
-    """A record whose arrays have so many rows."""
-    record = from_arrays(kind, arrays)
-    for field in fields(cast("Any", record)):
+    record = from_arrays(chunk.batch.result, arrays)
+    for field in fields(record):
         rows = len(getattr(record, field.name))
-        if rows != count:
+        if rows != chunk.count:
             raise InputError(
                 found=f"{rows:,} rows of {field.name}",
-                expected=f"{count:,}",
+                expected=f"{chunk.count:,}",
                 remedy="remove the file, and it is computed again",
             )
-    return record
+    return Computed(record, seconds)
 
 
-def sender_to(executor: Executor | None) -> "Sender | nullcontext[None]":
-    """What sends work to an executor's workers, as a context; None for threads of this process."""
-    return nullcontext() if executor is None else Sender(executor)
+def _results(batch: Batch[Any], found: Mapping[str, Computed], kept: Mapping[str, Computed]) -> Results[Any]:
+    own = [chunk for chunk in batch.chunks if chunk.name in found]
+    finished = np.zeros(batch.items, np.bool_)
+    for chunk in own:
+        finished[chunk.first : chunk.end] = True
+    records = [found[chunk.name].record for chunk in own]
+    return Results(
+        join_records(records) if records else None,
+        finished,
+        sum(found[chunk.name].seconds for chunk in own),
+        sum(found[chunk.name].seconds for chunk in own if chunk.name in kept),
+    )

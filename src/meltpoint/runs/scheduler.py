@@ -1,33 +1,23 @@
-"""The scheduler: gives chunks to threads of this process or to the workers of an executor, and takes what they return.
+"""The scheduler: gives chunks to threads of this process or to workers, and takes what they return.
 
 It runs in the caller's own thread, which is where progress is reported and where Ctrl-C arrives. A chunk runs on one
 thread. Where there are fewer chunks than threads each is cut further, and its parts are joined again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Future,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
 from meltpoint.errors import Progress
 from meltpoint.kernels.compiling import PREPARING
-from meltpoint.runs.batch import Batch, Chunk, Computed, compute_items
-from meltpoint.runs.executor import explain_dead_workers
+from meltpoint.runs.batch import Chunk, Computed, compute_items
 from meltpoint.runs.records import join_records
-from meltpoint.runs.sending import Sender
+from meltpoint.runs.workers import Workers
 
 _LOOK_SECONDS = 0.1  # between looks at the progress
-
-
-Submit = Callable[[Chunk], "Future[Computed]"]
 
 
 def compute_chunks(
@@ -35,7 +25,7 @@ def compute_chunks(
     keep: Callable[[Chunk, Computed], None],
     *,
     threads: int,
-    sender: Sender | None = None,
+    workers: Workers | None = None,
     progress: Progress | None = None,
     report: Callable[[float], None] = lambda _done: None,
 ) -> None:
@@ -46,58 +36,68 @@ def compute_chunks(
     """
     if not chunks:
         return
-    workers = _on_threads(chunks, threads, progress) if sender is None else _on_workers(chunks, sender)
-    with workers as (parts, submit, under_way):
-        unfinished = {chunk: len(cut) for chunk, cut in parts.items()}
-        found: dict[Chunk, Computed] = {}
-        owner = {part: chunk for chunk, cut in parts.items() for part in cut}
+    # Workers do not tell how far they are with a chunk, so that nothing is gained by cutting it.
+    parts = {chunk: chunk.cut(1 if workers else -(-threads // len(chunks))) for chunk in chunks}
+    owner = {part: chunk for chunk, cut in parts.items() for part in cut}
+    found: dict[Chunk, Computed] = {}
 
-        def finish(part: Chunk, result: Computed) -> None:
-            chunk = owner[part]
-            found[part] = result
-            unfinished[chunk] -= 1
-            if not unfinished[chunk]:
-                own = [found.pop(each) for each in parts[chunk]]
-                joined = own[0].record if len(own) == 1 else join_records([each.record for each in own])
-                keep(chunk, Computed(joined, sum(each.seconds for each in own)))
+    def finish(part: Chunk, result: Computed) -> None:
+        found[part] = result
+        chunk = owner[part]
+        if all(each in found for each in parts[chunk]):
+            own = [found.pop(each) for each in parts[chunk]]
+            joined = own[0].record if len(own) == 1 else join_records([each.record for each in own])
+            keep(chunk, Computed(joined, sum(each.seconds for each in own)))
 
-        total = sum(part.steps for part in owner)
-        _drain(
-            submit,
-            list(owner),
-            finish,
-            lambda left: report(total - sum(p.steps for p in left) + under_way(left)),
-        )
+    total = sum(part.steps for part in owner)
+    with _on_workers(chunks, workers) if workers else _on_threads(chunks, threads, progress) as crew:
+
+        def look(left: Sequence[Chunk]) -> None:
+            report(total - sum(part.steps for part in left) + crew.under_way(left))
+
+        _drain(crew, list(owner), finish, look)
+
+
+@dataclass(frozen=True)
+class _Crew:
+    """Those who compute: what begins a chunk, the steps that are done of unfinished ones, and errors explained."""
+
+    submit: Callable[[Chunk], "Future[Computed]"]
+    under_way: Callable[[Sequence[Chunk]], float]
+    explain: Callable[[BaseException], BaseException]
 
 
 def _drain(
-    submit: Submit,
+    crew: _Crew,
     parts: Sequence[Chunk],
     finish: Callable[[Chunk, Computed], None],
-    look: Callable[[list[Chunk]], None],
+    look: Callable[[Sequence[Chunk]], None],
 ) -> None:
     """Submit all parts, and finish each as it is completed; `look` gets those that are left."""
     futures: dict[Future[Computed], Chunk] = {}
-    taken: set[Future[Computed]] = set()
+    pending: set[Future[Computed]] = set()
     try:
-        look(list(parts))
+        look(parts)
         for part in parts:
-            futures[submit(part)] = part
-        pending = set(futures)
+            futures[future := crew.submit(part)] = part
+            pending.add(future)
         while pending:
-            ended, pending = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            ended, _ = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
             for future in sorted(ended, key=_failed):  # what is good is kept before an error ends it all
                 finish(futures[future], future.result())
-                taken.add(future)
+                pending.discard(future)
             look([futures[future] for future in pending])
     except KeyboardInterrupt:
         # On a busy machine much may have been finished since the last look.
-        for future in futures:
-            if future not in taken and future.done() and not _failed(future):
+        for future in pending:
+            if future.done() and not _failed(future):
                 finish(futures[future], future.result())
         raise
-    except (BrokenExecutor, CancelledError) as problem:
-        raise explain_dead_workers(problem) from problem
+    except (Exception, CancelledError) as problem:
+        explained = crew.explain(problem)
+        if explained is problem:
+            raise
+        raise explained from problem
     finally:
         for future in futures:
             future.cancel()
@@ -107,16 +107,11 @@ def _failed(future: "Future[Any]") -> bool:
     return future.cancelled() or future.exception() is not None
 
 
-_Workers = tuple[dict[Chunk, list[Chunk]], Submit, Callable[[Sequence[Chunk]], float]]
-"""The parts of each chunk, what begins one, and what gives the steps that are done of unfinished ones."""
-
-
 @contextmanager
-def _on_threads(chunks: Sequence[Chunk], threads: int, progress: Progress | None) -> Iterator[_Workers]:
+def _on_threads(chunks: Sequence[Chunk], threads: int, progress: Progress | None) -> Iterator[_Crew]:
     """Threads of this process; leaving this stops what they compute."""
-    for batch in _batches(chunks):
+    for batch in dict.fromkeys(chunk.batch for chunk in chunks):
         batch.work.prepare(progress)
-    parts = {chunk: chunk.cut(-(-threads // len(chunks))) for chunk in chunks}
     stop = Event()
     done: dict[Chunk, float] = {}
 
@@ -131,10 +126,10 @@ def _on_threads(chunks: Sequence[Chunk], threads: int, progress: Progress | None
 
     with ThreadPoolExecutor(threads) as pool:
         try:
-            yield (
-                parts,
+            yield _Crew(
                 lambda part: pool.submit(compute, part),
                 lambda left: sum(done.get(part, 0.0) for part in left),
+                lambda problem: problem,
             )
         finally:
             stop.set()
@@ -142,15 +137,12 @@ def _on_threads(chunks: Sequence[Chunk], threads: int, progress: Progress | None
 
 
 @contextmanager
-def _on_workers(chunks: Sequence[Chunk], sender: Sender) -> Iterator[_Workers]:
-    """The workers of an executor, which do not tell how far they are with a chunk."""
-    begin = {batch: sender.send(batch.work, "batch") for batch in _batches(chunks)}
-    yield (
-        {chunk: [chunk] for chunk in chunks},
-        lambda chunk: begin[chunk.batch](chunk.first, chunk.end),
-        lambda _left: 0.0,
-    )
+def _on_workers(chunks: Sequence[Chunk], workers: Workers) -> Iterator[_Crew]:
+    begin = {batch: workers.send(batch.work) for batch in dict.fromkeys(chunk.batch for chunk in chunks)}
+    watch = workers.watch()
 
+    def under_way(_left: Sequence[Chunk]) -> float:
+        watch()
+        return 0.0
 
-def _batches(chunks: Sequence[Chunk]) -> list[Batch[Any]]:
-    return list(dict.fromkeys(chunk.batch for chunk in chunks))
+    yield _Crew(lambda chunk: begin[chunk.batch](chunk.first, chunk.end), under_way, workers.explain)
