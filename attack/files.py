@@ -38,8 +38,8 @@ from meltpoint.formats.registry import detect
 from meltpoint.formats.source import Source
 from meltpoint.formats.uai import read_evidence
 from meltpoint.models import Model
+from meltpoint.runs.files import read_sealed, write_sealed
 from meltpoint.runs.records import from_arrays
-from meltpoint.runs.sealed import read_sealed, write_sealed
 from meltpoint.training.recipe import read_recipe
 
 READERS: tuple[Callable[[Path], object], ...] = (

@@ -19,7 +19,7 @@ from attack.campaign import Campaign
 from attack.command import LARGEST, Ended, run
 from attack.scenarios import EVALUATIONS, PAPER, SEVERAL, TRAININGS, Scenario
 from meltpoint.fingerprint import fingerprint
-from meltpoint.runs.sealed import read_sealed, write_sealed
+from meltpoint.runs.files import read_sealed, write_sealed
 from meltpoint.runs.specification import FILE as _SPECIFICATION
 from meltpoint.runs.specification import read_specification
 
@@ -265,7 +265,7 @@ def _changed_arrays(content: bytes, rng: random.Random) -> tuple[bytes, str]:
 
 def _without_seals() -> None:
     """Take every seal for the right one, in this process."""
-    import meltpoint.runs.sealed as chunks
+    import meltpoint.runs.files as chunks
 
     chunks.fingerprint = lambda arrays, *context: _Anything()  # pyright: ignore
 

@@ -41,8 +41,8 @@ from contextlib import contextmanager
 honest = atomic.atomic_write
 def through(path, follow_links=True):
     return honest(path)
-import meltpoint.runs.store, meltpoint.runs.sealed
-meltpoint.runs.store.atomic_write = meltpoint.runs.sealed.atomic_write = through
+import meltpoint.runs.store, meltpoint.runs.files
+meltpoint.runs.store.atomic_write = meltpoint.runs.files.atomic_write = through
 import attack.folders
 attack.folders._KINDS = ("link",)
 attack.folders._TARGETS = attack.folders._TARGETS[:1]

@@ -204,7 +204,7 @@ def test_a_run_s_name_of_300_letters_is_wrong_input(run, folder):
 @pytest.mark.skipif(os.name != "posix", reason="pipes and links as POSIX has them")
 @pytest.mark.timeout(60)
 def test_a_hostile_folder_is_shown_in_sentences(run, folder):
-    from meltpoint.runs.sealed import read_sealed, write_sealed
+    from meltpoint.runs.files import read_sealed, write_sealed
     from meltpoint.runs.specification import read_specification
 
     assert run("evaluate", "model.npz", "test.npy", "--steps", 10, "--run", "r").exit_code in (0, 1)

@@ -9,8 +9,7 @@ from meltpoint.evaluation import stages
 from meltpoint.evaluation.plan import Decision, Planner
 from meltpoint.evaluation.stage import Size
 from meltpoint.evaluation.stored import merge_runs
-from meltpoint.runs.lock import locked
-from meltpoint.runs.sealed import read_sealed, write_sealed
+from meltpoint.runs.files import locked, read_sealed, write_sealed
 from meltpoint.runs.specification import read_specification
 
 ARGUMENTS = ["model.npz", "test.npy", "--train", "train.npy", "--steps", "50"]
@@ -53,7 +52,7 @@ def test_an_unfinished_run_is_shown_as_such(run, kept):
     assert "state        stopped; to continue, repeat the call that began it\n" in shown
     assert "80 of 80 AIS chains, 10 of 20 examples\n" in shown
     assert "interrupted  after 10 of 20 examples\n" in shown
-    with locked(kept / "a"):
+    with locked(kept / "a" / "lock", "", ""):
         assert "state        being computed now\n" in run("runs", "show", "a").stdout
     for path in (kept / "a/part-0/stage-0").glob("raise-*"):
         path.unlink()

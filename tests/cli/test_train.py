@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import meltpoint as mp
 from meltpoint.cli.app import app
 from meltpoint.formats.models import read_note
-from meltpoint.runs.lock import locked
+from meltpoint.runs.files import locked
 
 
 @pytest.fixture
@@ -113,9 +113,7 @@ def test_a_folder_that_does_not_exist_is_noticed_before_training(run):
 
 def test_a_second_training_of_the_same_model_is_refused(run, tmp_path):
     arguments = ("rbm", "--data", "bars-and-stripes", "--hidden", "4", "--epochs", "2", "--out", "model.npz")
-    folder = tmp_path / ".model.checkpoint.npz.lock"
-    folder.mkdir()
-    with locked(folder):
+    with locked(tmp_path / ".model.checkpoint.npz.lock", "training", ""):
         result = run(*arguments)
     assert result.exit_code == 2
     assert "another training" in result.stderr

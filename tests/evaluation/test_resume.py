@@ -17,7 +17,7 @@ from meltpoint.errors import RunWarning
 from meltpoint.estimators import chain_batches as chains_module
 from meltpoint.evaluation import prerequisites
 from meltpoint.runs import run as run_module
-from meltpoint.runs.sealed import read_sealed, write_sealed
+from meltpoint.runs.files import read_sealed, write_sealed
 from meltpoint.runs.specification import read_specification
 
 

@@ -10,7 +10,7 @@ import meltpoint as mp
 from evaluation.kept import DEEP, MODEL, SETTINGS, STACK, TRAIN, evaluate, plain
 from meltpoint.errors import RunWarning
 from meltpoint.evaluation.stored import merge_runs, read_run
-from meltpoint.runs.sealed import read_sealed, write_sealed
+from meltpoint.runs.files import read_sealed, write_sealed
 
 
 @pytest.fixture(scope="module")

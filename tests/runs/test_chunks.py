@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from meltpoint.errors import InputError
 from meltpoint.fingerprint import fingerprint
-from meltpoint.runs.sealed import read_sealed, write_sealed
+from meltpoint.runs.files import read_sealed, write_sealed
 
 ARRAYS = {"log_weights": np.linspace(-3, 2, 20), "seconds": np.array(0.25), "kind": np.array("RBM")}
 

@@ -19,11 +19,10 @@ from meltpoint.evaluation.evaluate import evaluate
 from meltpoint.evaluation.stored import merge_runs, read_run
 from meltpoint.layers.unit import Floats
 from meltpoint.models.rbm import RBM
-from meltpoint.runs import lock
-from meltpoint.runs.lock import is_locked, locked
+from meltpoint.runs import files
+from meltpoint.runs.files import is_locked, locked, read_sealed, write_sealed
 from meltpoint.runs.records import to_arrays
 from meltpoint.runs.run import Run
-from meltpoint.runs.sealed import read_sealed, write_sealed
 from meltpoint.runs.specification import FILE, read_specification
 from meltpoint.runs.store import RunFolder, open_run
 from runs.test_store import SPECIFICATION
@@ -164,7 +163,7 @@ def test_names_of_bases_stay_in_the_run_folder(name):
 def test_a_linked_lock_is_refused_and_its_target_left_alone(folder):
     (folder / "lock").unlink()
     (folder / "lock").symlink_to("../outside/precious")
-    assert not is_locked(folder)
+    assert not is_locked(folder / "lock")
     with pytest.raises(InputError, match="lock, which is not a regular file"), reopened(folder):
         pass
     assert outside(folder) == PRECIOUS
@@ -187,7 +186,7 @@ def test_what_is_not_a_regular_file_is_told_and_never_waited_for(folder, name, m
         with reopened(folder) as run, pytest.warns(RunWarning, match="counts as missing"):
             assert run.load("part-0/a", dict) is None
         return
-    assert not is_locked(folder)
+    assert not is_locked(folder / "lock")
     with pytest.raises(InputError), reopened(folder):
         pass
 
@@ -292,26 +291,27 @@ def test_what_cannot_be_unlocked_loses_nothing(folder, monkeypatch):
 
     with reopened(folder) as run:
         run.finish({"gap": 1.0})
-        monkeypatch.setattr(lock.os, "close", fail)
+        monkeypatch.setattr(files.os, "close", fail)
     monkeypatch.undo()
     assert (folder / "report.json").exists()
 
 
 def test_a_lock_keeps_others_out_and_is_no_link(tmp_path, monkeypatch):
-    monkeypatch.setattr(lock, "_LOCK_SECONDS", 0.05)
-    busy = pytest.raises(InputError, match=r"another process at work in .*--part 1")
-    with locked(tmp_path), busy, locked(tmp_path):
+    monkeypatch.setattr(files, "_LOCK_SECONDS", 0.05)
+    lock = tmp_path / "lock", "process", "try again"
+    busy = pytest.raises(InputError, match=r"another process, expected one at a time: .*or try again")
+    with locked(*lock), busy, locked(*lock):
         pass
     (tmp_path / "lock").unlink()
     (tmp_path / "lock").symlink_to("/nowhere")
-    with pytest.raises(InputError, match="not a regular file"), locked(tmp_path):
+    with pytest.raises(InputError, match="not a regular file"), locked(*lock):
         pass
 
 
 def test_a_lock_that_was_cut_off_by_nobody(folder):
     (folder / "lock").write_bytes(b"content of somebody's")
-    with locked(folder):
-        assert is_locked(folder)
+    with locked(folder / "lock", "", ""):
+        assert is_locked(folder / "lock")
     assert (folder / "lock").read_bytes() == b"content of somebody's"
 
 
@@ -325,7 +325,7 @@ def test_a_single_sealed_file(tmp_path):
 def test_reading_only_creates_nothing(folder):
     (folder / "lock").unlink()
     before = sorted(folder.rglob("*"))
-    assert not is_locked(folder)
+    assert not is_locked(folder / "lock")
     RunFolder(folder, SPECIFICATION.fingerprint).load("part-0/a", dict)
     assert sorted(folder.rglob("*")) == before
     assert read_specification(folder) == replace(SPECIFICATION)

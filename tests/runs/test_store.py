@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from meltpoint.errors import InputError, RunWarning, SystemFailure
-from meltpoint.runs import lock
-from meltpoint.runs.lock import is_locked
-from meltpoint.runs.sealed import write_sealed
+from meltpoint.runs import files
+from meltpoint.runs.files import is_locked, write_sealed
 from meltpoint.runs.specification import METHOD, Specification, read_specification
 from meltpoint.runs.store import open_run
 
@@ -31,9 +30,9 @@ PIECE = {"values": np.arange(3.0)}
 HOLD = """
 import sys
 import warnings
-from meltpoint.runs.lock import locked
+from meltpoint.runs.files import locked
 from pathlib import Path
-with locked(Path(sys.argv[1])):
+with locked(Path(sys.argv[1], "lock"), "", ""):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -117,12 +116,12 @@ def test_a_folder_of_another_layout_is_refused(tmp_path, version):
 
 
 def test_there_is_one_writer(tmp_path, monkeypatch):
-    monkeypatch.setattr(lock, "_LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(files, "_LOCK_SECONDS", 0.05)
     with open_run(tmp_path, SPECIFICATION):
-        assert is_locked(tmp_path)
+        assert is_locked(tmp_path / "lock")
         with pytest.raises(InputError, match="another process at work in"), open_run(tmp_path, SPECIFICATION):
             pass
-    assert not is_locked(tmp_path)
+    assert not is_locked(tmp_path / "lock")
 
 
 def test_a_writer_in_another_process_and_its_death(tmp_path):

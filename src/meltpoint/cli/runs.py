@@ -29,13 +29,14 @@ def show(folder: Path, json: bool, html: Path | None) -> None:
     """Say how far a run is, and what is known by now, with its error. It may be running."""
     with report_errors():
         from meltpoint.evaluation.stored import read_run
-        from meltpoint.runs.lock import is_locked
+        from meltpoint.runs.contents import LOCK
+        from meltpoint.runs.files import is_locked
         from meltpoint.runs.store import reading_run
 
         check_output(html, ".html", ".htm")
         with reading_run(folder):
             run = read_run(folder)
-            running = is_locked(folder)
+            running = is_locked(folder / LOCK)
             report, known = _known(run)
             if json:
                 from json import dumps

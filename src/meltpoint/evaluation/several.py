@@ -14,7 +14,7 @@ from meltpoint.formats.load import load
 from meltpoint.formats.objects import from_object
 from meltpoint.models import Model
 from meltpoint.runs.contents import SPECIFICATION
-from meltpoint.runs.store import check_inside
+from meltpoint.runs.files import check_inside
 
 ModelSource: TypeAlias = Model | str | os.PathLike[str]
 """A model, or the file that it is in."""

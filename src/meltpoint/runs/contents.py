@@ -25,52 +25,12 @@ Numbered files are chunks of a batch (`batch`); the arrays of all follow from th
 name here is the path in the folder without `.npz`; … is what the module that runs the chains calls them.
 """
 
+# Files that are no records
 SPECIFICATION, REPORT, LOCK = "specification.json", "report.json", "lock"
-"""Names of the files that are no records."""
-
-MODEL, LOG_F, EXACT, CONVENTIONS, NAMES, SAMPLES = (
-    "model",
-    "log_f",
-    "exact",
-    "conventions",
-    "names",
-    "samples",
-)
-"""Names of the records that all parts and stages share, besides those of bases and schedules."""
-
+# Records that all parts and stages share
+MODEL, LOG_F, EXACT, CONVENTIONS = "model", "log_f", "exact", "conventions"
+NAMES, SAMPLES = "names", "samples"
+base_name, schedule_name, pilot_folder = "base-{}".format, "schedule-{}".format, "pilot-{}".format
+# Parts and stages
+part_folder, decision_name, stage_folder = "part-{}".format, "decision-{}".format, "part-{}/stage-{}".format
 SPENT, STAGE, EVIDENCE = "spent", "stage", "evidence"
-"""Names of records in the folders of a part and of a stage."""
-
-
-def base_name(base: str) -> str:
-    """Name of the record of a base."""
-    return f"base-{base}"
-
-
-def schedule_name(base: str) -> str:
-    """Name of the friction from a base to the model."""
-    return f"schedule-{base}"
-
-
-def pilot_folder(base: str) -> str:
-    """The folder of the pilot's chunks from a base, within the run's folder."""
-    return f"pilot-{base}"
-
-
-def part_folder(part: int) -> str:
-    """The folder of a part."""
-    return f"part-{part}"
-
-
-def decision_name(number: int) -> str:
-    """Name, in a part's folder, of what was decided about a stage."""
-    return f"decision-{number}"
-
-
-def stage_folder(part: int, number: int = 0) -> str:
-    """The folder of a stage's records, within the run's folder.
-
-    >>> stage_folder(0, 2)
-    'part-0/stage-2'
-    """
-    return f"{part_folder(part)}/stage-{number}"

@@ -40,24 +40,18 @@ class Specification:
     @property
     def fingerprint(self) -> str:
         """A fingerprint of all that determines the numbers, the same for all parts."""
-        return fingerprint({}, json.dumps(self._determining(), sort_keys=True))
-
-    def _determining(self) -> dict[str, Any]:
-        return {
+        determining = {
             "method": self.method,
             "fingerprints": dict(self.fingerprints),
             "settings": dict(self.settings),
         }
+        return fingerprint({}, json.dumps(determining, sort_keys=True))
 
     def check_same(self, other: "Specification", where: str) -> None:
         """Refuse to mix with a run of another specification, which was found at `where`."""
         if self.method != other.method:
-            raise _other(
-                where,
-                f"version {other.method} of the method",
-                f"version {self.method}",
-                "continue it with the meltpoint that began it",
-            )
+            remedy = "continue it with the meltpoint that began it"
+            raise _other(where, f"version {other.method} of the method", f"version {self.method}", remedy)
         for name in sorted({*self.fingerprints, *other.fingerprints}):
             mine, theirs = self.fingerprints.get(name), other.fingerprints.get(name)
             if mine != theirs:
@@ -67,6 +61,16 @@ class Specification:
             mine, theirs = self.settings.get(name), other.settings.get(name)
             if mine != theirs:
                 raise _other(where, f"{name}={theirs!r}", f"{name}={mine!r}")
+
+    def check_continues(self, found: "Specification", where: str) -> None:
+        """Refuse to continue a run of another specification or part, which was found at `where`."""
+        self.check_same(found, where)
+        if self.parts != found.parts:
+            raise InputError(
+                found=f"a run of part {', '.join(map(str, found.parts))} in {where}",
+                expected=f"one of part {', '.join(map(str, self.parts))}",
+                remedy="choose another folder, and join the two with meltpoint runs merge",
+            )
 
 
 def write_specification(specification: Specification, folder: Path) -> None:

@@ -3,17 +3,16 @@
 The file is a sealed record that is replaced whole. It holds a fingerprint of data and settings, so that a run is
 never continued with others, and the states of the finished stages and of the present one.
 
-While a run is open a folder `.NAME.lock` beside the file holds the lock. The run removes it at its end.
+While a run is open a file `.NAME.lock` beside it is locked. The run removes it at its end.
 """
 
 import math
 import os
-import shutil
 import time
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
@@ -24,14 +23,13 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, RunWarning, SystemFailure
 from meltpoint.fingerprint import fingerprint
-from meltpoint.formats.atomic import write_error
+from meltpoint.formats.atomic import remove_abandoned
 from meltpoint.formats.npz import entry_names
 from meltpoint.layers import Trainable, kind_of_layer
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM
-from meltpoint.runs.lock import is_locked, locked
+from meltpoint.runs.files import locked, read_sealed, write_sealed
 from meltpoint.runs.records import from_arrays, to_arrays
-from meltpoint.runs.sealed import read_sealed, write_sealed
 from meltpoint.training.optimiser import TrainingState, n_averaged_before
 from meltpoint.training.phases import Architecture, trainable_dbm
 from meltpoint.training.settings import TrainingSettings
@@ -140,21 +138,16 @@ def open_checkpoint(
     """The checkpoint at `path`, empty if there is no such file; an error if it is of another run, or in use."""
     target = Path(path).resolve()
     run = fingerprint({"rows": rows}, repr((plans, seed)))
-    folder = target.with_name(f".{target.name}.lock")
-    _make_lock_folder(folder, target)
-    if is_locked(folder):
-        raise InputError(
-            found=f"another training that writes to {path}",
-            expected="one at a time",
-            remedy="wait for it to end, or choose another file for the checkpoint",
-        )
-    with locked(folder):
+    lock = target.with_name(f".{target.name}.lock")
+    with locked(lock, f"training that writes to {path}", "choose another file for the checkpoint"):
+        remove_abandoned(target.parent)
         try:
             stages = _read(target, run, plans) if target.exists() else []
             yield Checkpoint(target, run, plans[0].architecture.visible, stages)
         finally:
             # Removed while it is locked: whoever waits for the lock finds its file gone, and tries again.
-            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):
+                lock.unlink()
 
 
 def is_checkpoint(path: str | os.PathLike[str]) -> bool:
@@ -194,19 +187,6 @@ def _model(file: Path, record: CheckpointRecord) -> RBM | DBM:
             remedy="save models along the training: meltpoint train --trace",
         )
     return DBM(parameters[:depth], parameters[depth:])
-
-
-def _make_lock_folder(folder: Path, target: Path) -> None:
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as problem:
-        raise write_error(target, problem) from problem
-    if folder.is_symlink():
-        raise InputError(
-            found=f"{folder}, which is a link",
-            expected="a folder of the training's own",
-            remedy="remove the link, or choose another file for the checkpoint",
-        )
 
 
 def _read(path: Path, run: str, plans: Sequence[StagePlan]) -> list[TrainingState]:
