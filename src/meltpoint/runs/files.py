@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.fingerprint import Arrays, fingerprint
 from meltpoint.formats.atomic import atomic_write, is_at, try_lock, write_error
-from meltpoint.formats.bounded import open_regular
 from meltpoint.formats.npz import NUMBERS, read_npz, write_npz
+from meltpoint.formats.source import open_regular
 
 _SEAL = "fingerprint"
 _LOCK_SECONDS = 0.5  # whoever only asks whether there is a writer holds the lock for an instant

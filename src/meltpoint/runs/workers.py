@@ -23,7 +23,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, SystemFailure
-from meltpoint.formats.parameters import from_arrays
+from meltpoint.formats.models import from_arrays
 from meltpoint.models import Model
 from meltpoint.runs.batch import Computed, Work, compute_items
 from meltpoint.runs.dask import DaskExecutor, as_dask
