@@ -9,7 +9,6 @@ from meltpoint.annealing.blocks import GeneratorDraws, Segment
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.models import Model
-from meltpoint.models.bipartite import Bipartite
 
 
 class DenseBound:
@@ -19,7 +18,7 @@ class DenseBound:
         rng = np.random.default_rng(0)
         self._chains = chains
         self._products = []
-        two = model.form(Bipartite)
+        two = model.bipartite
         assert two is not None
         for block in two.blocks:
             weights = block.weights.astype(np.float32)

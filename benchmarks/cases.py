@@ -22,8 +22,8 @@ from meltpoint.estimators.base_rates import data_rates
 from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.formats.load import load
+from meltpoint.layers.unit import Bits
 from meltpoint.models import Model
-from meltpoint.models.checks import Bits
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM

@@ -163,7 +163,7 @@ def dbm(seed: int) -> Subject:
         biases[k] -= w.sum(axis=1) / 2
         biases[k + 1] -= w.sum(axis=0) / 2
     model = mp.DBM(weights, biases)
-    two = model.bipartite
+    two = model.mrf
     states = _corners(two.n_even)
     log_f = two.log_f(states)
     drawn = states[rng.choice(len(states), 300 + EXAMPLES, p=np.exp(log_f - logsumexp(log_f)))]
@@ -242,7 +242,7 @@ def _exact(family: str, rbm: mp.RBM, train: Bits, test: Bits) -> Subject:
 
 
 def _exact_dbm(model: mp.DBM, train: Bits, test: Bits) -> Subject:
-    two = model.bipartite
+    two = model.mrf
     hidden = _corners(two.n_even - model.n_visible)
     states = np.concatenate([np.repeat(test, len(hidden), axis=0), np.tile(hidden, (len(test), 1))], axis=1)
     log_f = logsumexp(two.log_f(states).reshape(len(test), -1), axis=1)

@@ -43,7 +43,7 @@ def dense_dbm(model, x, samples, rng):
         hidden = rng.random((samples, rates.shape[1])) < rates[k]
         state = np.concatenate([np.broadcast_to(visible, (samples, visible.size)), hidden], axis=1)
         log_q = log_bernoulli(hidden, logit(rates[k]))
-        log_weights[k] = model.bipartite.log_f(state.astype(np.float32)) - log_q
+        log_weights[k] = model.mrf.log_f(state.astype(np.float32)) - log_q
     return log_weights
 
 

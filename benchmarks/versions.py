@@ -107,9 +107,7 @@ def work(checkout: Path) -> None:
     def bound(name: str) -> str:
         if name not in products:
             model = cases[name].model
-            weights = [
-                block.weights.astype(np.float32) for block in getattr(model, "mrf", model).bipartite.blocks
-            ]
+            weights = [block.weights.astype(np.float32) for block in model.mrf.blocks]
             rng = np.random.default_rng(0)
             products[name] = [
                 ((rng.random((2000, w.shape[0])) < 0.5).astype(np.float32), w)

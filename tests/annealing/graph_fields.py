@@ -14,8 +14,7 @@ from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.layers import unit_named
 from meltpoint.layers.potts import Potts
 from meltpoint.layers.unit import Floats, Unit
-from meltpoint.models.binary_field import BinaryField
-from meltpoint.models.factor_field import FactorField, factor_field
+from meltpoint.models.graph_fields import FactorField, PairField, factor_field
 from meltpoint.models.layout import Layout
 
 
@@ -49,12 +48,11 @@ class BitField(MarkovRandomField):
         x = self.unit.decode(units[:, :n]).astype(float)
         return x @ self.bias[:n] + np.einsum("ci,ij,cj->c", x, self.coupling_matrix[:n, :n], x) / 2
 
-    def form(self, kind: type[Any]) -> Any:
-        if kind is not BinaryField:
-            return None
+    @property
+    def graph(self) -> PairField:
         scale, offset = self.unit.scale, self.unit.offset
         fields = scale * (self.bias + offset * self.coupling_matrix.sum(axis=1))
-        return BinaryField(_layout(self), fields, sparse.csr_array(scale**2 * self.coupling_matrix))
+        return PairField(_layout(self), fields, sparse.csr_array(scale**2 * self.coupling_matrix))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +89,8 @@ class PottsField(MarkovRandomField):
         pairs = np.einsum("cia,ijab,cjb->c", one_hot, self.tables[:n, :n], one_hot) / 2
         return np.einsum("cia,ia->c", one_hot, self.fields[:n]) + pairs
 
-    def form(self, kind: type[Any]) -> Any:
-        if kind is not FactorField:
-            return None
+    @property
+    def graph(self) -> FactorField:
         pairs = np.argwhere(np.triu(np.abs(self.tables).max(axis=(2, 3)) > 0))
         single = [((i,), table) for i, table in enumerate(self.fields)]
         double = [((i, j), self.tables[i, j]) for i, j in pairs.tolist()]

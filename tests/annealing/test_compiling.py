@@ -214,7 +214,7 @@ def test_compiled_functions_take_nothing_from_beyond_the_rooms_of_kernels():
     assert len(files) > 15
     for path in files:
         assert not taken_from_elsewhere(path.read_text()), path
-    stale = "from meltpoint.layers.bernoulli import SIZE\n@compiled\ndef f():\n    return SIZE\n"
+    stale = "from meltpoint.layers.two_state import SIZE\n@compiled\ndef f():\n    return SIZE\n"
     assert taken_from_elsewhere(stale) == {"SIZE"}
 
 

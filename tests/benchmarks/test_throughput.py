@@ -56,7 +56,7 @@ def test_half_the_units_of_symmetric_models_are_on(bench):
     states = np.random.default_rng(0).integers(0, 2, (20, 30))
     rbm = cases.symmetric_rbm(30, 20)
     np.testing.assert_allclose(rbm.log_f(states), rbm.log_f(1 - states), atol=1e-10)
-    two = cases.symmetric_dbm(10, 8, 20).bipartite  # even side: 10 + 20 units
+    two = cases.symmetric_dbm(10, 8, 20).mrf  # even side: 10 + 20 units
     np.testing.assert_allclose(two.log_f(states), two.log_f(1 - states), atol=1e-10)
 
 

@@ -17,9 +17,8 @@ from meltpoint.backends.reference import ReferenceBackend, ReferencePath
 from meltpoint.backends.registry import BACKENDS, prepare_path
 from meltpoint.backends.tiles import anneal
 from meltpoint.kernels.streams import Streams
-from meltpoint.layers.spin import Spin
+from meltpoint.layers import Spin
 from meltpoint.models import bipartite
-from meltpoint.models.bipartite import Bipartite
 from meltpoint.randomness import Purpose
 from oracle.concentration import FALSE_ALARM, bernstein
 from oracle.driving import models
@@ -45,7 +44,7 @@ def p_state(model, beta):
     """The distribution (state,) at beta, by the oracle."""
     path = oracle_path(model, base_of(model))
     n = model.mrf.n_state
-    kept = np.arange(path.visible.size) < n if model.form(Bipartite) is None else path.even
+    kept = np.arange(path.visible.size) < n if model.bipartite is None else path.even
     return marginal(path.p(beta), kept)
 
 
@@ -147,19 +146,18 @@ def test_a_clamped_unit_that_moves_is_rejected(model) -> None:
 def test_a_constant_of_spins_left_out_is_rejected(model) -> None:
     """The affine map's constant where there are two sides, that of a spin's partition where not."""
 
-    def without_constant(weights, biases, units):
-        return replace(bipartite.as_bernoulli(weights, biases, units), log_constant=0.0)
+    in_bits = bipartite.in_bits
 
-    if model.form(Bipartite) is None:
+    def without_constant(layers, units):
+        return replace(in_bits(layers, units), log_constant=0.0)
+
+    if model.bipartite is None:
         whole = Spin.log_partition
         with mock.patch.object(Spin, "log_partition", lambda self, t: whole(self, t) - np.log(2)):
             assert ais_error(model, base_of(model), BETAS) > LOUD
         return
     undirected = model.undirected
-    with (
-        mock.patch("meltpoint.models.rbm.as_bernoulli", without_constant),
-        mock.patch("meltpoint.models.dbm.as_bernoulli", without_constant),
-    ):
+    with mock.patch.object(bipartite, "in_bits", without_constant):
         broken = type(undirected).from_arrays(
             list(undirected.arrays().values()), [unit.name for unit in undirected.units]
         )

@@ -48,7 +48,7 @@ def joint(model, v):
 
 def kernel(path, beta):
     """Density (from, to) of a sweep at beta of one visible unit, on the grid, from the library's inputs."""
-    hidden = np.array(list(itertools.product((0, 1), repeat=path.target.n_hidden)))
+    hidden = np.array(list(itertools.product((0, 1), repeat=path.target.n_odd)))
     t = path.inputs(beta, 1, path.target.with_summed_out(GRID[:, np.newaxis]))
     log_prob = (t[:, np.newaxis] * hidden).sum(axis=2) - np.logaddexp(0, t).sum(axis=1, keepdims=True)
     given_h = path.inputs(beta, 0, np.concatenate([np.zeros((len(hidden), 1)), hidden], axis=1))[:, 0]

@@ -32,7 +32,7 @@ def test_the_cases_have_every_kind_of_sweep():
         (type(mrf).__name__, len(mrf.state_blocks) > 1, mrf.summed_out is not None, CASES[name].raise_passes)
         for name, mrf in fields.items()
     }
-    both = ("BinaryField", "FactorField")
+    both = ("PairField", "FactorField")
     assert kinds >= {(kind, True, False, 1) for kind in both}  # colours or single sites, all visible
     assert kinds >= {(kind, False, True, 1) for kind in both}  # two colours
     assert kinds >= {(kind, True, True, 1) for kind in both}  # hidden sites that are not coupled

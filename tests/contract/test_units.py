@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from meltpoint.errors import InputError
-from meltpoint.layers import TWO_STATE, unit_named
-from meltpoint.layers.spin import Spin
+from meltpoint.layers import TWO_STATE, Spin, unit_named
 
 every_unit = pytest.mark.parametrize("unit", TWO_STATE.values(), ids=repr)
 inputs = hnp.arrays(np.float64, st.integers(1, 5), elements=st.floats(-30, 30))

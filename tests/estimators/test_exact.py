@@ -81,7 +81,7 @@ def test_a_dbn_has_the_normaliser_of_its_top() -> None:
 @pytest.mark.parametrize("shape", [(13, 40), (40, 13)], ids=str)
 def test_many_blocks(shape, scale) -> None:
     model = random_rbm(*shape, scale)
-    two, states = model.bipartite, all_states(13)
+    two, states = model.mrf, all_states(13)
     if shape[0] == 13:
         log_f = two.log_f(states)
     else:

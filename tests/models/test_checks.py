@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from meltpoint.errors import InputError
-from meltpoint.models.checks import bias, binary, check_bits, parameter
+from meltpoint.layers import BERNOULLI
+from meltpoint.layers.two_state import check_bits
+from meltpoint.models.checks import bias, examples, parameter
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN, Directed
 from meltpoint.models.rbm import RBM
@@ -150,15 +152,15 @@ def test_hidden_states_are_checked_too() -> None:
 @given(hnp.arrays(np.uint8, st.tuples(st.integers(1, 5), st.integers(1, 5)), elements=st.integers(0, 1)))
 def test_every_type_of_zeros_and_ones_is_the_same(bits) -> None:
     for dtype in (np.uint8, np.int8, np.int64, np.uint64, np.bool_, np.float16, np.float32, np.float64):
-        found = binary(bits.astype(dtype), "x", bits.shape[1])
+        found = examples(bits.astype(dtype), "x", bits.shape[1], BERNOULLI)
         assert found.dtype == np.uint8
         np.testing.assert_array_equal(found, bits)
         assert not np.shares_memory(found, bits)
-    np.testing.assert_array_equal(binary(bits.tolist(), "x", bits.shape[1]), bits)
+    np.testing.assert_array_equal(examples(bits.tolist(), "x", bits.shape[1], BERNOULLI), bits)
 
 
 def test_one_example_may_be_a_vector() -> None:
-    assert binary([0, 1, 1], "x", 3).shape == (1, 3)
+    assert examples([0, 1, 1], "x", 3, BERNOULLI).shape == (1, 3)
 
 
 @given(

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from meltpoint.models.colouring import colour_classes, colour_of_component, two_colours
-from meltpoint.models.layout import lay_out
+from meltpoint.models.layout import colour_classes, colour_of_component, lay_out, two_colours
 
 
 def torus(rows, columns):

@@ -63,7 +63,7 @@ def every_outcome(model, room, copies=1, linear_of=lambda linear: linear):
             softplus = softplus + sign * sum_softplus(own_inputs[:, np.newaxis] + states @ weights)
         return states @ linear_of(linear), softplus
 
-    n_units = model.bipartite.n_even - model.n_visible if room is dbm else recognition_sizes(model)[0]
+    n_units = model.mrf.n_even - model.n_visible if room is dbm else recognition_sizes(model)[0]
     vars(model).pop("_drawn_to_odd", None), vars(model).pop("_drawn_to_neighbours", None)
     with mock.patch.object(room, "weigh_draws", weigh), mock.patch.object(room, "SummedOut", Dense):
         estimator = model._weigh if room is dbm else model._weigh_mixture
@@ -152,7 +152,7 @@ def test_mean_field_rises_with_every_sweep_and_stays_below_f(sizes, scale, seed)
 
 @pytest.mark.parametrize("model", DBMS, ids=repr)
 def test_mean_field_is_a_fixed_point(model) -> None:
-    x, two = all_states(model.n_visible), model.bipartite
+    x, two = all_states(model.n_visible), model.mrf
     even, odd = model.mean_field(x, sweeps=5000, tolerance=1e-13)
     np.testing.assert_array_equal(even[:, : model.n_visible], x)
     np.testing.assert_allclose(odd, two.odd_given_even(even), atol=1e-12)

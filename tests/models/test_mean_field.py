@@ -16,7 +16,7 @@ def make_model(sizes, seed=0):
 
 
 def settle(model, x):
-    return settled_rates(model.bipartite, model.n_visible, model._hidden_weights, x)
+    return settled_rates(model.mrf, model.n_visible, model._hidden_weights, x)
 
 
 @pytest.mark.parametrize("sizes", [(9, 5, 4), (20, 30, 25, 12), (7, 6, 5, 4, 3)])

@@ -35,16 +35,14 @@ def joint(model: DBM) -> tuple[np.ndarray, np.ndarray]:
 def test_log_f_of_even_states_sums_out_the_odd_side(sizes, scale, seed) -> None:
     model = models.dbm(seed, sizes, scale)
     table, even = joint(model)
-    np.testing.assert_allclose(
-        model.bipartite.log_f(all_states(even.sum())), np.log(table.sum(axis=1)), atol=1e-11
-    )
+    np.testing.assert_allclose(model.mrf.log_f(all_states(even.sum())), np.log(table.sum(axis=1)), atol=1e-11)
 
 
 @given(sizes, scales, seeds)
 @settings(max_examples=min(40, settings().max_examples), deadline=None)
 def test_conditionals_are_those_of_the_joint_distribution(sizes, scale, seed) -> None:
     model = models.dbm(seed, sizes, scale)
-    two, (table, even) = model.bipartite, joint(model)
+    two, (table, even) = model.mrf, joint(model)
     n_even, n_odd = int(even.sum()), int((~even).sum())
     on = table @ all_states(n_odd) / table.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(two.odd_given_even(all_states(n_even)), on, rtol=1e-9, atol=1e-14)
@@ -58,13 +56,13 @@ def test_rbm(n_visible, n_hidden, scale, seed) -> None:
     rbm = models.rbm(seed, n_visible, n_hidden, scale)
     v, h = all_states(n_visible), all_states(n_hidden)
     np.testing.assert_allclose(rbm.log_f(v), np.log(f_visible(rbm)), atol=1e-11)
-    np.testing.assert_array_equal(rbm.hidden_given_visible(v), rbm.bipartite.odd_given_even(v))
-    np.testing.assert_array_equal(rbm.visible_given_hidden(h), rbm.bipartite.even_given_odd(h))
+    np.testing.assert_array_equal(rbm.hidden_given_visible(v), rbm.mrf.odd_given_even(v))
+    np.testing.assert_array_equal(rbm.visible_given_hidden(h), rbm.mrf.even_given_odd(h))
     assert rbm.layer_sizes == (rbm.n_visible, rbm.n_hidden) == (n_visible, n_hidden)
 
 
 def test_sides_of_a_deep_machine() -> None:
-    two = models.dbm(1, [5, 4, 3, 2, 1]).bipartite
+    two = models.dbm(1, [5, 4, 3, 2, 1]).mrf
     assert (two.n_even, two.n_odd) == (5 + 3 + 1, 4 + 2)
     assert [(s.start, s.stop) for s in two.even_slices] == [(0, 5), (5, 8), (8, 9)]
     assert [(s.start, s.stop) for s in two.odd_slices] == [(0, 4), (4, 6)]

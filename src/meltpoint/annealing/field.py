@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from meltpoint.annealing.blocks import Draws, UnitBlock
 from meltpoint.annealing.path import BlockGibbs, Path, Transition
 from meltpoint.layers.unit import Bits, Floats
-
-Form = TypeVar("Form")
 
 
 class MarkovRandomField(ABC):
@@ -57,9 +55,10 @@ class MarkovRandomField(ABC):
         """Whether each layer begins a new row of random numbers, because whole vectors of units are drawn together."""
         return False
 
-    def form(self, kind: type[Form]) -> Form | None:
-        """The same field as one of this kind, which a backend or an estimator has a method of its own for, if it is."""
-        return self if isinstance(self, kind) else None
+    @property
+    def graph(self) -> Any:  # noqa: ANN401 a field of `models.graph_fields`, which is built on this
+        """The same field as the graph kernels run it: a `PairField` or a `FactorField`; None if they do not."""
+        return None
 
     @property
     def unit_blocks(self) -> tuple[UnitBlock, ...]:

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.models.checks import Bits
+from meltpoint.layers.unit import Bits
 
 Levels: TypeAlias = NDArray[Any]
 """Grey images (example, pixel) as their file stores them: 0 is off, the data set's `white` is fully on."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from meltpoint.data.binarize import Binarize, Levels, stochastic, threshold
 from meltpoint.errors import InputError
-from meltpoint.models.checks import Bits
+from meltpoint.layers.unit import Bits
 
 # The first number of a stream: draws for different purposes never share random numbers.
 TRAIN, TEST, EPOCH = 0, 1, 2

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.formats.atomic import atomic_write
-from meltpoint.models.checks import Bits
+from meltpoint.layers.unit import Bits
 
 INK, PAPER, LINE = 0, 255, 190
 TARGET_PIXELS = 900

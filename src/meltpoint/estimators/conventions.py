@@ -117,7 +117,7 @@ def conditional_log_probs(
     """
     if _is_visible(model):
         return _given_all(model, states, scale)
-    two = model.form(Bipartite)
+    two = model.bipartite
     if two is not None and len(two.blocks) == 1 and two.n_even == model.n_visible:
         return _two_sided(two, states, units)
     n_states = _n_states(model)

@@ -22,7 +22,7 @@ import numpy as np
 
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.ordered import ordered_product
-from meltpoint.models.checks import Floats
+from meltpoint.layers.unit import Floats
 from meltpoint.statistics.elementary import exp
 
 _LOW_UNITS = 6  # 64 states to a row: long enough for vectors, short enough for the second-level cache

@@ -70,7 +70,7 @@ def exact_log_z(
     progress = progress or silent
     if isinstance(model, tuple):
         return _log_z_of_factors(model, threads, progress)
-    two = model.form(Bipartite)
+    two = model.bipartite
     largest = LARGEST_STATE if two is None else LARGEST
     possible = model.smaller_side <= largest
     if not (possible and model.smaller_side <= _AT_ONCE):
@@ -92,7 +92,7 @@ def exact_log_z(
 
 def cheap_elimination(model: Model) -> Eliminated | None:
     """Elimination of a model's units with what exact samples need, if it takes a second or less; None otherwise."""
-    two = model.form(Bipartite)
+    two = model.bipartite
     # A dense model is too wide, and its list of factors would be long.
     if sum(model.undirected.layer_sizes) > _CHEAP_UNITS or (
         two is not None and min(two.n_even, two.n_odd) > _CHEAP_SIDE and _is_dense(two)
@@ -126,7 +126,7 @@ def _log_z_of_factors(factors: Factors, threads: int, progress: Progress) -> flo
 
 def _refusal(model: Model, largest: int, problem: InputError) -> InputError:
     n = model.smaller_side
-    side = "of" if model.form(Bipartite) is None else "on the smaller side of"
+    side = "of" if model.bipartite is None else "on the smaller side of"
     return InputError(
         found=f"{n} units {side} {model!r}, that is 2**{n} states to add up, and {problem.found}"
         if n < math.inf
@@ -142,7 +142,7 @@ def _log2_seconds(order: Order) -> float:
 
 
 def _log2_enumeration_seconds(model: Model) -> float:
-    own = _STATE_SECONDS if model.form(Bipartite) is None else _FACTOR_SECONDS
+    own = _STATE_SECONDS if model.bipartite is None else _FACTOR_SECONDS
     return model.smaller_side + math.log2(own * sum(model.undirected.layer_sizes))
 
 
@@ -189,7 +189,7 @@ def _enumerate(
 
 def _sum_two_sided(two: Bipartite, threads: int, progress: Progress) -> float:
     """log Z by all states of the smaller side, in compiled code on all threads."""
-    smaller = two.smaller_side
+    smaller = min(two.n_even, two.n_odd)
     with preparing_kernels(progress):
         # Numba takes most of a second to import, so it waits until there is something to run.
         from meltpoint.estimators.enumeration import cut_into_blocks, sum_blocks

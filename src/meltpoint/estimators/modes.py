@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from meltpoint.annealing.base import Base
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sigmoid
-from meltpoint.layers import two_state
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
-from meltpoint.statistics.elementary import log, log1p, logit
+from meltpoint.statistics.elementary import log1p, logit
 
 _SWEEPS = 30
 _WORK = 3_000_000_000  # unit pairs times sweeps, for all starting points: half a second
@@ -49,12 +48,12 @@ def find_modes(model: Model, *, count: int, seed: int = 0) -> Modes | None:
     array([[1., 1.],
            [0., 0.]])
     """
-    two = model.form(Bipartite)
+    two = model.bipartite
     if two is None:
         return None
     even = _settle(two, _starting_points(two, seed))
     odd = two.odd_given_even(even)
-    bounds = _bounds(two, even, odd)
+    bounds = two.mean_field_bound(even, odd)
     kept: list[int] = []
     # Stable: which of equals comes first depends on the processor otherwise.
     for k in np.argsort(-bounds, kind="stable"):
@@ -68,7 +67,7 @@ def find_modes(model: Model, *, count: int, seed: int = 0) -> Modes | None:
 
 def mode_bases(model: Model, modes: Modes) -> list[Base]:
     """A base of independent units in every layer for each mode, its rates kept off 0 and 1."""
-    two = model.form(Bipartite)
+    two = model.bipartite
     assert two is not None, "find_modes has found modes"
     units = model.undirected.units
     bases = []
@@ -78,7 +77,7 @@ def mode_bases(model: Model, modes: Modes) -> list[Base]:
             for rates, slices in ((even, two.even_slices), (odd, two.odd_slices))
         ]
         # Rates are those of bits; biases are in the terms of the units.
-        layers = [sides[k % 2][k // 2] / unit.scale for k, unit in enumerate(two_state(units))]
+        layers = [sides[k % 2][k // 2] / unit.scale for k, unit in enumerate(units)]
         bases.append(Base(f"mode {number + 1}", tuple(layers)))
     return bases
 
@@ -110,13 +109,3 @@ def _settle(two: Bipartite, even: Floats) -> Floats:
     for _ in range(_SWEEPS):
         even = two.even_given_odd(two.odd_given_even(even))
     return even
-
-
-def _bounds(two: Bipartite, even: Floats, odd: Floats) -> Floats:
-    energy = ordered_product(even, two.even_bias) + ((two.odd_field(even) + two.odd_bias) * odd).sum(axis=1)
-    return energy + _entropy(even) + _entropy(odd) + two.log_constant
-
-
-def _entropy(rates: Floats) -> Floats:
-    p, q = np.clip(rates, 1e-300, 1.0), np.clip(1 - rates, 1e-300, 1.0)
-    return -(rates * log(p) + (1 - rates) * log(q)).sum(axis=1)

@@ -25,8 +25,8 @@ from meltpoint.evaluation.clock import Clock
 from meltpoint.evaluation.log_z_sizes import LEAST_STEPS, LogZSize, choose_base, first_size, next_size
 from meltpoint.evaluation.prerequisites import EXACT_UNITS, make_base
 from meltpoint.evaluation.stage import stage_seed
+from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
-from meltpoint.models.checks import Floats
 from meltpoint.randomness import Purpose, generator
 from meltpoint.results.compose import versions
 from meltpoint.results.log_z import LogZBracket, LogZStage, bracket_half_width, compose_log_z, stage_of

@@ -19,7 +19,8 @@ from meltpoint.backends.numba.precision import Precision, check_precision
 from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS, Settings
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.pilot import ScheduleName
-from meltpoint.models.checks import Floats, check_count, check_switch
+from meltpoint.layers.unit import Floats
+from meltpoint.models.checks import check_count, check_switch
 from meltpoint.randomness import check_seed
 from meltpoint.results.stages import StageSummary
 from meltpoint.statistics.certificate import check_confidence

@@ -1,38 +1,15 @@
-"""Layers: one file for each kind of unit, with the methods of `Unit`; a new kind is one file and one line of LAYERS."""
+"""Layers: a file for each kind of unit, with the methods of `Unit`; a new kind is one file and one line of LAYERS."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.layers.bernoulli import Bernoulli
 from meltpoint.layers.gaussian import Gaussian
 from meltpoint.layers.potts import Potts
-from meltpoint.layers.spin import Spin
-from meltpoint.layers.trainable import Trainable
-from meltpoint.layers.unit import TwoState, Unit
-
-__all__ = [
-    "BERNOULLI",
-    "GAUSSIAN",
-    "LAYERS",
-    "SPIN",
-    "Bernoulli",
-    "Gaussian",
-    "Potts",
-    "Spin",
-    "Trainable",
-    "TwoState",
-    "Unit",
-    "fitted_unit",
-    "kind_of_layer",
-    "layer_named",
-    "takes_rates",
-    "two_state",
-    "unit_named",
-]
+from meltpoint.layers.two_state import Bernoulli, Spin, TwoState
+from meltpoint.layers.unit import Unit
 
 LAYERS: dict[str, type[Unit]] = {
     "bernoulli": Bernoulli,
@@ -44,6 +21,23 @@ LAYERS: dict[str, type[Unit]] = {
 
 BERNOULLI, SPIN, GAUSSIAN = Bernoulli(), Spin(), Gaussian()
 TWO_STATE: dict[str, TwoState] = {unit.name: unit for unit in (BERNOULLI, SPIN)}
+
+__all__ = [
+    "BERNOULLI",
+    "GAUSSIAN",
+    "LAYERS",
+    "SPIN",
+    "Bernoulli",
+    "Gaussian",
+    "Potts",
+    "Spin",
+    "TwoState",
+    "Unit",
+    "fitted_unit",
+    "kind_of_layer",
+    "layer_named",
+    "unit_named",
+]
 
 
 def kind_of_layer(kind: str | Unit) -> type[Unit]:
@@ -60,7 +54,7 @@ def kind_of_layer(kind: str | Unit) -> type[Unit]:
 
 
 def layer_named(kind: str | Unit, n_states: int = 1) -> Unit:
-    """A kind of unit by its name, with this number of states where it takes one; a unit is what it is.
+    """The unit itself, or a kind of unit by its name, with this number of states where it takes one.
 
     >>> layer_named("potts", 3), layer_named("spin", 2)
     (potts(3), spin)
@@ -77,58 +71,30 @@ def layer_named(kind: str | Unit, n_states: int = 1) -> Unit:
     return kind
 
 
-def unit_named(name: str | Unit) -> Unit:
-    """The kind of two-state unit of this name, or the unit itself.
+def unit_named(kind: str | Unit) -> TwoState:
+    """The two-state unit of this name, or the unit itself, which must have two states.
 
     >>> unit_named("spin").values
     (-1.0, 1.0)
     """
-    if isinstance(name, Unit):
-        return name
-    if not isinstance(name, str) or name not in TWO_STATE:
+    unit = kind.bit if isinstance(kind, Unit) else TWO_STATE.get(kind) if isinstance(kind, str) else None
+    if unit is None:
         raise InputError(
-            found=f"units {name!r}",
-            expected=" or ".join(map(repr, TWO_STATE)),
-            remedy="'bernoulli' units are 0 and 1, 'spin' units are -1 and +1",
+            found=f"units {kind!r}",
+            expected=f"{' or '.join(map(repr, TWO_STATE))} units in this layer",
+            remedy="'bernoulli' units are 0 and 1, 'spin' units are -1 and +1; only the units of an RBM can have "
+            "other states",
         )
-    return TWO_STATE[name]
+    return unit
 
 
-def fitted_unit(kind: str | Unit, data: NDArray[Any], name: str) -> Trainable:
+def fitted_unit(kind: str | Unit, data: NDArray[Any], name: str) -> Unit:
     """Units of a kind for training data (example, unit), with as many states as these show, or the scales they have.
 
     >>> fitted_unit("potts", np.array([[0, 2], [1, 0]]), "data")
     potts(3)
     """
-    shown = int(data.max()) if data.dtype.kind in "iufb" and np.isfinite(data).all() else 0
-    unit = kind if isinstance(kind, Unit) else layer_named(kind, max(1, shown) + 1)
-    fitted = unit.fitted(data, name)
-    if fitted is None:
-        raise InputError(
-            found=f"{unit!r} units", expected="units that can be trained", remedy="choose another kind"
-        )
-    return fitted
-
-
-def takes_rates(kind: str | Unit) -> bool:
-    """Whether training data of a kind may be rates in [0, 1] in place of states."""
-    own = kind_of_layer(kind)
-    return issubclass(own, Trainable) and own.takes_rates
-
-
-def two_state(units: Sequence[Unit]) -> tuple[TwoState, ...]:
-    """The same units, which must all have two states.
-
-    >>> two_state([SPIN])
-    (spin,)
-    """
-    found: list[TwoState] = []
-    for unit in units:
-        if unit.bit is None:
-            raise InputError(
-                found=f"{unit.name} units",
-                expected=" or ".join(map(repr, TWO_STATE)) + " units in this layer",
-                remedy="only the visible units of an RBM can have other states",
-            )
-        found.append(unit.bit)
-    return tuple(found)
+    if not isinstance(kind, Unit):
+        shown = int(data.max()) if data.dtype.kind in "iufb" and np.isfinite(data).all() else 0
+        kind = layer_named(kind, max(1, shown) + 1)
+    return kind.fitted(data, name)

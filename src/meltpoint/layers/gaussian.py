@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.kernels.bit_products import State
 from meltpoint.kernels.streams import LANES, fill_uniforms
-from meltpoint.layers.bernoulli import check_real
-from meltpoint.layers.trainable import Further, Means, Trainable
-from meltpoint.layers.unit import Bits, Floats, Unit
+from meltpoint.layers.unit import Floats, Further, Means, States, Unit, check_real
 from meltpoint.statistics.elementary import log
 from meltpoint.statistics.special import ndtri
 
@@ -26,37 +24,15 @@ class Gaussian(Unit):
     probabilities are densities relative to Lebesgue measure.
     """
 
-    name: ClassVar[str] = "gaussian"
-    values_in_words: ClassVar[str] = "real numbers"
-    has_scale: ClassVar[bool] = True
-
-    def __repr__(self) -> str:
-        return self.name
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
-
-    @property
-    def n_states(self) -> None:
-        return
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64)
-
-    @property
-    def input_shape(self) -> tuple[int]:
-        return (2,)
+    name, values_in_words = "gaussian", "real numbers"
+    has_scale = True
+    n_states, dtype, input_shape = None, np.dtype(np.float64), (2,)
 
     def flat_bias(self, size: int) -> Floats:
         """Standard normal numbers: there is no uniform distribution of all real ones."""
         return np.tile([0.0, 1.0], (size, 1))
 
     def encode(self, values: NDArray[Any], name: str) -> Floats:
-        """The same as float64."""
         check_real(values, name, "real numbers")
         if not np.isfinite(values).all():
             raise InputError(
@@ -66,7 +42,7 @@ class Gaussian(Unit):
             )
         return values.astype(np.float64)
 
-    def decode(self, states: Bits) -> Floats:
+    def decode(self, states: States) -> Floats:
         return states
 
     def log_partition(self, inputs: NDArray[np.floating]) -> Floats:
@@ -75,16 +51,13 @@ class Gaussian(Unit):
         return t**2 / precision / 2 + log(2 * np.pi / precision) / 2
 
     def mean(self, inputs: NDArray[np.floating]) -> Floats:
-        """t / τ."""
         return inputs[..., 0] / inputs[..., 1]
 
     def draw(self, inputs: NDArray[np.floating], uniforms: NDArray[np.floating]) -> Floats:
-        """The quantile of the uniform."""
         normal = ndtri(np.minimum(uniforms, _LARGEST_UNIFORM))
         return self.mean(inputs) + normal / np.sqrt(inputs[..., 1])
 
-    def log_weight(self, states: Bits, inputs: NDArray[np.floating]) -> Floats:
-        """T v - ½ τ v²."""
+    def log_weight(self, states: States, inputs: NDArray[np.floating]) -> Floats:
         return (inputs[..., 0] - inputs[..., 1] * states / 2) * states
 
     def bias_from_moments(self, mean: Floats, variance: Floats) -> Floats:
@@ -99,19 +72,18 @@ class Gaussian(Unit):
             sample.mean(axis=0), (n * variance + smoothing * typical) / (n + smoothing)
         )
 
-    def fitted(self, data: NDArray[Any], name: str) -> Trainable:
-        """The unit with mean and deviation of the data."""
+    def fitted(self, data: NDArray[Any], name: str) -> "Standardised":
         values = self.encode(data, name)
         deviation = values.std(axis=0)
         return Standardised(values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
 
     @classmethod
-    def refitted(cls, *kept: NDArray[Any]) -> Trainable:
+    def refitted(cls, *kept: NDArray[Any]) -> "Standardised":
         return Standardised(*kept)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Standardised(Gaussian, Trainable):
+class Standardised(Gaussian):
     """Units in training, whose statistics x = (v - mean) / deviation have mean 0 and variance 1 in the data.
 
     The log weight of x is t x - ½ τ x². The biases are t, and log τ is learned too: what hidden units explain is not
@@ -137,10 +109,10 @@ class Standardised(Gaussian, Trainable):
         """Large, for inputs near 2: where units are not correlated, small weights have no gradient."""
         return 2 / math.sqrt(len(self.centre))
 
-    def statistics(self, states: Bits) -> NDArray[np.float32]:
+    def statistics(self, states: States) -> NDArray[np.float32]:
         return ((states - self.centre) / self.deviation).astype(np.float32)
 
-    def initial_bias(self, states: Bits) -> Floats:
+    def initial_bias(self, states: States) -> Floats:
         return np.zeros(states.shape[1])
 
     def activate_(self, inputs: Means, bias: Means, further: Further) -> None:

@@ -1,16 +1,18 @@
-"""The two-sided form: layers on an even and an odd side, couplings only between the sides.
+"""Layers of units on an even and an odd side, coupled only between the sides: the field of RBMs and DBMs.
 
-The even units are the state; the odd units are summed out:
+The even units are the state; the odd units are summed out. With u(e) and u(o) the numbers of the units that weights
+multiply (which state each Potts unit is in, the values of others),
 
-    log f(e) = e·a + sum_j softplus(x_j + b_j),   x = e @ W
+    log f(e, o) = log weight of e under its biases + log weight of o under its biases + u(e)·W·u(o).
 
-A layer is coupled only to its neighbours on the other side, so W is kept as blocks and the zero blocks do not
-exist. All units are Bernoulli here. Layers of other two-state units come in by an affine map (`as_bernoulli`), which
-changes weights and biases and leaves a constant.
+A layer is coupled only to its neighbours on the other side, so W is kept as blocks and the zero blocks do not exist.
+Layers of two-state units are written for their bits (`in_bits`): where all are, log f(e) = e·a + Σ softplus(e @ W + b).
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,14 +25,16 @@ from meltpoint.annealing.field import BlockPath, MarkovRandomField
 from meltpoint.kernels.ordered import ordered_product, strips_for_products
 from meltpoint.kernels.rows import Strips
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
-from meltpoint.layers import BERNOULLI, Unit, two_state
-from meltpoint.layers.unit import Bits, Floats
-from meltpoint.statistics.elementary import softplus
+from meltpoint.layers import BERNOULLI, Unit
+from meltpoint.layers.unit import Floats, States
+from meltpoint.models.factors import Factors, layered_factors
+from meltpoint.models.model import Model, Uniforms
+from meltpoint.statistics.elementary import log, softplus
 
 
 @dataclass(frozen=True, eq=False)
 class WeightBlock:
-    """Weights (unit of an even layer, unit of an odd layer)."""
+    """Weights (coupled number of an even layer, coupled number of an odd layer)."""
 
     even_layer: int
     odd_layer: int
@@ -44,30 +48,36 @@ class WeightBlock:
 
 @dataclass(frozen=True, eq=False)
 class Bipartite(MarkovRandomField):
-    """Biases layer by layer on both sides and the blocks of weights between them."""
+    """Biases (unit, *input_shape) layer by layer on both sides, and the blocks of weights between them."""
 
     even_biases: tuple[Floats, ...]
     odd_biases: tuple[Floats, ...]
     blocks: tuple[WeightBlock, ...]
     log_constant: float = 0.0
+    even_unit: Unit = BERNOULLI
+    odd_unit: Unit = BERNOULLI
+
+    @property
+    def has_bits(self) -> bool:
+        """Whether all units are bits."""
+        return self.even_unit == BERNOULLI and self.odd_unit == BERNOULLI
 
     @cached_property
     def even_slices(self) -> tuple[slice, ...]:
         """Where each even layer lies in a state (chain, even unit)."""
-        return _slices(self.even_biases)
+        return _slices(self.even_biases, 1)
 
     @cached_property
     def odd_slices(self) -> tuple[slice, ...]:
         """Where each odd layer lies in a state (chain, odd unit)."""
-        return _slices(self.odd_biases)
+        return _slices(self.odd_biases, 1)
 
-    @property
-    def placed_weights(self) -> list[tuple[slice, slice, Floats]]:
-        """Where the even and the odd units of each block lie, and its weights."""
-        return [
-            (self.even_slices[block.even_layer], self.odd_slices[block.odd_layer], block.weights)
-            for block in self.blocks
-        ]
+    @cached_property
+    def placed_blocks(self) -> list[tuple[slice, slice, WeightBlock]]:
+        """Each block, and where the numbers that it couples lie on the even and on the odd side."""
+        even = _slices(self.even_biases, self.even_unit.n_coupled)
+        odd = _slices(self.odd_biases, self.odd_unit.n_coupled)
+        return [(even[block.even_layer], odd[block.odd_layer], block) for block in self.blocks]
 
     @cached_property
     def even_bias(self) -> Floats:
@@ -87,15 +97,12 @@ class Bipartite(MarkovRandomField):
 
     @cached_property
     def _sides(self) -> tuple[UnitBlock, UnitBlock]:
-        even, odd = (tuple(b.size for b in biases) for biases in (self.even_biases, self.odd_biases))
-        return (
-            UnitBlock(BERNOULLI, slice(0, self.n_even), even),
-            UnitBlock(BERNOULLI, slice(self.n_even, self.n_even + self.n_odd), odd),
-        )
+        n, m = self.n_even, self.n_odd
+        even, odd = (tuple(map(len, biases)) for biases in (self.even_biases, self.odd_biases))
+        return UnitBlock(self.even_unit, slice(0, n), even), UnitBlock(self.odd_unit, slice(n, n + m), odd)
 
     @property
     def state_blocks(self) -> tuple[UnitBlock, ...]:
-        """The even side is the state, one block."""
         return self._sides[:1]
 
     @property
@@ -106,88 +113,136 @@ class Bipartite(MarkovRandomField):
     def draws_in_rows(self) -> bool:
         return True
 
-    def path_from(self, base: tuple[Floats, ...]) -> "BipartitePath":
-        even, odd = base
-        return BipartitePath(self, (even, odd))
+    def path_from(self, base: tuple[Floats, ...]) -> BlockPath:
+        return BipartitePath(self, base) if self.has_bits else super().path_from(base)
 
     @property
-    def smaller_side(self) -> int:
-        return min(self.n_even, self.n_odd)
+    def _log2_states(self) -> list[float]:
+        return [side.size * math.log2(side.unit.n_states or math.inf) for side in self._sides]
+
+    @property
+    def smaller_side(self) -> float:
+        log2_states = min(self._log2_states)
+        return math.ceil(log2_states) if log2_states < math.inf else math.inf
+
+    @property
+    def enumerated(self) -> "Bipartite":
+        """The side with fewer states as the state, the other one summed out."""
+        even, odd = self._log2_states
+        if odd > even:
+            return self
+        blocks = tuple(
+            WeightBlock(block.odd_layer, block.even_layer, np.ascontiguousarray(block.weights.T))
+            for block in self.blocks
+        )
+        return Bipartite(
+            self.odd_biases, self.even_biases, blocks, self.log_constant, self.odd_unit, self.even_unit
+        )
 
     @property
     def log_z_ceiling(self) -> float:
-        """An upper bound: e·W·o is at most W⁺ (s e + (1 - s) o) for a share s, and independent units are left."""
-        even, odd = np.zeros(self.n_even), np.zeros(self.n_odd)
-        for rows, columns, weights in self.placed_weights:
-            positive = np.maximum(weights, 0.0)
-            even[rows] += positive.sum(axis=1)
-            odd[columns] += positive.sum(axis=0)
+        """An upper bound, from the inputs that the most favourable odd bits give.
+
+        With bits on both sides e·W·o is at most W⁺ (s e + (1 - s) o) for a share s, and independent units are left.
+        """
+        if self.odd_unit != BERNOULLI:
+            return math.inf
+        even, odd = np.zeros((2, self.n_even * self.even_unit.n_coupled)), np.zeros(self.n_odd)
+        for rows, columns, block in self.placed_blocks:
+            even[0, rows] += np.maximum(block.weights, 0.0).sum(axis=1)
+            even[1, rows] -= np.maximum(-block.weights, 0.0).sum(axis=1)
+            odd[columns] += np.maximum(block.weights, 0.0).sum(axis=0)
+        if not self.has_bits:
+            ends = self.even_unit.with_field(self.even_bias, even)
+            most = self.even_unit.log_partition(ends).max(axis=0)  # convex in the inputs: largest at an end
+            return float(most.sum() + sum_softplus(self.odd_bias)) + self.log_constant
         bounds = [
-            sum_softplus(self.even_bias + s * even) + sum_softplus(self.odd_bias + (1 - s) * odd)
+            sum_softplus(self.even_bias + s * even[0]) + sum_softplus(self.odd_bias + (1 - s) * odd)
             for s in (0.0, 0.5, 1.0)
         ]
         return float(min(bounds)) + self.log_constant
 
+    # Inputs.
+
+    def odd_field(self, even: States) -> Floats:
+        """What even units contribute to the odd units' inputs: u(e) @ W (chain, coupled number)."""
+        coupled = self.even_unit.coupled(even)
+        field = np.zeros((len(even), self.n_odd * self.odd_unit.n_coupled))
+        for rows, columns, block in self.placed_blocks:
+            field[:, columns] += ordered_product(coupled[:, rows], block.strips)
+        return field
+
+    def even_field(self, odd: States) -> Floats:
+        """What odd units contribute to the even units' inputs: u(o) @ W.T (chain, coupled number)."""
+        coupled = self.odd_unit.coupled(odd)
+        field = np.zeros((len(odd), self.n_even * self.even_unit.n_coupled))
+        for rows, columns, block in self.placed_blocks:
+            field[:, rows] += ordered_product(coupled[:, columns], block.weights.T)
+        return field
+
+    def odd_inputs(self, even: States) -> Floats:
+        """Inputs (chain, odd unit, *input_shape) given even states."""
+        return self.odd_unit.with_field(self.odd_bias, self.odd_field(even))
+
+    def even_inputs(self, odd: States) -> Floats:
+        """Inputs (chain, even unit, *input_shape) given odd states."""
+        return self.even_unit.with_field(self.even_bias, self.even_field(odd))
+
     def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
-        """Inputs (chain, unit) of one side given the other."""
+        n = self.n_even
         if block is self.summed_out:
-            return self.odd_field(units[:, : self.n_even]) + self.odd_bias
-        return self.even_field(units[:, self.n_even :]) + self.even_bias
+            return self.odd_inputs(units[:, :n].astype(self.even_unit.dtype, copy=False))
+        return self.even_inputs(units[:, n:].astype(self.odd_unit.dtype, copy=False))
+
+    def odd_given_even(self, even: States) -> Floats:
+        """Means (chain, odd unit) given even states, or rates of bits; probabilities of Potts units' states."""
+        inputs = self.odd_inputs(even)
+        return sigmoid(inputs) if self.has_bits else self.odd_unit.mean(inputs)
+
+    def even_given_odd(self, odd: States) -> Floats:
+        """The same (chain, even unit) given odd states."""
+        inputs = self.even_inputs(odd)
+        return sigmoid(inputs) if self.has_bits else self.even_unit.mean(inputs)
+
+    # Probabilities.
 
     def log_f_of_state(self, units: NDArray[Any]) -> Floats:
-        """The even units' biases."""
-        return ordered_product(units[:, : self.n_even], self.even_bias)
+        even = units[:, : self.n_even]
+        if self.has_bits:
+            return ordered_product(even, self.even_bias)
+        return self.even_unit.log_weight(even, self.even_bias).sum(axis=1)
 
-    def lowest_even_log_odds(self, state: Bits, uniforms: Callable[[int], NDArray[np.floating]]) -> Floats:
-        """Log odds (chain, unit of the lowest even layer) of being on, given a draw of the lowest odd layer.
-
-        The odd layers are independent given the even ones, so the lowest can be drawn alone.
-        """
-        rates = self.odd_given_even(state)[:, self.odd_slices[0]]
-        odd = uniforms(rates.shape[1]) <= rates
-        return ordered_product(odd, self.blocks[0].weights.T) + self.even_biases[0]
-
-    def state_means(self, state: Bits, generator: np.random.Generator) -> Floats:
-        """Probability (chain, even unit) of being on, given a draw of the odd side."""
-        odd = generator.random((len(state), self.n_odd)) < self.odd_given_even(state)
-        return self.even_given_odd(odd)
-
-    def odd_field(self, even: NDArray[Any]) -> Floats:
-        """What the even units contribute to the odd units' input: e @ W (chain, odd unit)."""
-        field = np.zeros((len(even), self.n_odd))
-        for block in self.blocks:
-            rows, columns = self.even_slices[block.even_layer], self.odd_slices[block.odd_layer]
-            field[:, columns] += ordered_product(even[:, rows], block.strips)
-        return field
-
-    def even_field(self, odd: NDArray[Any]) -> Floats:
-        """What the odd units contribute to the even units' input: o @ W.T (chain, even unit)."""
-        field = np.zeros((len(odd), self.n_even))
-        for rows, columns, weights in self.placed_weights:
-            field[:, rows] += ordered_product(odd[:, columns], weights.T)
-        return field
-
-    def log_f(self, state: NDArray[Any]) -> Floats:
-        """Log unnormalised probability (chain,) of even states, the odd side summed out, with its constant."""
+    def log_f(self, state: States) -> Floats:
+        if not self.has_bits:
+            return super().log_f(state)
         log_f = ordered_product(state, self.even_bias)
         log_f += sum_softplus(self.odd_field(state) + self.odd_bias)
         return log_f + self.log_constant
 
-    def odd_given_even(self, even: NDArray[Any]) -> Floats:
-        """Probability (chain, odd unit) of being on."""
-        return sigmoid(self.odd_field(even) + self.odd_bias)
+    def state_means(self, state: States, generator: np.random.Generator) -> NDArray[Any]:
+        """Means of the even units given a draw of the odd side; real states as they are."""
+        if not self.even_unit.is_discrete:
+            return state  # means would have too small a variance
+        uniforms = generator.random((len(state), self.n_odd))
+        if self.has_bits:
+            return self.even_given_odd(uniforms < self.odd_given_even(state))
+        return self.even_given_odd(self.odd_unit.draw(self.odd_inputs(state), uniforms))
 
-    def even_given_odd(self, odd: NDArray[Any]) -> Floats:
-        """Probability (chain, even unit) of being on."""
-        return sigmoid(self.even_field(odd) + self.even_bias)
+    def mean_field_bound(self, even: Floats, odd: Floats, n_given: int = 0) -> Floats:
+        """Lower bound (example,) on log Z by independent bits with these rates: expected log f plus entropy.
+
+        Of log f summed over the other units where the first `n_given` even units are states.
+        """
+        energy = ordered_product(even, self.even_bias)
+        energy = energy + ((self.odd_field(even) + self.odd_bias) * odd).sum(axis=1)
+        return energy + _entropy(even[:, n_given:]) + _entropy(odd) + self.log_constant
 
 
 @dataclass(frozen=True, eq=False)
 class BipartitePath(BlockPath):
-    """A path to Bernoulli units on two sides, whose sums have the same bits however many chains there are."""
+    """A path to layers of bits, whose sums have the same bits however many chains there are."""
 
     target: Bipartite  # pyright: ignore[reportIncompatibleVariableOverride]
-    base: tuple[Floats, Floats]
 
     @property
     def base_even(self) -> Floats:
@@ -218,44 +273,110 @@ class BipartitePath(BlockPath):
 
 
 @dataclass(frozen=True, eq=False)
-class Layered:
-    """Weights (lower layer, upper layer) and biases of layers, lowest first, and a constant of log f."""
+class Layers:
+    """Weights (lower coupled number, upper coupled number) between neighbours, lowest first, and biases of layers.
+
+    Biases are inputs (unit, *input_shape) without weights; `log_constant` is a part of log f that no state changes.
+    """
 
     weights: tuple[Floats, ...]
     biases: tuple[Floats, ...]
     log_constant: float = 0.0
 
-    @property
-    def bipartite(self) -> Bipartite:
-        """Layers 0, 2, 4, … are the even side, layers 1, 3, 5, … the odd side."""
+    def field(self, units: Sequence[Unit]) -> Bipartite:
+        """Layers 0, 2, 4, … of these kinds of units on the even side, layers 1, 3, 5, … on the odd side."""
+        own = in_bits(self, units)
         blocks = [
-            WeightBlock(k // 2, k // 2, w)
-            if k % 2 == 0
-            else WeightBlock((k + 1) // 2, (k - 1) // 2, np.ascontiguousarray(w.T))
-            for k, w in enumerate(self.weights)
+            WeightBlock((k + 1) // 2, k // 2, np.ascontiguousarray(w.T) if k % 2 else w)
+            for k, w in enumerate(own.weights)
         ]
-        return Bipartite(self.biases[0::2], self.biases[1::2], tuple(blocks), self.log_constant)
+        even, odd = (BERNOULLI if unit.bit else unit for unit in units[:2])
+        return Bipartite(own.biases[::2], own.biases[1::2], tuple(blocks), own.log_constant, even, odd)
 
 
-def as_bernoulli(weights: Sequence[Floats], biases: Sequence[Floats], units: Sequence[Unit]) -> Layered:
-    """The same log f of layers of two-state units, written for their bits: value = offset + scale · bit.
-
-    The layers are given lowest first, with the kind of unit of each.
-    """
+def in_bits(layers: Layers, units: Sequence[Unit]) -> Layers:
+    """The same log f with two-state units written for their bits: value = offset + scale · bit."""
     if all(unit == BERNOULLI for unit in units):
-        return Layered(tuple(weights), tuple(biases))
-    units = two_state(units)
-    mapped = [unit.scale * bias for unit, bias in zip(units, biases, strict=True)]
-    constant = sum(unit.offset * float(bias.sum()) for unit, bias in zip(units, biases, strict=True))
-    for k, w in enumerate(weights):
-        lower, upper = units[k], units[k + 1]
-        mapped[k] = mapped[k] + lower.scale * upper.offset * w.sum(axis=1)
-        mapped[k + 1] = mapped[k + 1] + upper.scale * lower.offset * w.sum(axis=0)
+        return layers
+    mapped = [unit.scale * bias for unit, bias in zip(units, layers.biases, strict=True)]
+    constant = sum(unit.offset * float(bias.sum()) for unit, bias in zip(units, layers.biases, strict=True))
+    scaled = []
+    for k, (w, lower, upper) in enumerate(zip(layers.weights, units, units[1:], strict=False)):
+        to_lower, to_upper = (
+            lower.scale * upper.offset * w.sum(axis=1),
+            upper.scale * lower.offset * w.sum(axis=0),
+        )
+        mapped[k] = lower.with_field(mapped[k], to_lower[np.newaxis])[0]
+        mapped[k + 1] = upper.with_field(mapped[k + 1], to_upper[np.newaxis])[0]
         constant += lower.offset * upper.offset * float(w.sum())
-    scaled = [units[k].scale * units[k + 1].scale * w for k, w in enumerate(weights)]
-    return Layered(tuple(scaled), tuple(mapped), constant)
+        scaled.append(lower.scale * upper.scale * w)
+    return Layers(tuple(scaled), tuple(mapped), layers.log_constant + constant)
 
 
-def _slices(biases: tuple[Floats, ...]) -> tuple[slice, ...]:
-    edges = np.cumsum([0, *(b.size for b in biases)]).tolist()
+class BipartiteModel(Model):
+    """A model of layers of units, each coupled to its neighbours: an RBM or a DBM."""
+
+    @property
+    @abstractmethod
+    def layers(self) -> Layers:
+        """The parameters of all layers, visible first, as weights of coupled numbers and inputs."""
+
+    @property
+    def layer_sizes(self) -> tuple[int, ...]:
+        return tuple(map(len, self.layers.biases))
+
+    @property
+    def n_visible(self) -> int:
+        return self.layer_sizes[0]
+
+    @property
+    def support(self) -> Unit:
+        return self.units[0]
+
+    @cached_property
+    def mrf(self) -> Bipartite:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self.layers.field(self.units)
+
+    @property
+    def bipartite(self) -> Bipartite | None:
+        return self.mrf if self.mrf.has_bits else None
+
+    def visible_log_odds(self, state: States, uniforms: Uniforms) -> Floats:
+        two = self.bipartite
+        if two is None:
+            return super().visible_log_odds(state, uniforms)
+        # The odd layers are independent given the even ones, so the lowest can be drawn alone.
+        rates = two.odd_given_even(state)[:, two.odd_slices[0]]
+        odd = uniforms(rates.shape[1]) <= rates
+        return ordered_product(odd, two.blocks[0].weights.T) + two.even_biases[0]
+
+    def as_factors(self) -> Factors:
+        if not all(unit.is_discrete for unit in self.units):
+            return super().as_factors()
+        return layered_factors(self.layers.weights, self.layers.biases, self.units)
+
+    def state_of(self, units: NDArray[Any]) -> NDArray[Any]:
+        """The layers v, h2, h4, … of all units (chain, unit), lowest layer first."""
+        return np.concatenate(self.by_layer(units)[::2], axis=1)
+
+    def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
+        scaled = [unit.scale * bias for unit, bias in zip(self.units, layers, strict=True)]
+        return np.concatenate(scaled[0::2]), np.concatenate(scaled[1::2])
+
+    def uniform_layers(self) -> list[Floats]:
+        """Inputs of every layer under which all states are equally probable.
+
+        There is no such distribution of real numbers: their layers are those of the model without weights.
+        """
+        layers = zip(super().uniform_layers(), self.layers.biases, self.units, strict=True)
+        return [uniform if unit.is_discrete else own for uniform, own, unit in layers]
+
+
+def _slices(biases: tuple[Floats, ...], width: int) -> tuple[slice, ...]:
+    edges = np.cumsum([0, *(width * len(b) for b in biases)]).tolist()
     return tuple(slice(low, high) for low, high in itertools.pairwise(edges))
+
+
+def _entropy(rates: Floats) -> Floats:
+    p, q = np.clip(rates, 1e-300, 1.0), np.clip(1 - rates, 1e-300, 1.0)
+    return -(rates * log(p) + (1 - rates) * log(q)).sum(axis=1)

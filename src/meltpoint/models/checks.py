@@ -1,5 +1,6 @@
 """Input checks: parameters and data as arrays of one type, or an error that says what to do."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,47 +8,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.layers import BERNOULLI, Unit
-from meltpoint.layers.bernoulli import check_bits
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers import Unit
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.foreign import as_array
 
-__all__ = [
-    "Bits",
-    "Floats",
-    "as_array",
-    "bias",
-    "binary",
-    "check_bits",
-    "check_count",
-    "counts_rows",
-    "examples",
-    "extra_column",
-    "finite",
-    "given_parameter",
-    "number",
-    "pairs",
-    "parameter",
-    "unit_names",
-    "whole_numbers",
-]
 
-
-def parameter(value: ArrayLike, name: str, ndim: int) -> Floats:
-    """A read-only float64 copy of a parameter array with `ndim` axes and finite entries."""
+def real_array(value: ArrayLike, name: str, expected: str, remedy: str) -> Floats:
+    """A float64 copy of an array of real numbers, of any shape."""
     try:
         held = given_parameter(value, name)
         if np.iscomplexobj(held):  # NumPy would drop the imaginary parts
             raise TypeError("they are complex")
-        array = np.array(held, dtype=np.float64, order="C")
+        return np.array(held, dtype=np.float64, order="C")
     except InputError:
         raise
     except (TypeError, ValueError) as problem:
         raise InputError(
             found=f"{name} that cannot be read as an array of real numbers",
-            expected="real numbers",
-            remedy=f"convert it first ({problem})",
+            expected=expected,
+            remedy=f"{remedy} ({problem})",
         ) from problem
+
+
+def parameter(value: ArrayLike, name: str, ndim: int) -> Floats:
+    """A read-only float64 copy of a parameter array with `ndim` axes and finite entries."""
+    array = real_array(value, name, "real numbers", "convert it first")
     if array.ndim != ndim or 0 in array.shape:
         raise InputError(
             found=f"{name} of shape {array.shape}",
@@ -64,14 +49,19 @@ def given_parameter(value: ArrayLike, name: str) -> NDArray[Any]:
     return as_array(value, name, "load it first: meltpoint.load for a model, numpy.load for an array")
 
 
-def finite(array: Floats, name: str) -> None:
+def finite(
+    array: Floats,
+    name: str,
+    expected: str = "finite numbers",
+    remedy: str = "did training diverge? lower the learning rate and train again",
+) -> None:
     """Refuse NaN and infinite values."""
     bad = np.count_nonzero(~np.isfinite(array))
     if bad:
         raise InputError(
             found=f"{bad} NaN or infinite value{'s' if bad > 1 else ''} in {name}",
-            expected="finite numbers",
-            remedy="did training diverge? lower the learning rate and train again",
+            expected=expected,
+            remedy=remedy,
         )
 
 
@@ -105,6 +95,19 @@ def whole_numbers(value: Any, name: str) -> NDArray[np.int64]:  # noqa: ANN401
             remedy="number sites from 0 on",
         )
     return array.astype(np.int64)
+
+
+def split_arrays(array: NDArray[Any], name: str, shapes: Sequence[tuple[int, ...]]) -> list[NDArray[Any]]:
+    """Arrays of these shapes, which a file has one after the other in one vector."""
+    sizes = [math.prod(shape) for shape in shapes]
+    if array.shape != (sum(sizes),):
+        raise InputError(
+            found=f"{array.size:,} {name}",
+            expected=f"{sum(sizes):,}, as the other arrays say",
+            remedy="save the model again with meltpoint.save",
+        )
+    parts = np.split(array, np.cumsum(sizes, dtype=np.int64))
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=False)]
 
 
 def pairs(value: Any, n_sites: int, count: int) -> NDArray[np.int64]:  # noqa: ANN401
@@ -161,7 +164,7 @@ def unit_names(units: str | Unit | Sequence[str | Unit], count: int) -> list[str
     return list(units) or ["bernoulli"] * count
 
 
-def examples(value: Any, name: str, width: int, unit: Unit) -> Bits:  # noqa: ANN401
+def examples(value: Any, name: str, width: int, unit: Unit) -> States:  # noqa: ANN401
     """States (example, unit) of examples whose values are those of a kind of unit."""
     array = _without_one_hot(as_array(value, name), width, unit)
     if array.ndim == 1 and array.size == width:
@@ -188,11 +191,6 @@ def examples(value: Any, name: str, width: int, unit: Unit) -> Bits:  # noqa: AN
             remedy=remedy,
         )
     return unit.encode(array, name)
-
-
-def binary(value: Any, name: str, width: int) -> Bits:  # noqa: ANN401
-    """Examples (example, unit) as uint8 zeros and ones."""
-    return examples(value, name, width, BERNOULLI)
 
 
 def extra_column(array: NDArray[Any], name: str) -> str:

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from meltpoint.annealing.blocks import GeneratorDraws, Segment
 from meltpoint.annealing.field import BlockPath
 from meltpoint.annealing.path import BlockGibbs, anneal_reference
-from meltpoint.errors import Progress
-from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.binary_field import BinaryField
-from meltpoint.models.factor_field import FactorField
+from meltpoint.layers.unit import Floats, States
+from meltpoint.models.graph_fields import GraphField
 from meltpoint.statistics.log_space import log_sum_exp
 
 _MOVES = 25  # sweeps of a chain: as many importance samples are saved
@@ -22,10 +20,9 @@ _LEAST_CHAINS = 8  # fewest chains whose halves and quarters can be compared
 _LOOKS = 16  # states whose inputs are averaged for the independent units that a chain starts from
 _REFINEMENTS = 3
 _GIBBS = BlockGibbs(skips_clamped=True)
-_AT_ONCE = 1 << 16  # states added up in one go
 
 
-def hidden_states(field: BinaryField | FactorField, n_visible: int) -> float:
+def hidden_states(field: GraphField, n_visible: int) -> float:
     """How many states the hidden units of the state have."""
     counts = [
         (block.unit.n_states or math.inf, int((np.asarray(block.columns) >= n_visible).sum()))
@@ -34,28 +31,21 @@ def hidden_states(field: BinaryField | FactorField, n_visible: int) -> float:
     return math.exp(min(700.0, sum(size * math.log(q) for q, size in counts)))
 
 
-def enumerate_hidden(field: BinaryField | FactorField, visible: Bits, progress: Progress | None) -> Floats:
+def enumerate_hidden(field: GraphField, visible: States) -> Floats:
     """log f (example,) of visible states (example, visible unit), all states of the others added up."""
     n = visible.shape[1]
     cardinalities = np.ones(field.n_state, np.int64)
     for block in field.state_blocks:
         cardinalities[block.columns] = block.unit.n_states or 0
     hidden = np.indices(cardinalities[n:].tolist()).reshape(field.n_state - n, -1).T.astype(visible.dtype)
-    log_f = np.empty(len(visible))
-    step = max(1, _AT_ONCE // len(hidden))
-    for low in range(0, len(visible), step):
-        part = visible[low : low + step]
-        states = np.concatenate(
-            [np.repeat(part, len(hidden), axis=0), np.tile(hidden, (len(part), 1))], axis=1
-        )
-        log_f[low : low + step] = log_sum_exp(field.log_f(states).reshape(len(part), -1), axis=1)
-        if progress:
-            progress("unnormalised probabilities", low + len(part), len(visible))
-    return log_f
+    states = np.concatenate(
+        [np.repeat(visible, len(hidden), axis=0), np.tile(hidden, (len(visible), 1))], axis=1
+    )
+    return log_sum_exp(field.log_f(states).reshape(len(visible), -1), axis=1)
 
 
 def weigh_hidden(
-    field: BinaryField | FactorField, visible: Bits, generators: list[np.random.Generator], samples: int
+    field: GraphField, visible: States, generators: list[np.random.Generator], samples: int
 ) -> Floats:
     """Log weights (example, chain), each unbiased for f(v): hidden units annealed with the visible ones clamped.
 
@@ -76,7 +66,7 @@ def weigh_hidden(
     return log_weights.reshape(len(visible), chains) + log_z_base[:, np.newaxis] + field.log_constant
 
 
-def _spread(field: BinaryField | FactorField, visible: Bits, chains: int) -> Bits:
+def _spread(field: GraphField, visible: States, chains: int) -> States:
     """States (example and chain, unit of the state), hidden ones in state 0."""
     state = np.zeros((len(visible) * chains, field.n_state), visible.dtype)
     state[:, : visible.shape[1]] = np.repeat(visible, chains, axis=0)
@@ -84,8 +74,8 @@ def _spread(field: BinaryField | FactorField, visible: Bits, chains: int) -> Bit
 
 
 def _independent_hidden(
-    field: BinaryField | FactorField,
-    visible: Bits,
+    field: GraphField,
+    visible: States,
     generators: list[np.random.Generator],
     clamped: NDArray[np.bool_],
 ) -> tuple[Floats, ...]:

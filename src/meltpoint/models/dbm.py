@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meltpoint.errors import InputError, Progress
+from meltpoint.errors import InputError
 from meltpoint.kernels.importance import SummedOut, drawable, weigh_draws
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
@@ -16,13 +16,12 @@ from meltpoint.kernels.streams import Streams
 from meltpoint.layers import Unit, unit_named
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks
-from meltpoint.models.bipartite import Bipartite, as_bernoulli
-from meltpoint.models.factors import Factors, layered_factors
-from meltpoint.models.log_f import ENUMERATED, SAMPLES, LogF, corners, estimate_log_f, exact_log_f
+from meltpoint.models.bipartite import BipartiteModel, Layers
+from meltpoint.models.log_f import ENUMERATED, SAMPLES, LogFMethod, corners, estimate_log_f, exact_log_f
 from meltpoint.models.mean_field import settled_rates
-from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
+from meltpoint.models.model import ParameterArrays
 from meltpoint.randomness import Purpose
-from meltpoint.statistics.elementary import log, log1p, logit
+from meltpoint.statistics.elementary import log1p, logit
 from meltpoint.statistics.log_space import log_sum_exp
 
 _MEAN_FIELD_SWEEPS = 200
@@ -31,7 +30,7 @@ _LEAST_RATE = 1e-6
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
-class DBM(Model):
+class DBM(BipartiteModel):
     """A DBM: log f = sum of biases[k]·h_k and of h_k·weights[k]·h_{k+1}, where h_0 is visible.
 
     Parameters
@@ -83,43 +82,12 @@ class DBM(Model):
         self._set(weights=tuple(ws), biases=tuple(bs), layer_units=tuple(map(unit_named, kinds)))
 
     @property
-    def n_visible(self) -> int:
-        return self.biases[0].size
-
-    @property
-    def support(self) -> Unit:
-        return self.layer_units[0]
-
-    @property
-    def layer_sizes(self) -> tuple[int, ...]:
-        return tuple(b.size for b in self.biases)
-
-    @property
     def units(self) -> tuple[Unit, ...]:
         return self.layer_units
 
     @cached_property
-    def bipartite(self) -> Bipartite:
-        """v, h2, h4, … are the even side, h1, h3, … the odd side."""
-        return as_bernoulli(self.weights, self.biases, self.units).bipartite
-
-    @property
-    def mrf(self) -> Bipartite:
-        return self.bipartite
-
-    def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
-        return self.bipartite.lowest_even_log_odds(state, uniforms)
-
-    def as_factors(self) -> Factors:
-        return layered_factors(self.weights, self.biases, self.units)
-
-    def state_of(self, units: NDArray[Any]) -> NDArray[Any]:
-        """The layers v, h2, h4, … of all units (chain, unit), lowest layer first."""
-        layers = np.split(units, np.cumsum(self.layer_sizes)[:-1], axis=1)
-        return np.concatenate(layers[::2], axis=1)
-
-    def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
-        return two_sided_base(layers, self.units)
+    def layers(self) -> Layers:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return Layers(self.weights, self.biases)
 
     def log_f(self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0) -> Floats:
         """Log unnormalised probability (example,) of visible states, estimated by importance sampling.
@@ -131,37 +99,28 @@ class DBM(Model):
         """
         return self.log_f_estimate(x, samples=samples, seed=seed).values
 
-    def log_f_part(
-        self,
-        states: Bits,
-        numbers: NDArray[np.integer],
-        *,
-        samples: int = SAMPLES,
-        seed: int = 0,
-        threads: int = 1,
-        progress: Progress | None = None,
-    ) -> LogF:
+    def log_f_method(self, samples: int, seed: int, threads: int) -> LogFMethod:
         """Log f with standard errors and the mean-field lower bound.
 
         The proposal is the mean-field posterior of the even hidden layers; the odd layers are summed out. Where one
         side has few hidden units all their states are added up instead.
         """
         if len(self.weights) == 1:
-            return LogF.exact(self.bipartite.log_f(states))
-        two = self.bipartite
+            return partial(exact_log_f, log_f=self.mrf.log_f)
+        two = self.mrf
         if 2 ** min(two.n_even - self.n_visible, two.n_odd) <= ENUMERATED:
-            return exact_log_f(states, self._add_up, progress)
+            return partial(exact_log_f, log_f=self._add_up)
         if not self._hidden_weights.any():
-            return exact_log_f(states, self._factorised, progress)
+            return partial(exact_log_f, log_f=self._factorised)
 
         def weigh(visible: Bits, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
             return self._weigh(visible, Streams(seed, Purpose.LOG_F, numbers), samples, threads)
 
-        return estimate_log_f(states, numbers, weigh, progress=progress)
+        return partial(estimate_log_f, weigh=weigh)
 
     def _add_up(self, visible: Bits) -> Floats:
         """Log f (example,): the states of one side's hidden units are added up, those of the other summed out."""
-        two, n = self.bipartite, self.n_visible
+        two, n = self.mrf, self.n_visible
         weights = self._hidden_weights
         from_visible = two.odd_field(np.pad(visible, ((0, 0), (0, two.n_even - n))))
         log_f: Any
@@ -181,7 +140,7 @@ class DBM(Model):
 
     def _factorised(self, visible: Bits) -> Floats:
         """Log f (example,) where hidden layers are not coupled to each other."""
-        two, n = self.bipartite, self.n_visible
+        two, n = self.mrf, self.n_visible
         even = np.pad(visible, ((0, 0), (0, two.n_even - n)))
         return two.log_f(even) + sum_softplus(two.even_bias[n:])
 
@@ -194,7 +153,7 @@ class DBM(Model):
         Odd and even hidden units are updated in turn. Each update is exact given the other side, so the lower
         bound rises with every sweep.
         """
-        two = self.bipartite
+        two = self.mrf
         hidden = slice(self.n_visible, two.n_even)
         even = np.full((len(visible), two.n_even), 0.5)
         even[:, : self.n_visible] = visible
@@ -213,15 +172,11 @@ class DBM(Model):
 
     def mean_field_bound(self, visible: Bits, even: Floats, odd: Floats) -> Floats:
         """Lower bound (example,) on log f(v): expected log f plus the entropy of the factorial posterior."""
-        two = self.bipartite
-        energy = ordered_product(even, two.even_bias) + ((two.odd_field(even) + two.odd_bias) * odd).sum(
-            axis=1
-        )
-        return energy + _entropy(even[:, self.n_visible :]) + _entropy(odd) + two.log_constant
+        return self.mrf.mean_field_bound(even, odd, self.n_visible)
 
     def _weigh(self, visible: Bits, streams: Streams, samples: int, threads: int) -> tuple[Floats, Floats]:
         """Log of f(v, even hidden) / q(even hidden | v) for samples of q (example, sample), and the bound."""
-        two, n = self.bipartite, self.n_visible
+        two, n = self.mrf, self.n_visible
         hidden, odd = settled_rates(two, n, self._hidden_weights, visible)
         even = np.concatenate([visible, hidden], axis=1)
         rates = drawable(np.clip(hidden, _LEAST_RATE, 1 - _LEAST_RATE))
@@ -243,10 +198,10 @@ class DBM(Model):
     @cached_property
     def _hidden_weights(self) -> Floats:
         """Weights (even hidden unit, odd unit)."""
-        two = self.bipartite
+        two = self.mrf
         weights = np.zeros((two.n_even, two.n_odd))
-        for even, odd, own in two.placed_weights:
-            weights[even, odd] = own
+        for even, odd, block in two.placed_blocks:
+            weights[even, odd] = block.weights
         return weights[self.n_visible :]
 
     @cached_property
@@ -271,9 +226,3 @@ class DBM(Model):
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "DBM":
         return cls(arrays[1::2], [arrays[0], *arrays[2::2]], units=units or "bernoulli")
-
-
-def _entropy(rates: Floats) -> Floats:
-    p = np.clip(rates, 1e-300, 1.0)
-    q = np.clip(1 - rates, 1e-300, 1.0)
-    return -(rates * log(p) + (1 - rates) * log(q)).sum(axis=1)

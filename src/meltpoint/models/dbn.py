@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import RaiseStart, Segment
 from meltpoint.annealing.path import Path
-from meltpoint.errors import InputError, Progress
+from meltpoint.errors import InputError
 from meltpoint.kernels.importance import SummedOut, weigh_draws
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
@@ -19,12 +19,12 @@ from meltpoint.kernels.streams import Streams
 from meltpoint.layers import Unit, unit_named
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks
-from meltpoint.models.bipartite import Bipartite, as_bernoulli
+from meltpoint.models.bipartite import Bipartite, Layers, in_bits
 from meltpoint.models.log_f import (
     BLOCK,
     ENUMERATED,
     SAMPLES,
-    LogF,
+    LogFMethod,
     block_that_fits,
     corners,
     draw_given,
@@ -33,26 +33,13 @@ from meltpoint.models.log_f import (
     log_bernoulli,
 )
 from meltpoint.models.model import Model, ParameterArrays, Uniforms
-from meltpoint.models.posterior import Layers, annealed_log_weights
+from meltpoint.models.posterior import annealed_log_weights
 from meltpoint.models.rbm import RBM
-from meltpoint.models.recognition import Mixture, posterior_inputs
+from meltpoint.models.recognition import Directed, Mixture, posterior_inputs
 from meltpoint.randomness import Purpose, generator
 from meltpoint.statistics.log_space import log_sum_exp
 
 _CONTROL_EXAMPLES = 64  # whose hidden layers are annealed
-
-
-@dataclass(frozen=True, eq=False)
-class Directed:
-    """One directed layer: p(lower | upper) = sigmoid(upper @ weights.T + visible_bias), and its recognition.
-
-    The recognition distribution q(upper | lower) = sigmoid(lower @ weights + recognition_bias) uses the
-    transpose of the same weights.
-    """
-
-    weights: Floats
-    visible_bias: Floats
-    recognition_bias: Floats
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -128,6 +115,10 @@ class DBN(Model):
 
     @property
     def mrf(self) -> Bipartite:
+        return self.top.mrf
+
+    @property
+    def bipartite(self) -> Bipartite | None:
         return self.top.bipartite
 
     def path(self, base: Base) -> Path:
@@ -221,25 +212,16 @@ class DBN(Model):
         """
         return self.log_f_estimate(x, samples=samples, seed=seed).values
 
-    def log_f_part(
-        self,
-        states: Bits,
-        numbers: NDArray[np.integer],
-        *,
-        samples: int = SAMPLES,
-        seed: int = 0,
-        threads: int = 1,
-        progress: Progress | None = None,
-    ) -> LogF:
+    def log_f_method(self, samples: int, seed: int, threads: int) -> LogFMethod:
         """Log f with standard errors and the variational lower bound, by importance sampling.
 
         Samples come from the recognition distribution, and with one directed layer also from a mean field that looks
         at the posterior. Few states of a single hidden layer are added up instead.
         """
         if not self.directed:
-            return LogF.exact(self.top.log_f(self.decode(states)))
+            return self.top.log_f_method(samples, seed, threads)
         if len(self.directed) == 1 and 2**self.mrf.n_even <= ENUMERATED:
-            return exact_log_f(states, self._add_up, progress)
+            return partial(exact_log_f, log_f=self._add_up)
 
         def weigh(visible: Bits, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
             if len(self.directed) == 1:
@@ -251,7 +233,7 @@ class DBN(Model):
             return log_weights, log_weights.mean(axis=1)  # a lower bound on average (Jensen)
 
         block = BLOCK if len(self.directed) == 1 else block_that_fits(sum(self.layer_sizes), samples)
-        return estimate_log_f(states, numbers, weigh, block=block, progress=progress)
+        return partial(estimate_log_f, weigh=weigh, block=block)
 
     def log_f_control(self, states: Bits, seed: int) -> tuple[NDArray[np.integer], Floats]:
         """A random part of the examples, with log weights (control example, chain) of annealed hidden layers."""
@@ -277,10 +259,7 @@ class DBN(Model):
             inputs = [
                 posterior_inputs(visible, layers[0].weights, layers[0].visible_bias, inputs[0], self.mrf)
             ]
-        below = Layers(
-            [layer.weights for layer in layers], [layer.visible_bias for layer in layers], self.mrf
-        )
-        return annealed_log_weights(below, visible, inputs, rng)
+        return annealed_log_weights(layers, self.mrf, visible, inputs, rng)
 
     def _weigh_recognition(
         self, visible: Bits, generators: list[np.random.Generator], samples: int
@@ -349,7 +328,7 @@ class DBN(Model):
 
 def _for_bits(layer: Directed, units: Sequence[Unit]) -> Directed:
     """The same conditional probabilities for the bits of (lower, upper) two-state units."""
-    down = as_bernoulli([layer.weights], [layer.visible_bias, layer.recognition_bias], units)
+    down = in_bits(Layers((layer.weights,), (layer.visible_bias, layer.recognition_bias)), units)
     return Directed(down.weights[0], *down.biases)
 
 

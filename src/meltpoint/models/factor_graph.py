@@ -1,26 +1,23 @@
 """Factor graphs: variables of any numbers of states, factors of any order."""
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from meltpoint.annealing.blocks import Indices, Sparse
+from meltpoint.annealing.blocks import Indices
 from meltpoint.errors import InputError
 from meltpoint.layers import Potts
 from meltpoint.layers.unit import Floats
 from meltpoint.models import checks
-from meltpoint.models.binary_field import binary_field
-from meltpoint.models.factor_field import factor_field
-from meltpoint.models.factors import Factor, Factors, number_visible_first
-from meltpoint.models.graph import LARGEST_Q, GraphField, GraphModel, hidden_sites
-from meltpoint.models.layout import lay_out
+from meltpoint.models.factors import Factor
+from meltpoint.models.graph import GraphModel
 from meltpoint.models.model import ParameterArrays
+
+LARGEST_Q = 255
+"""Largest number of states of a site, which is kept in one byte."""
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -46,10 +43,9 @@ class FactorGraph(GraphModel):
     """
 
     kind = "FactorGraph"
+    file_arrays = ("cardinalities", "orders", "scopes", "values", "hidden")
 
-    variable_cardinalities: Indices
     factors: tuple[Factor, ...]
-    hidden: Indices
 
     def __init__(
         self,
@@ -59,8 +55,8 @@ class FactorGraph(GraphModel):
     ) -> None:
         counts = check_cardinalities(cardinalities)
         checked = tuple(_check_factor(k, factor, counts) for k, factor in enumerate(factors))
-        hidden = hidden_sites(hidden, counts.size)
-        self._set(variable_cardinalities=counts, factors=checked, hidden=hidden)
+        self._set(factors=checked)
+        self._set_sites(counts, Potts(int(counts.max())), hidden)
 
     def __repr__(self) -> str:
         sizes = "-".join(map(str, self.layer_sizes))
@@ -68,54 +64,33 @@ class FactorGraph(GraphModel):
         return f"{self.kind} {sizes}, {count} factor{'' if count == 1 else 's'}"
 
     @property
-    def cardinalities(self) -> Indices:
-        return self.variable_cardinalities
-
-    @property
-    def unit(self) -> Potts:
-        return Potts(int(self.cardinalities.max()))
-
-    @cached_property
-    def adjacency(self) -> Sparse:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return adjacency_of([scope for scope, _ in self.factors], self.cardinalities.size)
-
-    @cached_property
-    def mrf(self) -> GraphField:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return field_of_factors(self, self.factors)
-
-    def as_factors(self) -> Factors:
-        return visible_first(self, self.factors)
+    def site_factors(self) -> Sequence[Factor]:
+        return self.factors
 
     def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file: scopes and tables one after the other."""
         scopes = [np.array(scope, np.int64) for scope, _ in self.factors]
-        return {
-            "cardinalities": self.cardinalities,
-            "orders": np.array([len(scope) for scope in scopes], np.int64),
-            "scopes": np.concatenate([np.zeros(0, np.int64), *scopes]),
-            "values": np.concatenate([np.zeros(0), *(table.ravel() for _, table in self.factors)]),
-            "hidden": self.hidden,
-        }
-
-    @classmethod
-    def array_names(cls, present: set[str]) -> list[str]:
-        return ["cardinalities", "orders", "scopes", "values", "hidden"]
+        orders = np.array([len(scope) for scope in scopes], np.int64)
+        scopes = np.concatenate([np.zeros(0, np.int64), *scopes])
+        values = np.concatenate([np.zeros(0), *(table.ravel() for _, table in self.factors)])
+        own = (self.cardinalities, orders, scopes, values, self.hidden)
+        return dict(zip(self.file_arrays, own, strict=True))
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "FactorGraph":
         counts = check_cardinalities(arrays[0])
         orders, scopes = (checks.whole_numbers(arrays[k], name) for k, name in ((1, "orders"), (2, "scopes")))
-        if (scopes.size and scopes.max() >= counts.size) or scopes.size != orders.sum():
-            raise _wrong_sizes("scopes", int(orders.sum()), scopes.size)
-        parts = np.split(scopes, np.cumsum(orders)[:-1]) if orders.size else []
-        sizes = [float(np.prod(counts[part], dtype=np.float64)) for part in parts]
-        values = np.asarray(arrays[3], np.float64)
-        if sum(sizes) != values.size or values.ndim != 1:
-            raise _wrong_sizes("values", int(sum(sizes)), values.size)
-        tables = np.split(values, np.cumsum(np.array(sizes, np.int64))[:-1]) if sizes else []
-        factors = [
-            (part.tolist(), table.reshape(counts[part])) for part, table in zip(parts, tables, strict=True)
-        ]
+        parts = checks.split_arrays(scopes, "scopes", [(order,) for order in orders.tolist()])
+        if scopes.size and scopes.max() >= counts.size:
+            raise InputError(
+                found=f"variable {scopes.max()} in scopes",
+                expected=f"variables from 0 to {counts.size - 1}",
+                remedy="save the model again with meltpoint.save",
+            )
+        values = checks.split_arrays(
+            np.asarray(arrays[3], np.float64), "values", [tuple(counts[part].tolist()) for part in parts]
+        )
+        factors = [(part.tolist(), table) for part, table in zip(parts, values, strict=True)]
         return cls(counts, factors, checks.whole_numbers(arrays[4], "hidden"))
 
 
@@ -135,16 +110,7 @@ def check_cardinalities(cardinalities: ArrayLike) -> Indices:
 
 def check_table(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Floats:
     """Log values of a factor as a read-only array of this shape; zeros of the factor itself are refused."""
-    try:
-        table = np.array(checks.as_array(values, name), np.float64, order="C")
-    except InputError:
-        raise
-    except (TypeError, ValueError) as problem:
-        raise InputError(
-            found=f"{name} that cannot be read as an array of real numbers",
-            expected=f"log values of shape {shape}",
-            remedy=f"give every row as many values ({problem})",
-        ) from problem
+    table = checks.real_array(values, name, f"log values of shape {shape}", "give every row as many values")
     if table.shape != shape:
         raise InputError(
             found=f"{name} of shape {table.shape}",
@@ -159,66 +125,14 @@ def check_table(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Floats:
             "leave out states of a single variable that are forbidden; for hard constraints use "
             "mp.exact_log_z",
         )
-    bad = np.count_nonzero(~np.isfinite(table))
-    if bad:
-        raise InputError(
-            found=f"{bad} NaN or infinite value{'s' if bad > 1 else ''} in {name}",
-            expected="logarithms of positive values",
-            remedy="take np.log of the factor's values, which must not be negative",
-        )
+    checks.finite(
+        table,
+        name,
+        "logarithms of positive values",
+        "take np.log of the factor's values, which must not be negative",
+    )
     table.flags.writeable = False
     return table
-
-
-def adjacency_of(scopes: Sequence[Sequence[int]], n_sites: int) -> Sparse:
-    """Which sites (site, site) share a scope."""
-    pairs = np.array(
-        [pair for scope in scopes for pair in itertools.combinations(scope, 2)], np.int64
-    ).reshape(-1, 2)
-    ones = np.ones(len(pairs), np.bool_)
-    upper = scipy.sparse.coo_array((ones, (pairs[:, 0], pairs[:, 1])), (n_sites, n_sites)).tocsr()
-    return scipy.sparse.csr_array(upper + upper.T)
-
-
-def field_of_factors(model: GraphModel, factors: Sequence[Factor]) -> GraphField:
-    """The field of a model's factors: written for bits if all sites have two states and factors are of order 2."""
-    counts = model.cardinalities
-    hidden = np.zeros(counts.size, np.bool_)
-    hidden[model.hidden] = True
-    layout = lay_out(model.adjacency, counts, hidden)
-    constant = float(sum(table.item() for scope, table in factors if len(scope) == 0))
-    factors = [factor for factor in factors if len(factor[0])]
-    if (counts == 2).all() and all(len(scope) <= 2 for scope, _ in factors):
-        fields, couplings, rest = _for_bits(factors, counts.size)
-        return binary_field(layout, fields, couplings, constant + rest)
-    return factor_field(layout, counts, factors, constant)
-
-
-def visible_first(model: GraphModel, factors: Sequence[Factor]) -> Factors:
-    """The same factors with scopes in which visible sites come first, and the constant."""
-    number = number_visible_first(model.visible, model.hidden)
-    counts = model.cardinalities[np.concatenate([model.visible, model.hidden])]
-    renumbered = [(tuple(number[list(scope)].tolist()), table) for scope, table in factors if len(scope)]
-    constant = float(sum(table.item() for scope, table in factors if len(scope) == 0))
-    return tuple(counts.tolist()), renumbered, constant
-
-
-def _for_bits(factors: Sequence[Factor], n: int) -> tuple[Floats, Sparse, float]:
-    """Fields (site,), couplings (site, site) and a constant of the bits' log f."""
-    single = [(scope[0], table) for scope, table in factors if len(scope) == 1]
-    double = [(scope, table) for scope, table in factors if len(scope) == 2]
-    fields, constant = np.zeros(n), 0.0
-    tables = np.array([table for _, table in single]).reshape(-1, 2)
-    np.add.at(fields, np.array([i for i, _ in single], np.int64), tables[:, 1] - tables[:, 0])
-    constant += float(tables[:, 0].sum())
-    sites = np.array([scope for scope, _ in double], np.int64).reshape(-1, 2)
-    pairs = np.array([table for _, table in double]).reshape(-1, 2, 2)
-    np.add.at(fields, sites[:, 0], pairs[:, 1, 0] - pairs[:, 0, 0])
-    np.add.at(fields, sites[:, 1], pairs[:, 0, 1] - pairs[:, 0, 0])
-    constant += float(pairs[:, 0, 0].sum())
-    coupling = pairs[:, 1, 1] - pairs[:, 1, 0] - pairs[:, 0, 1] + pairs[:, 0, 0]
-    upper = scipy.sparse.coo_array((coupling, tuple(sites.T)), (n, n)).tocsr()
-    return fields, scipy.sparse.csr_array(upper + upper.T), constant
 
 
 def _check_factor(k: int, factor: tuple[Sequence[int], ArrayLike], counts: Indices) -> Factor:
@@ -237,11 +151,3 @@ def _check_factor(k: int, factor: tuple[Sequence[int], ArrayLike], counts: Indic
             remedy="number variables from 0 on, each at most once in a scope",
         )
     return tuple(scope.tolist()), check_table(factor[1], name, tuple(counts[scope].tolist()))
-
-
-def _wrong_sizes(name: str, expected: int, found: int) -> InputError:
-    return InputError(
-        found=f"{found:,} {name}",
-        expected=f"{expected:,}, as the other arrays say",
-        remedy="save the model again with meltpoint.save",
-    )

@@ -4,62 +4,111 @@ Sites are numbered as the user numbers them. A layer of visible sites and perhap
 reports see; where a site lies in a chain's state is known to the layout of the Markov random field alone.
 """
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import Any, TypeAlias
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.blocks import Indices, RaiseStart, Segment, Sparse
 from meltpoint.annealing.path import Path
-from meltpoint.errors import InputError, Progress
+from meltpoint.errors import InputError
 from meltpoint.layers import Unit
-from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.binary_field import BinaryField
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.clamped import enumerate_hidden, hidden_states, weigh_hidden
-from meltpoint.models.factor_field import FactorField
-from meltpoint.models.factors import number_visible_first
-from meltpoint.models.log_f import SAMPLES, LogF, block_that_fits, estimate_log_f
+from meltpoint.models.factors import Factor, Factors, number_visible_first
+from meltpoint.models.graph_fields import GraphField, PairField, factor_field, pair_field
+from meltpoint.models.layout import Layout, lay_out
+from meltpoint.models.log_f import SAMPLES, LogFMethod, block_that_fits, estimate_log_f, exact_log_f
 from meltpoint.models.model import Model, Uniforms
 from meltpoint.randomness import Purpose, generator
 from meltpoint.statistics.elementary import log
-
-GraphField: TypeAlias = BinaryField | FactorField
-
-LARGEST_Q = 255
-"""Largest number of states of a site, which is kept in one byte."""
 
 _ENUMERATED = 1024  # states of the hidden sites, up to which log f is added up
 _MOST_PROBABILITIES = 50_000_000  # most probabilities in memory at once; larger graphs keep states instead
 
 
 class GraphModel(Model):
-    """Sites with states 0, 1, …, some of them hidden, and a Markov random field of one kind or the other."""
+    """Sites with states 0, 1, …, some of them hidden, and factors over them."""
 
     hidden: Indices
     """Hidden sites (hidden unit,), in ascending order."""
+    cardinalities: Indices
+    """Number of states (site,) of each site."""
+    unit: Unit
+    """The kind of unit of all sites: that of the largest number of states."""
+
+    def _set_sites(
+        self, cardinalities: Indices, unit: Unit, hidden: ArrayLike | Iterable[int] | None
+    ) -> None:
+        """Set what all graphs have; hidden sites are checked, and given by their numbers or as a mask (site,)."""
+        n_sites = len(cardinalities)
+        array = np.zeros(0, np.int64) if hidden is None else np.asarray(hidden)
+        if array.dtype == np.bool_ and array.shape == (n_sites,):
+            array = np.flatnonzero(array)
+        whole = array.ndim == 1 and (array.size == 0 or array.dtype.kind in "iu")
+        sites = np.unique(array.astype(np.int64)) if whole else array
+        inside = whole and (sites.size == 0 or (sites[0] >= 0 and sites[-1] < n_sites))
+        if not inside or sites.size != array.size:
+            raise InputError(
+                found=f"hidden={hidden!r}",
+                expected=f"different numbers of sites from 0 to {n_sites - 1}, or {n_sites} true-or-false values",
+                remedy="for example hidden=[0, 3]; leave it out if every site is observed",
+            )
+        if sites.size == n_sites:
+            raise InputError(
+                found="hidden sites only",
+                expected="at least one visible site",
+                remedy="leave hidden out for log Z of the model",
+            )
+        self._set(cardinalities=cardinalities, unit=unit, hidden=sites)
 
     @property
     @abstractmethod
-    def cardinalities(self) -> Indices:
-        """Number of states (site,) of each site."""
+    def site_factors(self) -> Sequence[Factor]:
+        """Factors (sites, log values), whose values add up to log f; one without sites is a constant."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def adjacency(self) -> Sparse:
         """Which sites (site, site) share a factor; the diagonal is empty."""
+        pairs = [pair for scope, _ in self.site_factors for pair in itertools.combinations(scope, 2)]
+        rows, columns = np.array(pairs, np.int64).reshape(-1, 2).T
+        n = len(self.cardinalities)
+        upper = scipy.sparse.coo_array((np.ones(len(pairs), np.bool_), (rows, columns)), (n, n)).tocsr()
+        return scipy.sparse.csr_array(upper + upper.T)
 
-    @property
-    @abstractmethod
-    def unit(self) -> Unit:
-        """The kind of unit of all sites: that of the largest number of states."""
+    @cached_property
+    def layout(self) -> Layout:
+        hidden = np.zeros(len(self.cardinalities), np.bool_)
+        hidden[self.hidden] = True
+        return lay_out(self.adjacency, self.cardinalities, hidden)
 
-    @property
-    @abstractmethod
-    def mrf(self) -> GraphField:
-        """The Markov random field that is annealed, in blocks."""
+    @cached_property
+    def mrf(self) -> GraphField:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The field that is annealed, for bits if all sites have two states and factors are of order 2."""
+        counts = self.cardinalities
+        constant = float(sum(table.item() for scope, table in self.site_factors if len(scope) == 0))
+        factors = [factor for factor in self.site_factors if len(factor[0])]
+        if (counts == 2).all() and all(len(scope) <= 2 for scope, _ in factors):
+            fields, couplings, rest = _for_bits(factors, counts.size)
+            return pair_field(self.layout, fields, couplings, constant + rest)
+        return factor_field(self.layout, counts, factors, constant)
+
+    def as_factors(self) -> Factors:
+        number = number_visible_first(self.visible, self.hidden)
+        numbers, counts = number.tolist(), np.empty_like(self.cardinalities)
+        counts[number] = self.cardinalities
+        factors = [
+            (tuple(numbers[site] for site in scope), table)
+            for scope, table in self.site_factors
+            if len(scope)
+        ]
+        constant = float(sum(table.item() for scope, table in self.site_factors if len(scope) == 0))
+        return tuple(counts.tolist()), factors, constant
 
     @cached_property
     def visible(self) -> Indices:
@@ -82,12 +131,11 @@ class GraphModel(Model):
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """The same kind of unit in every layer."""
         return (self.unit,) * len(self.layer_sizes)
 
     # Data.
 
-    def encode(self, x: ArrayLike, name: str = "x") -> Bits:
+    def encode(self, x: ArrayLike, name: str = "x") -> States:
         """States (example, visible site) of examples, checked."""
         states = super().encode(x, name)
         most = self.cardinalities[self.visible]
@@ -121,33 +169,22 @@ class GraphModel(Model):
             return self.mrf.log_f(states)
         return self.mrf.log_f_of_all(states[:, self.mrf.layout.order]) + self.mrf.log_constant
 
-    def log_f_part(
-        self,
-        states: Bits,
-        numbers: NDArray[np.integer],
-        *,
-        samples: int = SAMPLES,
-        seed: int = 0,
-        threads: int = 1,
-        progress: Progress | None = None,
-    ) -> LogF:
-        """Log f with standard errors: 0 where it is exact.
+    def log_f_method(self, samples: int, seed: int, threads: int) -> LogFMethod:
+        """Exact, or by annealing the hidden sites with the visible ones clamped, from independent sites to the model.
 
-        Otherwise hidden sites are annealed with the visible ones clamped, from independent sites to the model: each
-        example has chains that cost about as much as `samples` importance samples with 25 moves each.
+        Each example has chains that cost about as much as `samples` importance samples with 25 moves each.
         """
         if self.mrf.n_state <= self.n_visible:
-            return super().log_f_part(states, numbers)
+            return super().log_f_method(samples, seed, threads)
         if hidden_states(self.mrf, self.n_visible) <= _ENUMERATED:
-            return LogF.exact(enumerate_hidden(self.mrf, states, progress))
+            return partial(exact_log_f, log_f=partial(enumerate_hidden, self.mrf))
 
-        def weigh(visible: Bits, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
+        def weigh(visible: States, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
             generators = [generator(seed, Purpose.LOG_F, number) for number in numbers.tolist()]
             log_weights = weigh_hidden(self.mrf, visible, generators, samples)
             return log_weights, log_weights.mean(axis=1)
 
-        block = block_that_fits(self.mrf.n_units, samples)
-        return estimate_log_f(states, numbers, weigh, block=block, progress=progress)
+        return partial(estimate_log_f, weigh=weigh, block=block_that_fits(self.mrf.n_units, samples))
 
     def given(self, clamped: Mapping[int, int]) -> Model:
         """The factor graph of the other sites, given states of some by site; hidden ones stay hidden.
@@ -177,7 +214,7 @@ class GraphModel(Model):
     # Annealing.
 
     def raise_start(
-        self, path: Path, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
+        self, path: Path, visible: States, betas: Floats, seed: int, keys: NDArray[np.integer]
     ) -> RaiseStart:
         """Where one colour of visible sites is summed out, the other is melted, and the first is given exactly."""
         layout = self.mrf.layout
@@ -189,13 +226,13 @@ class GraphModel(Model):
         melt = Segment(betas[::-1].copy(), reversed_sweeps=True)
         return RaiseStart(units[:, : layout.n_state], [melt], log_weights)
 
-    def generate(self, state: Bits, generator: np.random.Generator) -> Bits:
+    def generate(self, state: States, generator: np.random.Generator) -> States:
         """Visible states (chain, visible site): a colour that is summed out is drawn given the other."""
         if not self.mrf.layout.visible_summed_out:
             return super().generate(state, generator)
         return self._draw_summed_out(state, generator)[:, self.mrf.layout.column]
 
-    def visible_means(self, state: Bits, generator: np.random.Generator) -> NDArray[Any]:
+    def visible_means(self, state: States, generator: np.random.Generator) -> NDArray[Any]:
         """Probabilities of visible states (chain, visible site, …) given all other sites, for a base's biases.
 
         For very large graphs the states themselves, which are smaller.
@@ -215,16 +252,10 @@ class GraphModel(Model):
                 means[:, block.columns, : own.shape[-1]] = own
         return means[:, self.mrf.layout.column[self.visible]]
 
-    def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
+    def visible_log_odds(self, state: States, uniforms: Uniforms) -> Floats:
         """Log odds (chain, visible site) of state 1, given a draw of the hidden sites."""
-        mrf = self.mrf
-        if not isinstance(mrf, BinaryField):
-            raise InputError(
-                found=f"{self!r}, whose sites do not all have two states",
-                expected="sites of two states",
-                remedy="use raise_log_prob for a conservative estimate",
-            )
-        if len(self.hidden) == 0 or self.adjacency[self.visible][:, self.visible].nnz:
+        mrf, coupled = self.mrf, self.adjacency[self.visible][:, self.visible].nnz
+        if not isinstance(mrf, PairField) or len(self.hidden) == 0 or coupled:
             return super().visible_log_odds(state, uniforms)
         units = mrf.with_summed_out_drawn(state, uniforms)
         log_odds = np.zeros((len(state), mrf.n_state))
@@ -232,7 +263,7 @@ class GraphModel(Model):
             log_odds[:, block.columns] = mrf.inputs(block, units)
         return log_odds[:, : self.n_visible]
 
-    def by_layer(self, units: Bits) -> list[Bits]:
+    def by_layer(self, units: States) -> list[States]:
         """States (chain, unit) of visible and of hidden sites, from those of all units in their columns."""
         column = self.mrf.layout.column
         return [units[:, column[sites]] for sites in (self.visible, self.hidden) if len(sites)]
@@ -247,7 +278,7 @@ class GraphModel(Model):
             _inputs_of(by_column[block.columns], self.unit, block.unit) for block in self.mrf.unit_blocks
         )
 
-    def _draw_summed_out(self, state: Bits, generator: np.random.Generator) -> Bits:
+    def _draw_summed_out(self, state: States, generator: np.random.Generator) -> States:
         """All units (chain, unit) of a state, those that are summed out drawn."""
         return self.mrf.with_summed_out_drawn(state, lambda count: 1 - generator.random((len(state), count)))
 
@@ -261,23 +292,19 @@ def _inputs_of(inputs: Floats, unit: Unit, own: Unit) -> Floats:
     return np.ascontiguousarray(inputs[:, : own.n_states])
 
 
-def hidden_sites(hidden: ArrayLike | Iterable[int] | None, n_sites: int) -> Indices:
-    """Hidden sites (hidden unit,), ascending, from their numbers or from a mask (site,); checked."""
-    array = np.zeros(0, np.int64) if hidden is None else np.asarray(hidden)
-    if array.dtype == np.bool_ and array.shape == (n_sites,):
-        array = np.flatnonzero(array)
-    whole = array.ndim == 1 and (array.size == 0 or array.dtype.kind in "iu")
-    sites = np.unique(array.astype(np.int64)) if whole else array
-    if not whole or sites.size != array.size or (sites.size and not (sites[0] >= 0 and sites[-1] < n_sites)):
-        raise InputError(
-            found=f"hidden={hidden!r}",
-            expected=f"different numbers of sites from 0 to {n_sites - 1}, or {n_sites} true-or-false values",
-            remedy="for example hidden=[0, 3]; leave it out if every site is observed",
-        )
-    if sites.size == n_sites:
-        raise InputError(
-            found="hidden sites only",
-            expected="at least one visible site",
-            remedy="leave hidden out for log Z of the model",
-        )
-    return sites
+def _for_bits(factors: Sequence[Factor], n: int) -> tuple[Floats, Sparse, float]:
+    """Fields (site,), couplings (site, site) and a constant of the bits' log f."""
+    single = [(scope[0], table) for scope, table in factors if len(scope) == 1]
+    double = [(scope, table) for scope, table in factors if len(scope) == 2]
+    fields, constant = np.zeros(n), 0.0
+    tables = np.array([table for _, table in single]).reshape(-1, 2)
+    np.add.at(fields, np.array([i for i, _ in single], np.int64), tables[:, 1] - tables[:, 0])
+    constant += float(tables[:, 0].sum())
+    sites = np.array([scope for scope, _ in double], np.int64).reshape(-1, 2)
+    pairs = np.array([table for _, table in double]).reshape(-1, 2, 2)
+    np.add.at(fields, sites[:, 0], pairs[:, 1, 0] - pairs[:, 0, 0])
+    np.add.at(fields, sites[:, 1], pairs[:, 0, 1] - pairs[:, 0, 0])
+    constant += float(pairs[:, 0, 0].sum())
+    coupling = pairs[:, 1, 1] - pairs[:, 1, 0] - pairs[:, 0, 1] + pairs[:, 0, 0]
+    upper = scipy.sparse.coo_array((coupling, tuple(sites.T)), (n, n)).tocsr()
+    return fields, scipy.sparse.csr_array(upper + upper.T), constant

@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.blocks import Indices, Sparse
 from meltpoint.errors import InputError
-from meltpoint.layers import unit_named
-from meltpoint.layers.unit import Floats, TwoState
+from meltpoint.layers import TwoState, Unit, unit_named
+from meltpoint.layers.unit import Floats
 from meltpoint.models import checks
-from meltpoint.models.binary_field import BinaryField, binary_field
-from meltpoint.models.factors import Factor, Factors, number_visible_first
-from meltpoint.models.graph import GraphModel, hidden_sites
-from meltpoint.models.layout import lay_out
+from meltpoint.models.factors import Factor
+from meltpoint.models.graph import GraphModel
+from meltpoint.models.graph_fields import PairField, pair_field
 from meltpoint.models.model import ParameterArrays
 from meltpoint.models.readings import Reading, ising_readings
 
@@ -49,62 +48,51 @@ class Ising(GraphModel):
     """
 
     kind = "Ising"
+    file_arrays = ("fields", "pairs", "couplings", "hidden", "constant")
 
     couplings: Sparse
     fields: Floats
-    site_unit: TwoState
-    hidden: Indices
+    unit: TwoState  # pyright: ignore[reportIncompatibleVariableOverride]
     constant: float
 
     def __init__(
         self,
         couplings: Any,  # noqa: ANN401
         fields: ArrayLike,
-        units: str | TwoState = "spin",
+        units: str | Unit = "spin",
         hidden: ArrayLike | Iterable[int] | None = None,
         *,
         constant: float = 0.0,
     ) -> None:
         unit = unit_named(units)
-        assert isinstance(unit, TwoState), "unit_named has checked it"
         matrix = _check_couplings(couplings, unit)
         h = checks.bias(fields, "fields", matrix.shape[0], "site")
-        hidden, constant = hidden_sites(hidden, h.size), checks.number(constant, "constant")
-        self._set(couplings=matrix, fields=h, site_unit=unit, hidden=hidden, constant=constant)
+        self._set(couplings=matrix, fields=h, constant=checks.number(constant, "constant"))
+        self._set_sites(np.full(h.size, 2), unit, hidden)
 
     @property
-    def cardinalities(self) -> Indices:
-        return np.full(self.fields.size, 2)
-
-    @property
-    def unit(self) -> TwoState:
-        return self.site_unit
-
-    @property
-    def adjacency(self) -> Sparse:
+    def adjacency(self) -> Sparse:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.couplings
 
     @cached_property
-    def mrf(self) -> BinaryField:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def mrf(self) -> PairField:  # pyright: ignore[reportIncompatibleMethodOverride]
         scale, offset = self.unit.scale, self.unit.offset
         sums = np.asarray(self.couplings.sum(axis=1))
         constant = self.constant + offset * float(self.fields.sum()) + offset**2 * float(sums.sum()) / 2
-        hidden = np.zeros(self.fields.size, np.bool_)
-        hidden[self.hidden] = True
-        layout = lay_out(self.couplings, self.cardinalities, hidden)
-        return binary_field(
-            layout, scale * self.fields + scale * offset * sums, self.couplings * scale**2, constant
-        )
+        fields = scale * self.fields + scale * offset * sums
+        return pair_field(self.layout, fields, self.couplings * scale**2, constant)
 
-    def as_factors(self) -> Factors:
+    @property
+    def site_factors(self) -> list[Factor]:
         values = np.array(self.unit.values)
         rows, columns, data = self._pairs()
-        number = number_visible_first(self.visible, self.hidden)
-        scopes = zip(number[rows].tolist(), number[columns].tolist(), strict=True)
-        single = zip(number[:, np.newaxis].tolist(), np.multiply.outer(self.fields, values), strict=True)
-        double = zip(scopes, np.multiply.outer(data, np.multiply.outer(values, values)), strict=True)
-        factors: list[Factor] = [(tuple(scope), table) for scope, table in (*single, *double)]
-        return (2,) * self.fields.size, factors, self.constant
+        single = np.multiply.outer(self.fields, values)
+        double = np.multiply.outer(data, np.multiply.outer(values, values))
+        return [
+            ((), np.array(self.constant)),
+            *(((site,), table) for site, table in enumerate(single)),
+            *zip(zip(rows.tolist(), columns.tolist(), strict=True), double, strict=True),
+        ]
 
     def _pairs(self) -> tuple[Indices, Indices, Floats]:
         """Sites i < j (pair,) of each coupled pair, and their couplings (pair,)."""
@@ -119,17 +107,8 @@ class Ising(GraphModel):
     def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file: every pair once, with its two sites."""
         rows, columns, data = self._pairs()
-        return {
-            "fields": self.fields,
-            "pairs": np.stack([rows, columns], axis=1),
-            "couplings": data,
-            "hidden": self.hidden,
-            "constant": np.array([self.constant]),
-        }
-
-    @classmethod
-    def array_names(cls, present: set[str]) -> list[str]:
-        return ["fields", "pairs", "couplings", "hidden", "constant"]
+        pairs, constant = np.stack([rows, columns], axis=1), np.array([self.constant])
+        return dict(zip(self.file_arrays, (self.fields, pairs, data, self.hidden, constant), strict=True))
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "Ising":
@@ -142,7 +121,7 @@ class Ising(GraphModel):
             fields,
             units[0] if units else "bernoulli",
             checks.whole_numbers(hidden, "hidden"),
-            constant=float(checks.parameter(constant, "constant", 1)[0]),
+            constant=checks.number(constant, "constant"),
         )
 
 

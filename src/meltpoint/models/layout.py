@@ -1,21 +1,22 @@
 """Where the sites of a graph lie in arrays (chain, unit), which of them are redrawn together, and which are summed out.
 
 Visible sites come first, in the user's order, then hidden ones; those that are summed out come last. Where one colour
-of an all-visible graph is summed out, visible sites are on both sides.
+of an all-visible graph is summed out, visible sites are on both sides. Sites of one colour are not coupled, so that
+they can be redrawn together.
+
+Adjacency matrices (site, site) are sparse and symmetric, with a zero diagonal. No loop runs over sites: a lattice of a
+million sites takes a second.
 """
 
-from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from meltpoint.annealing.blocks import Indices, Sparse, UnitBlock
-from meltpoint.annealing.field import MarkovRandomField
-from meltpoint.layers.unit import Unit
-from meltpoint.models.colouring import colour_classes, colour_of_component, two_colours
+from meltpoint.annealing.blocks import Indices, Sparse
+
+_DENSE = 0.5  # share of coupled pairs from which on single sites are redrawn: few share a colour
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,37 +42,6 @@ class Layout:
         column = np.empty_like(self.order)
         column[self.order] = np.arange(len(self.order))
         return column
-
-
-@dataclass(frozen=True, eq=False)
-class LayoutField(MarkovRandomField):
-    """A Markov random field whose blocks are those of a layout."""
-
-    layout: Layout
-
-    @abstractmethod
-    def unit_of(self, columns: Indices) -> Unit:
-        """The unit that all these columns have."""
-
-    @cached_property
-    def state_blocks(self) -> tuple[UnitBlock, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return tuple(self._block(columns) for columns in self.layout.blocks)
-
-    @cached_property
-    def summed_out(self) -> UnitBlock | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        columns = np.arange(self.n_state, self.n_units)
-        return self._block(columns) if len(columns) else None
-
-    def _block(self, columns: Indices) -> UnitBlock:
-        return UnitBlock(self.unit_of(columns), columns, (len(columns),))
-
-    @property
-    def n_state(self) -> int:
-        return self.layout.n_state
-
-    @property
-    def n_units(self) -> int:
-        return self.layout.n_units
 
 
 def lay_out(
@@ -129,3 +99,79 @@ def choose_summed_out(
     if sets:
         summed_out[max(sets, key=len)] = True
     return summed_out
+
+
+def two_colours(adjacency: Sparse) -> tuple[NDArray[np.bool_], Indices] | None:
+    """Colour (site,) and connected component (site,) of a graph whose sites need two colours; None if they need more.
+
+    In the double cover, where (i, 0) is joined to (j, 1) and (i, 1) to (j, 0), the two copies of a site are connected
+    just if the site lies on an odd cycle.
+
+    >>> ring = scipy.sparse.csr_array(np.roll(np.eye(4), 1, axis=1) + np.roll(np.eye(4), -1, axis=1))
+    >>> two_colours(ring)[0]
+    array([False,  True, False,  True])
+    """
+    from scipy.sparse.csgraph import connected_components  # a tenth of a second, which RBMs need not pay
+
+    n = adjacency.shape[0]
+    cover = scipy.sparse.block_array([[None, adjacency], [adjacency, None]], format="csr")
+    _, labels = connected_components(cover, directed=False)
+    first, second = labels[:n], labels[n:]
+    if (first == second).any():
+        return None
+    return first > second, np.minimum(first, second)
+
+
+def colour_classes(adjacency: Sparse) -> list[Indices]:
+    """Sites of every colour: two colours if that is enough, few by a greedy rule, single sites in a dense graph."""
+    n = adjacency.shape[0]
+    if adjacency.nnz > _DENSE * n * (n - 1):
+        return list(np.arange(n)[:, np.newaxis])
+    two = two_colours(adjacency)
+    colour = two[0].astype(np.int64) if two is not None else _greedy(adjacency)
+    classes = [np.flatnonzero(colour == k) for k in range(int(colour.max(initial=0)) + 1)]
+    return [sites for sites in classes if sites.size]
+
+
+def colour_of_component(
+    colour: NDArray[np.bool_], component: Indices, weights: NDArray[np.number]
+) -> NDArray[np.bool_]:
+    """In each component the colour (site,) of the larger total weight (site,) of its sites; the first one in a tie."""
+    excess = np.bincount(component, np.where(colour, weights, -weights))
+    return colour == (excess[component] > 0)
+
+
+def _greedy(adjacency: Sparse) -> Indices:
+    """Colour (site,): sites with many neighbours first, each with the first colour that its neighbours lack.
+
+    All sites whose neighbours before them in this order have their colour are coloured at once; no two of them are
+    neighbours (Jones and Plassmann 1993).
+    """
+    n = adjacency.shape[0]
+    degree = np.diff(adjacency.indptr)
+    rank = np.empty(n, np.int64)
+    # Ties are broken at random, by fixed numbers: in the order of sites a lattice would be coloured one by one.
+    rank[np.lexsort((np.random.default_rng(0).permutation(n), -degree))] = np.arange(n)
+    pairs = adjacency.tocoo()
+    after = rank[pairs.row] < rank[pairs.col]
+    followers = scipy.sparse.csr_array(
+        (np.ones(int(after.sum()), np.int8), (pairs.row[after], pairs.col[after])), (n, n)
+    )
+    waiting = np.bincount(pairs.col[after], minlength=n)
+    colour = np.full(n, -1)
+    ready = np.flatnonzero(waiting == 0)
+    while ready.size:
+        colour[ready] = _first_free(adjacency[ready], colour)
+        released = followers[ready].indices
+        np.subtract.at(waiting, released, 1)
+        ready = np.unique(released[waiting[released] == 0])
+    return colour
+
+
+def _first_free(rows: Sparse, colour: Indices) -> Indices:
+    """The first colour (row,) that none of a row's neighbours has; -1 is no colour."""
+    owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    taken = colour[rows.indices]
+    used = np.zeros((rows.shape[0], int(colour.max(initial=0)) + 2), np.bool_)
+    used[owner[taken >= 0], taken[taken >= 0]] = True
+    return np.argmin(used, axis=1)

@@ -4,14 +4,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import Progress
 from meltpoint.kernels.sigmoid import sum_softplus
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.records import short_repr
 from meltpoint.statistics.control_variate import control_variate_mean
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
@@ -189,10 +189,16 @@ def _rise_left(rises: Floats) -> float:
     return max(0.0, last) * ratio / (1 - ratio) + noise
 
 
+class LogFMethod(Protocol):
+    """Computes log f of the examples with these numbers (example,), which name their random numbers."""
+
+    def __call__(self, x: States, numbers: NDArray[np.integer], *, progress: Progress | None) -> LogF: ...
+
+
 def estimate_log_f(
-    x: Bits,
+    x: States,
     numbers: NDArray[np.integer],
-    weigh: Callable[[Bits, NDArray[np.integer]], tuple[Floats, Floats]],
+    weigh: Callable[[States, NDArray[np.integer]], tuple[Floats, Floats]],
     *,
     block: int = BLOCK,
     progress: Progress | None,
@@ -215,7 +221,13 @@ def estimate_log_f(
     return LogF(values, errors, bounds, rises)
 
 
-def exact_log_f(x: Bits, log_f: Callable[[Bits], Floats], progress: Progress | None) -> LogF:
+def exact_log_f(
+    x: States,
+    numbers: NDArray[np.integer],
+    log_f: Callable[[States], Floats],
+    *,
+    progress: Progress | None,
+) -> LogF:
     """Log f of every example by a function that gives it exactly, block by block."""
     values = np.empty(len(x))
     for low in range(0, len(x), BLOCK):
@@ -264,7 +276,7 @@ def _in_parts(log_weights: Floats, parts: int) -> Floats:
     return log_mean_exp(cut, axis=2).mean(axis=1)
 
 
-def corners(units: int) -> Bits:
+def corners(units: int) -> States:
     """All states (state, unit) of so many bits."""
     return (np.arange(2**units)[:, np.newaxis] >> np.arange(units) & 1).astype(np.uint8)
 

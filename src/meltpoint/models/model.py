@@ -6,31 +6,33 @@ The defaults are those of any undirected model whose visible units come first in
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.base import Base, IndependentUnits
 from meltpoint.annealing.blocks import RaiseStart, Segment
-from meltpoint.annealing.field import Form, MarkovRandomField
+from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.annealing.path import Path
 from meltpoint.errors import InputError, Progress
 from meltpoint.fingerprint import fingerprint
 from meltpoint.kernels.compiling import check_threads
-from meltpoint.layers import BERNOULLI, Unit, two_state
+from meltpoint.layers import BERNOULLI, Unit
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import checks
 from meltpoint.models.factors import Factors, condition
-from meltpoint.models.log_f import SAMPLES, LogF
+from meltpoint.models.log_f import SAMPLES, LogF, LogFMethod, exact_log_f
 from meltpoint.models.readings import Reading
+
+if TYPE_CHECKING:
+    from meltpoint.models.bipartite import Bipartite
 
 Uniforms: TypeAlias = Callable[[int], NDArray[np.floating]]
 """Gives uniform numbers (chain, so many) from the chains' own streams."""
 
 ParameterArrays: TypeAlias = dict[str, NDArray[Any]]
-
-_ROWS = 4096  # examples whose log f is computed at once
 
 
 class Model(ABC):
@@ -43,6 +45,8 @@ class Model(ABC):
 
     kind: ClassVar[str] = "model"
     """Its name in files."""
+    file_arrays: ClassVar[tuple[str, ...]] = ()
+    """Names of its parameters in files, where their number is fixed."""
 
     @property
     @abstractmethod
@@ -100,9 +104,10 @@ class Model(ABC):
         """The part whose Z is unknown: the model itself, unless it has directed layers."""
         return self
 
-    def form(self, kind: type[Form]) -> Form | None:
-        """Its Markov random field as one of a kind that there are special methods for, if it is one."""
-        return None if self.mrf is None else self.mrf.form(kind)
+    @property
+    def bipartite(self) -> "Bipartite | None":
+        """Its field where it is layers of bits on two sides, for what is computed side by side: enumeration, modes."""
+        return None
 
     @property
     def n_state(self) -> int:
@@ -187,10 +192,13 @@ class Model(ABC):
     ) -> LogF:
         """Log f of the examples with these numbers (example,), whose states (example, visible unit) `encode` gave.
 
-        A number names the random numbers of its example: a test set can be computed in parts. Here log f is exact.
+        A number names the random numbers of its example: a test set can be computed in parts.
         """
-        parts = [states[low : low + _ROWS] for low in range(0, max(1, len(states)), _ROWS)]
-        return LogF.exact(np.concatenate([self.log_f(self.decode(part)) for part in parts]))
+        return self.log_f_method(samples, seed, threads)(states, numbers, progress=progress)
+
+    def log_f_method(self, samples: int, seed: int, threads: int) -> LogFMethod:
+        """How log f of states is computed: here exactly."""
+        return partial(exact_log_f, log_f=lambda states: self.log_f(self.decode(states)))
 
     def log_f_control(self, states: Bits, seed: int) -> tuple[NDArray[np.integer], Floats]:
         """Positions (control example,) of some examples, and log weights (control example, chain) unbiased for f.
@@ -321,8 +329,8 @@ class Model(ABC):
     def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
         """Log odds (chain, visible unit) of state 1, given a draw of the units that make visible units independent."""
         raise InputError(
-            found=f"{self!r}, whose visible units depend on each other given the rest",
-            expected="visible units that are independent given the hidden ones",
+            found=f"{self!r}, whose visible units depend on each other given the rest, or do not all have two states",
+            expected="visible units of two states that are independent given the hidden ones",
             remedy="use raise_log_prob for a conservative estimate",
         )
 
@@ -363,18 +371,12 @@ class Model(ABC):
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:
         """Names that a file of this kind must have, its depth taken from the names that are there."""
-        raise NotImplementedError
+        return list(cls.file_arrays)
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "Model":
         """The model with these parameters, in the order of `array_names`; all units are Bernoulli by default."""
         raise NotImplementedError
-
-
-def two_sided_base(layers: Sequence[Floats], units: Sequence[Unit]) -> tuple[Floats, Floats]:
-    """Inputs of the bits of independent units on the even and on the odd side, from those of every layer."""
-    scaled = [unit.scale * bias for unit, bias in zip(two_state(units), layers, strict=True)]
-    return np.concatenate(scaled[0::2]), np.concatenate(scaled[1::2])
 
 
 ModelLike: TypeAlias = Model | Any

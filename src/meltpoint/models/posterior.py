@@ -11,7 +11,6 @@ field, to f(v, h): log f_beta = (1 - beta) log q + beta log f, and each has E[we
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from meltpoint.kernels.ordered import ordered_product, strips_for_products
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
+from meltpoint.models.recognition import Directed
 from meltpoint.statistics.elementary import log
 
 CHAINS, STEPS = 8, 200
@@ -35,17 +35,9 @@ _UNITS_AT_ONCE = 1_000_000
 Singles = NDArray[np.float32]
 
 
-@dataclass(frozen=True, eq=False)
-class Layers:
-    """Directed layers of bits, lowest first: weights (lower, upper) and lower biases; and the field above them."""
-
-    weights: Sequence[Floats]
-    biases: Sequence[Floats]
-    top: Bipartite
-
-
 def annealed_log_weights(
-    layers: Layers,
+    layers: Sequence[Directed],
+    top: Bipartite,
     visible: Bits,
     inputs: Sequence[Floats],
     rng: np.random.Generator,
@@ -61,10 +53,10 @@ def annealed_log_weights(
     segment, found = Segment(np.linspace(0.0, 1.0, steps + 1)), []
     for low in range(0, len(visible), rows):
         part = visible[low : low + rows]
-        path = PosteriorPath(layers, part, [own[low : low + rows] for own in inputs], chains)
+        path = PosteriorPath(layers, top, part, [own[low : low + rows] for own in inputs], chains)
         draws = GeneratorDraws([rng], len(part) * chains)
         found.append(anneal_reference(path, segment, path.inputs, draws)[1])
-    return np.concatenate(found).reshape(len(visible), chains) + layers.top.log_constant
+    return np.concatenate(found).reshape(len(visible), chains) + top.log_constant
 
 
 class Evaluated(NamedTuple):
@@ -108,18 +100,24 @@ class PosteriorPath(Path):
     transition = FlipManyUnits()
     dtype = np.dtype(np.float32)
 
-    def __init__(self, layers: Layers, visible: Bits, base: Sequence[Floats], chains: int) -> None:
+    def __init__(
+        self,
+        layers: Sequence[Directed],
+        top: Bipartite,
+        visible: Bits,
+        base: Sequence[Floats],
+        chains: int,
+    ) -> None:
         clipped = np.clip(np.concatenate(base, axis=1), -_LARGEST_INPUT, _LARGEST_INPUT)
         self.inputs: Singles = np.repeat(clipped.astype(np.float32), chains, axis=0)
         self.n_state = self.inputs.shape[1]
         self._given = np.repeat(visible.astype(np.float32), chains, axis=0)
         self._edges = np.cumsum([part.shape[1] for part in base])[:-1]
-        weights = [weights.astype(np.float32) for weights in layers.weights]
+        weights = [layer.weights.astype(np.float32) for layer in layers]
         self._down, self._up = (
             [strips_for_products(w) for w in each] for each in ([w.T for w in weights], weights)
         )
-        self._biases = [bias.astype(np.float32) for bias in layers.biases]
-        top = layers.top
+        self._biases = [layer.visible_bias.astype(np.float32) for layer in layers]
         above = top.blocks[0].weights.astype(np.float32)
         self._to_above, self._from_above = strips_for_products(above), strips_for_products(above.T)
         self._top_bias, self._odd_bias = top.even_bias.astype(np.float32), top.odd_bias.astype(np.float32)

@@ -2,26 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meltpoint.annealing.blocks import Indices, Sparse
+from meltpoint import layers
+from meltpoint.annealing.blocks import Indices
 from meltpoint.errors import InputError
-from meltpoint.layers import Potts as PottsUnit
 from meltpoint.layers.unit import Floats
 from meltpoint.models import checks
-from meltpoint.models.factor_graph import (
-    adjacency_of,
-    check_cardinalities,
-    check_table,
-    field_of_factors,
-    visible_first,
-)
-from meltpoint.models.factors import Factor, Factors
-from meltpoint.models.graph import GraphField, GraphModel, hidden_sites
+from meltpoint.models.factor_graph import check_cardinalities, check_table
+from meltpoint.models.factors import Factor
+from meltpoint.models.graph import GraphModel
 from meltpoint.models.model import ParameterArrays
 from meltpoint.models.readings import Reading, potts_readings
 
@@ -53,11 +46,11 @@ class Potts(GraphModel):
     """
 
     kind = "Potts"
+    file_arrays = ("cardinalities", "fields", "pairs", "couplings", "hidden", "constant")
 
     fields: tuple[Floats, ...]
     pairs: Indices
     couplings: tuple[Floats, ...]
-    hidden: Indices
     constant: float
 
     def __init__(
@@ -74,34 +67,16 @@ class Potts(GraphModel):
             pairs, tables = _check_mapping(couplings, counts)
         else:
             pairs, tables = _check_dense(couplings, counts)
-        hidden, constant = hidden_sites(hidden, len(h)), checks.number(constant, "constant")
-        self._set(fields=h, pairs=pairs, couplings=tables, hidden=hidden, constant=constant)
+        self._set(fields=h, pairs=pairs, couplings=tables, constant=checks.number(constant, "constant"))
+        self._set_sites(counts, layers.Potts(int(counts.max())), hidden)
 
     def __repr__(self) -> str:
         sizes, counts = "-".join(map(str, self.layer_sizes)), np.unique(self.cardinalities)
         states = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         return f"{self.kind} {sizes}, q = {states}"
 
-    @cached_property
-    def cardinalities(self) -> Indices:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return np.array([field.size for field in self.fields])
-
     @property
-    def unit(self) -> PottsUnit:
-        return PottsUnit(int(self.cardinalities.max()))
-
-    @cached_property
-    def adjacency(self) -> Sparse:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return adjacency_of(self.pairs.tolist(), len(self.fields))
-
-    @cached_property
-    def mrf(self) -> GraphField:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return field_of_factors(self, self._factors())
-
-    def as_factors(self) -> Factors:
-        return visible_first(self, self._factors())
-
-    def _factors(self) -> list[Factor]:
+    def site_factors(self) -> list[Factor]:
         scopes = map(tuple, self.pairs.tolist())
         return [
             ((), np.array(self.constant)),
@@ -117,41 +92,23 @@ class Potts(GraphModel):
 
     def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file: fields and couplings one after the other."""
-        return {
-            "cardinalities": self.cardinalities,
-            "fields": np.concatenate(self.fields),
-            "pairs": self.pairs,
-            "couplings": np.concatenate([np.zeros(0), *(table.ravel() for table in self.couplings)]),
-            "hidden": self.hidden,
-            "constant": np.array([self.constant]),
-        }
-
-    @classmethod
-    def array_names(cls, present: set[str]) -> list[str]:
-        return ["cardinalities", "fields", "pairs", "couplings", "hidden", "constant"]
+        couplings = np.concatenate([np.zeros(0), *(table.ravel() for table in self.couplings)])
+        fields, constant = np.concatenate(self.fields), np.array([self.constant])
+        own = (self.cardinalities, fields, self.pairs, couplings, self.hidden, constant)
+        return dict(zip(self.file_arrays, own, strict=True))
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "Potts":
         counts = check_cardinalities(arrays[0])
         pairs = checks.pairs(arrays[2], counts.size, len(arrays[2]))
-        sizes = counts[pairs].prod(axis=1)
         fields, couplings = (np.asarray(arrays[k], np.float64) for k in (1, 3))
-        if fields.shape != (counts.sum(),) or couplings.shape != (sizes.sum(),):
-            raise InputError(
-                found=f"{fields.size:,} fields and {couplings.size:,} couplings",
-                expected=f"{counts.sum():,} and {sizes.sum():,}, as the cardinalities and pairs say",
-                remedy="save the model again with meltpoint.save",
-            )
-        tables = np.split(couplings, np.cumsum(sizes)[:-1]) if len(sizes) else []
-        by_pair = {
-            pair: table.reshape(counts[list(pair)])
-            for pair, table in zip(map(tuple, pairs.tolist()), tables, strict=True)
-        }
+        shapes = list(map(tuple, counts[pairs].tolist()))
+        tables = checks.split_arrays(couplings, "couplings", shapes)
         return cls(
-            by_pair,
-            np.split(fields, np.cumsum(counts)[:-1]),
+            dict(zip(map(tuple, pairs.tolist()), tables, strict=True)),
+            checks.split_arrays(fields, "fields", [(count,) for count in counts.tolist()]),
             checks.whole_numbers(arrays[4], "hidden"),
-            constant=float(checks.parameter(arrays[5], "constant", 1)[0]),
+            constant=checks.number(arrays[5], "constant"),
         )
 
 

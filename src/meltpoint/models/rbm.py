@@ -8,20 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.errors import InputError
 from meltpoint.layers import GAUSSIAN, Unit, kind_of_layer, layer_named
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats
 from meltpoint.models import checks
-from meltpoint.models.bipartite import Bipartite, as_bernoulli
-from meltpoint.models.factors import Factors, layered_factors
-from meltpoint.models.model import Model, ParameterArrays, Uniforms, two_sided_base
+from meltpoint.models.bipartite import BipartiteModel, Layers
+from meltpoint.models.model import ParameterArrays
 from meltpoint.models.readings import Reading, potts_readings, rbm_readings
-from meltpoint.models.two_layer import TwoLayer, with_hidden_bits
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
-class RBM(Model):
+class RBM(BipartiteModel):
     """An RBM: log f(v, h) = visible_bias·v + hidden_bias·h + v·weights·h.
 
     Potts visible units have a bias and a row of weights for each state, and log f has those of the states they are in:
@@ -97,53 +94,17 @@ class RBM(Model):
         return len(self.hidden_bias)
 
     @property
-    def n_visible(self) -> int:
-        return self.weights.shape[0]
-
-    @property
-    def support(self) -> Unit:
-        return self.visible
-
-    @property
-    def layer_sizes(self) -> tuple[int, int]:
-        return self.n_visible, self.n_hidden
-
-    @property
     def units(self) -> tuple[Unit, Unit]:
         return self.visible, self.hidden
 
     @cached_property
-    def bipartite(self) -> Bipartite:
-        """Visible units are the even side, hidden units the odd side; all have two states."""
-        return as_bernoulli([self.weights], [self.visible_bias, self.hidden_bias], self.units).bipartite
-
-    @property
-    def mrf(self) -> MarkovRandomField:
-        """The two-sided form where all units have two states; else the visible units, the hidden ones summed out."""
-        return self.bipartite if self._has_bits else self.two_layer
-
-    @cached_property
-    def _has_bits(self) -> bool:
-        return all(unit.bit is not None for unit in self.units)
-
-    @property
-    def _biases(self) -> list[Floats]:
-        """Inputs (unit, *input_shape) of both layers without weights."""
-        if self.visible_scale is None:
-            return [self.visible_bias, self.hidden_bias]
-        return [GAUSSIAN.bias_from_moments(self.visible_bias, self.visible_scale**2), self.hidden_bias]
-
-    @cached_property
-    def two_layer(self) -> TwoLayer:
-        """Visible units of any kind, and hidden ones, those of two states as bits."""
-        n, (bias, hidden_bias), constant = self.n_visible, self._biases, 0.0
-        weights = self.weights.reshape(n, self.visible.n_coupled, -1)
-        if self.visible_scale is not None:
-            weights = weights / self.visible_scale[:, np.newaxis, np.newaxis]
-            constant = -float((self.visible_bias**2 / self.visible_scale**2).sum()) / 2
-        if self.hidden.bit is not None:
-            return with_hidden_bits(self.visible, bias, weights, hidden_bias, self.hidden.bit, constant)
-        return TwoLayer(self.visible, bias, weights, hidden_bias, constant, self.hidden)
+    def layers(self) -> Layers:  # pyright: ignore[reportIncompatibleMethodOverride]
+        weights = self.weights.reshape(len(self.weights) * self.visible.n_coupled, -1)
+        mean, scale = self.visible_bias, self.visible_scale
+        if scale is None:
+            return Layers((weights,), (mean, self.hidden_bias))
+        biases = GAUSSIAN.bias_from_moments(mean, scale**2), self.hidden_bias
+        return Layers((weights / scale[:, np.newaxis],), biases, -float((mean**2 / scale**2).sum()) / 2)
 
     def log_f(self, x: ArrayLike) -> Floats:
         """Log unnormalised probability (example,) of visible states, hidden units summed out: exact.
@@ -155,47 +116,14 @@ class RBM(Model):
 
     def hidden_given_visible(self, visible: ArrayLike) -> Floats:
         """Probability (example, hidden unit) of being on, or +1."""
-        states = self.encode(visible, "visible")
-        if self._has_bits:
-            return self.bipartite.odd_given_even(states)
-        return self.two_layer.summed_out.unit.mean(self.two_layer.hidden_inputs(states))
+        return self.mrf.odd_given_even(self.encode(visible, "visible"))
 
     def visible_given_hidden(self, hidden: ArrayLike) -> Floats:
         """Probability (example, visible unit) of being on, or +1.
 
         For Potts units the probabilities (example, site, state) of all states, for Gaussian units the means.
         """
-        states = checks.examples(hidden, "hidden", self.n_hidden, self.hidden)
-        if self._has_bits:
-            return self.bipartite.even_given_odd(states)
-        return self.visible.mean(self.two_layer.visible_inputs(states))
-
-    def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
-        if not self._has_bits:
-            raise InputError(
-                found=f"{self!r}, whose units do not all have two states",
-                expected="bernoulli or spin units",
-                remedy="use raise_log_prob for a conservative estimate",
-            )
-        return self.bipartite.lowest_even_log_odds(state, uniforms)
-
-    def as_factors(self) -> Factors:
-        if not all(unit.is_discrete for unit in self.units):
-            return super().as_factors()
-        return layered_factors([self.weights], self._biases, self.units)
-
-    def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
-        if self._has_bits:
-            return two_sided_base(layers, self.units)
-        return layers[0], layers[1] if self.hidden.bit is None else self.hidden.bit.scale * layers[1]
-
-    def uniform_layers(self) -> list[Floats]:
-        """Inputs of every layer under which all states are equally probable.
-
-        There is no such distribution of real numbers: their layers are those of the model without weights.
-        """
-        layers = zip(super().uniform_layers(), self._biases, self.units, strict=True)
-        return [uniform if unit.is_discrete else own for uniform, own, unit in layers]
+        return self.mrf.even_given_odd(checks.examples(hidden, "hidden", self.n_hidden, self.hidden))
 
     def other_readings(self) -> Sequence[Reading]:
         """The sign of an energy, other units or numbers of states; of square weights the axes and biases exchanged."""

@@ -32,6 +32,19 @@ _ROWS = 64  # examples whose mean fields are computed together: their arrays sta
 _LARGEST_INPUT = 6.0
 
 
+@dataclass(frozen=True, eq=False)
+class Directed:
+    """One directed layer: p(lower | upper) = sigmoid(upper @ weights.T + visible_bias), and its recognition.
+
+    The recognition distribution q(upper | lower) = sigmoid(lower @ weights + recognition_bias) uses the
+    transpose of the same weights.
+    """
+
+    weights: Floats
+    visible_bias: Floats
+    recognition_bias: Floats
+
+
 def posterior_inputs(
     visible: Bits, weights: Floats, visible_bias: Floats, recognition: Floats, top: Bipartite
 ) -> Floats:

@@ -18,7 +18,7 @@ from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.pilot import FrictionSchedule, Pilot
 from meltpoint.extras import require
-from meltpoint.models.checks import Floats
+from meltpoint.layers.unit import Floats
 from meltpoint.models.log_f import LogF
 from meltpoint.records import from_plain, plain, plain_fields, short_repr
 from meltpoint.results.document import Document, Readable

@@ -6,5 +6,5 @@ examples    what is trained on                      optimiser   steps, momentum,
 train       train_rbm, train_dbn, train_dbm         checkpoint  the sealed file from which a stopped run goes on
                                                     monitor     what is reported after each epoch
 
-What training asks of visible units is in `layers/trainable.py`.
+What training asks of visible units is in `layers/unit.py`.
 """

@@ -25,7 +25,7 @@ from meltpoint.errors import InputError, RunWarning, SystemFailure
 from meltpoint.fingerprint import fingerprint
 from meltpoint.formats.atomic import remove_abandoned
 from meltpoint.formats.npz import entry_names
-from meltpoint.layers import Trainable, kind_of_layer
+from meltpoint.layers import Unit, kind_of_layer
 from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM
 from meltpoint.runs.files import locked, read_sealed, write_sealed
@@ -96,7 +96,7 @@ class Checkpoint:
 
     path: Path
     run: str
-    visible: Trainable
+    visible: Unit
     stages: list[TrainingState] = field(default_factory=list)
     due: float = 0.0
     failing: bool = False
@@ -174,7 +174,7 @@ def _model(file: Path, record: CheckpointRecord) -> RBM | DBM:
     last = record.stages[-1]
     parameters = last.average if last.n_averaged else last.parameters
     visible = kind_of_layer(record.visible).refitted(*record.kept)
-    if visible is not None and len(record.stages) == 1 and len(parameters) == 3 + visible.n_further:
+    if len(record.stages) == 1 and len(parameters) == 3 + visible.n_further:
         own = [parameters[1], *parameters[3:], *filter(np.ndim, record.kept)]
         if parameters[0].ndim != 2 or any(each.shape != parameters[0].shape[:1] for each in own):
             raise ValueError("parameters that do not fit each other")

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.kernels.bit_products import State
-from meltpoint.layers import BERNOULLI, Trainable, Unit, fitted_unit
+from meltpoint.layers import BERNOULLI, Unit, fitted_unit
 from meltpoint.models import checks
 
 Chosen: TypeAlias = NDArray[np.integer] | slice
@@ -19,7 +19,7 @@ class Examples:
     """States (example, unit) of visible units, or the rates from which they are drawn in every epoch."""
 
     rows: NDArray[Any]
-    visible: Trainable = BERNOULLI
+    visible: Unit = BERNOULLI
     are_rates: bool = False
 
     def __len__(self) -> int:

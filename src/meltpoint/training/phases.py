@@ -19,8 +19,8 @@ from meltpoint.kernels.bit_products import Coupling, State, pair_sums
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.draws import draw_counts
 from meltpoint.kernels.streams import LANES
-from meltpoint.layers import BERNOULLI, Trainable
-from meltpoint.layers.trainable import Further
+from meltpoint.layers import BERNOULLI, Unit
+from meltpoint.layers.unit import Further
 from meltpoint.randomness import Purpose, sequence
 from meltpoint.statistics.special import xlogy
 
@@ -37,7 +37,7 @@ class Architecture:
 
     sizes: tuple[int, ...]
     copies: tuple[int, ...]
-    visible: Trainable = BERNOULLI
+    visible: Unit = BERNOULLI
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class TrainableDBM:
     couplings: tuple[Coupling, ...]
     biases: tuple[Array, ...]
     copies: tuple[int, ...]
-    visible: Trainable = BERNOULLI
+    visible: Unit = BERNOULLI
     further: Further = ()
 
     @property
@@ -59,7 +59,7 @@ class TrainableDBM:
         """All weights, then all biases, then what the visible units have besides."""
         return (*(coupling.weights for coupling in self.couplings), *self.biases, *self.further)
 
-    def unit(self, layer: int) -> Trainable:
+    def unit(self, layer: int) -> Unit:
         return self.visible if layer == 0 else BERNOULLI
 
     def probabilities(self, layer: int, states: States, from_below: Array | None = None) -> Array:
@@ -94,7 +94,7 @@ class TrainableDBM:
 
 
 def trainable_dbm(
-    parameters: Sequence[Array], copies: tuple[int, ...], visible: Trainable = BERNOULLI
+    parameters: Sequence[Array], copies: tuple[int, ...], visible: Unit = BERNOULLI
 ) -> TrainableDBM:
     """The DBM with these parameters, in the order of `TrainableDBM.parameters`."""
     n = len(copies) - 1

@@ -95,9 +95,9 @@ class Recipe:
     @property
     def takes_rates(self) -> bool:
         """Whether the examples may be grey values in [0, 1], from which bits are drawn."""
-        from meltpoint.layers import takes_rates  # the command's help waits for no NumPy
+        from meltpoint.layers import kind_of_layer  # the command's help waits for no NumPy
 
-        return takes_rates(self.options.get("visible", "bernoulli"))
+        return kind_of_layer(self.options.get("visible", "bernoulli")).takes_rates
 
     def split(self, examples: "NDArray[Any]") -> "tuple[NDArray[Any], NDArray[Any]]":
         """Training examples and those that are held out: by default 5%, at most 1,000."""

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from meltpoint.annealing.base import Base
+from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
-from meltpoint.models.checks import Floats
 from oracle.driving.estimates import expected_probabilities, expected_z, sampled_distribution
 from oracle.driving.truth import oracle_path, p_ann
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base, uniform
+from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
-from meltpoint.models.checks import Floats
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
 from oracle import chains

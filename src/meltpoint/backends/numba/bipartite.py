@@ -6,7 +6,7 @@ reversed sweeps are run as they are.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -27,10 +27,9 @@ from meltpoint.backends.numba.precision import (
     sixteen_bit_scale,
 )
 from meltpoint.kernels.streams import LANES
-from meltpoint.layers import Potts
+from meltpoint.layers import BERNOULLI, Potts
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite, BipartitePath, WeightBlock
-from meltpoint.models.two_layer import TwoLayer
 from meltpoint.statistics.elementary import log
 
 _CALL_WORK = 4_000_000_000  # unit pairs per kernel call: a fraction of a second
@@ -84,21 +83,20 @@ class OneHot:
 
 def has_potts_sites(path: BlockPath) -> bool:
     """Whether a path leads to Potts units with hidden bits that are summed out."""
-    target = path.target.form(TwoLayer)
-    if target is None or target.hidden.bit is None:
+    target = path.target
+    if not isinstance(target, Bipartite) or target.odd_unit != BERNOULLI:
         return False
-    return target.unit.input_shape == (target.unit.n_states,)
+    return target.even_unit.input_shape == (target.even_unit.n_states,)
 
 
 def one_hot_path(path: BlockPath) -> tuple[OneHot, BipartitePath]:
     """The same path for the bits of its Potts sites."""
-    target = path.target.form(TwoLayer)
-    assert target is not None, "has_potts_sites says so"
-    places = OneHot(target.n_visible, target.bias.shape[1])
+    target, weights = _target(path)
+    places = OneHot(*weights.shape[:2])
     bits = Bipartite(
-        (places.rows(target.bias),),
-        (target.hidden_bias,),
-        (WeightBlock(0, 0, places.rows(target.weights)),),
+        (places.rows(target.even_bias),),
+        (target.odd_bias,),
+        (WeightBlock(0, 0, places.rows(weights)),),
     )
     even, odd = path.base
     return places, BipartitePath(bits, (places.rows(even), odd))
@@ -106,10 +104,15 @@ def one_hot_path(path: BlockPath) -> tuple[OneHot, BipartitePath]:
 
 def largest_slope(path: BlockPath) -> float:
     """The largest |d t / d beta| that a hidden unit's input t can have: one state of each site counts."""
-    target = path.target
-    assert isinstance(target, TwoLayer)
-    slopes = np.abs(target.hidden_bias - path.base[1]) + np.abs(target.weights).max(axis=1).sum(axis=0)
+    target, weights = _target(path)
+    slopes = np.abs(target.odd_bias - path.base[1]) + np.abs(weights).max(axis=1).sum(axis=0)
     return float(slopes.max())
+
+
+def _target(path: BlockPath) -> tuple[Bipartite, Floats]:
+    """The path's field, and its weights (site, state, hidden unit)."""
+    field = cast(Bipartite, path.target)
+    return field, field.blocks[0].weights.reshape(field.n_even, field.even_unit.n_coupled, -1)
 
 
 class BipartiteBackend:

@@ -44,8 +44,7 @@ from meltpoint.backends.numba.precision import (
 )
 from meltpoint.kernels.streams import LANES
 from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.binary_field import BinaryField
-from meltpoint.models.factor_field import FactorField
+from meltpoint.models.graph_fields import FactorField, PairField
 
 Form = TypeVar("Form", BitGraph, TableGraph)
 """A graph with whole numbers of one step."""
@@ -100,7 +99,7 @@ class Forms(Protocol[Form]):
         ...
 
 
-def bit_forms(graph: BinaryField, path: BlockPath, precision: Precision) -> "BitForms":
+def bit_forms(graph: PairField, path: BlockPath, precision: Precision) -> "BitForms":
     """A graph of sites with two states, as a path's base and the precision need it."""
     base = bits_of_base(path)
     whole = np.int64 if precision == "float64" else np.int32
@@ -262,19 +261,18 @@ class GraphBackend:
         """Block Gibbs sweeps to a graph of pairs of bits, or of factors with few states for each site."""
         if type(path) is not BlockPath or not isinstance(path.transition, BlockGibbs):
             return False
-        tables = path.target.form(FactorField)
-        if tables is not None:
-            return tables.cardinalities.max() <= _MOST_STATES
-        return path.target.form(BinaryField) is not None
+        graph = path.target.graph
+        if isinstance(graph, FactorField):
+            return graph.cardinalities.max() <= _MOST_STATES
+        return isinstance(graph, PairField)
 
     def prepare(self, path: BlockPath, precision: Precision) -> PreparedPath:
         check_precision(precision)
-        graph, factors = path.target.form(BinaryField), path.target.form(FactorField)
-        if graph is not None:
+        graph = path.target.graph
+        if isinstance(graph, PairField):
             bits = bit_forms(graph, path, precision)
             return GraphPath(path, bits, _constant(path, bits))
-        assert factors is not None, "supports has found one"
-        tables = table_forms(factors, path, precision)
+        tables = table_forms(graph, path, precision)
         return GraphPath(path, tables, _constant(path, tables))
 
 

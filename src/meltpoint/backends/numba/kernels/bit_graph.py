@@ -18,7 +18,7 @@ from meltpoint.backends.numba.kernels.chains import CHAINS
 from meltpoint.kernels.compiling import compiled
 from meltpoint.kernels.numerics import softplus
 from meltpoint.layers.unit import Floats
-from meltpoint.models.binary_field import BinaryField
+from meltpoint.models.graph_fields import PairField
 
 SITES = 128
 """Sites that are redrawn before sums of d, of 23 bits each, are widened."""
@@ -258,7 +258,7 @@ class Positions:
     blocks: NDArray[np.int64]  # (block + 1,) where the state's blocks begin
 
 
-def in_positions(graph: BinaryField) -> Positions:
+def in_positions(graph: PairField) -> Positions:
     """The order in which kernels visit a graph's sites."""
     summed_out, indptr = np.arange(graph.n_state, graph.n_units), graph.couplings.indptr
     sites = np.concatenate([summed_out, *graph.layout.blocks]).astype(np.int32)
@@ -278,7 +278,7 @@ def bits_of_base(path: BlockPath) -> Floats:
     return base
 
 
-def pack_bit_graph(graph: BinaryField, base: Floats, weight_type: DTypeLike) -> BitGraph:
+def pack_bit_graph(graph: PairField, base: Floats, weight_type: DTypeLike) -> BitGraph:
     """Lay a graph of sites with two states out, with whole numbers of the given type or with float64 as it is."""
     positions, dtype = in_positions(graph), np.dtype(weight_type)
     fields = (graph.fields - base)[positions.sites]

@@ -108,8 +108,8 @@ def pack(family: BipartitePath, weight_type: DTypeLike, scale: float = 1.0, list
     even = _side(even_sizes, target.even_bias, family.base_even, to_even, dtype, scale, lists)
     odd = _side(odd_sizes, target.odd_bias, family.base_odd, blocks, dtype, scale, lists)
     reach = np.abs(target.odd_bias - family.base_odd)
-    for _, columns, weights in target.placed_weights:
-        reach[columns] += np.abs(weights).sum(axis=0)
+    for _, columns, block in target.placed_blocks:
+        reach[columns] += np.abs(block.weights).sum(axis=0)
     real = np.dtype(np.float64 if dtype == np.float64 else np.float32)
     return Packed(even, odd, float(reach.max()), real)
 

@@ -11,7 +11,7 @@ from meltpoint.annealing.field import BlockPath
 from meltpoint.backends.numba.kernels.bit_graph import in_steps
 from meltpoint.backends.numba.kernels.table_graph import ABSENT, TableGraph
 from meltpoint.layers.unit import Floats
-from meltpoint.models.factor_field import FactorField
+from meltpoint.models.graph_fields import FactorField
 
 _BITS = {np.dtype(np.int16): 15, np.dtype(np.int32): 23, np.dtype(np.int64): 51}
 """Of a state's d: a real number of the kernel holds it exactly."""

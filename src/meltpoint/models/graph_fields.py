@@ -1,23 +1,118 @@
-"""Units of any numbers of states with factors of any order: the field of Potts models and factor graphs.
+"""The fields of models on graphs: bits coupled in pairs, and units of any numbers of states with factors of any order.
 
-All tables lie in one array of values. A factor's value is at offset + sum over its scope of stride · state; scopes are
-padded with column 0 and stride 0, so that factors of different orders are looked up together.
+The graph kernels have a form of each. Columns are those of a layout.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from meltpoint.annealing.blocks import Indices, UnitBlock
-from meltpoint.layers import Potts
+from meltpoint.annealing.blocks import Indices, Sparse, UnitBlock
+from meltpoint.annealing.field import MarkovRandomField
+from meltpoint.layers import BERNOULLI, Potts
 from meltpoint.layers.unit import Floats, Unit
-from meltpoint.models.layout import Layout, LayoutField
+from meltpoint.models.layout import Layout
 
 _AT_ONCE = 4_000_000  # values that are looked up in one go: memory does not grow with chains and sites
+
+
+@dataclass(frozen=True, eq=False)
+class GraphField(MarkovRandomField):
+    """A Markov random field on a graph, whose blocks are those of a layout."""
+
+    layout: Layout
+
+    @property
+    def graph(self) -> "GraphField":
+        return self
+
+    @abstractmethod
+    def log_f_of_all(self, units: NDArray[Any]) -> Floats:
+        """Log f (chain,) of all units, nothing summed out, without the constant."""
+
+    @abstractmethod
+    def unit_of(self, columns: Indices) -> Unit:
+        """The unit that all these columns have."""
+
+    @cached_property
+    def state_blocks(self) -> tuple[UnitBlock, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return tuple(self._block(columns) for columns in self.layout.blocks)
+
+    @cached_property
+    def summed_out(self) -> UnitBlock | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        columns = np.arange(self.n_state, self.n_units)
+        return self._block(columns) if len(columns) else None
+
+    def _block(self, columns: Indices) -> UnitBlock:
+        return UnitBlock(self.unit_of(columns), columns, (len(columns),))
+
+    @property
+    def n_state(self) -> int:
+        return self.layout.n_state
+
+    @property
+    def n_units(self) -> int:
+        return self.layout.n_units
+
+
+@dataclass(frozen=True, eq=False)
+class PairField(GraphField):
+    """Fields (unit,) and couplings (unit, unit) of bits, in the columns of a layout.
+
+    The matrix is symmetric and sparse, its diagonal is zero, and each pair counts once.
+    """
+
+    fields: Floats
+    couplings: Sparse
+    log_constant: float = 0.0
+
+    def unit_of(self, columns: Indices) -> Unit:
+        return BERNOULLI
+
+    def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
+        """Log odds (chain, unit of the block) of bit 1 given all other units (chain, unit)."""
+        # A sparse product adds in the same order however many chains there are.
+        return np.asarray((self._rows[id(block)] @ _columns_of(units)).T) + self.fields[block.columns]
+
+    def log_f_of_state(self, units: NDArray[Any]) -> Floats:
+        """Fields and couplings (chain,) among the units of the state."""
+        return self._log_f(units, self.n_state)
+
+    def log_f_of_all(self, units: NDArray[Any]) -> Floats:
+        return self._log_f(units, self.n_units)
+
+    @cached_property
+    def _rows(self) -> dict[int, Sparse]:
+        """The rows of the coupling matrix that each block needs."""
+        return {id(block): self.couplings[block.columns] for block in self.unit_blocks}
+
+    def _log_f(self, units: NDArray[Any], n: int) -> Floats:
+        couplings = self.couplings if n == self.n_units else self._among_state
+        inputs = np.ascontiguousarray((couplings @ _columns_of(units[:, :n])).T) / 2 + self.fields[:n]
+        return (units[:, :n] * inputs).sum(axis=1)
+
+    @cached_property
+    def _among_state(self) -> Sparse:
+        return scipy.sparse.csr_array(self.couplings[: self.n_state, : self.n_state])
+
+
+def pair_field(layout: Layout, fields: Floats, couplings: Sparse, log_constant: float) -> PairField:
+    """The field of bits whose fields (site,) and symmetric couplings (site, site) are given by sites."""
+    order = layout.order
+    matrix = scipy.sparse.csr_array(couplings[order][:, order])
+    matrix.sort_indices()
+    return PairField(layout, fields[order], matrix, log_constant)
+
+
+def _columns_of(units: NDArray[Any]) -> Floats:
+    """(unit, chain) for a sparse product from the left."""
+    return np.ascontiguousarray(units.T, np.float64)
 
 
 class Tables(NamedTuple):
@@ -57,7 +152,7 @@ class UnitFactors(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FactorField(LayoutField):
+class FactorField(GraphField):
     """Factors over the columns of a layout, whose units have so many states (unit,); every unit is in a factor."""
 
     cardinalities: Indices
@@ -78,7 +173,6 @@ class FactorField(LayoutField):
         return self._of_state.take(units)
 
     def log_f_of_all(self, units: NDArray[Any]) -> Floats:
-        """Log f (chain,) of all units, nothing summed out, without the constant."""
         return self.tables.take(units)
 
     @property
