@@ -183,7 +183,7 @@ def test_backends_are_chosen_because_they_say_so() -> None:
     for model in cases.ALL:
         path = model.path(base_of(model))
         supporting = [backend.name for backend in BACKENDS if backend.supports(path)]
-        assert supporting == (["reference"] if model in cases.THREE_BLOCKS else ["fused", "reference"])
+        assert supporting == (["reference"] if model in cases.THREE_BLOCKS else ["bipartite", "reference"])
         assert isinstance(prepare_path(path), ReferencePath) == (model in cases.THREE_BLOCKS)
 
 

@@ -175,7 +175,7 @@ SIZES = [(3, 3, 2), (5, 4, 7), (40, 21, 10), (33, 2, 70)]
 def test_the_fused_kernels_do_what_the_reference_does(hidden, sizes) -> None:
     model, n = random_rbm(hidden, *sizes, scale=0.5), 50
     path = model.path(base_of(model))
-    assert [backend.name for backend in BACKENDS if backend.supports(path)] == ["fused", "reference"]
+    assert [backend.name for backend in BACKENDS if backend.supports(path)] == ["bipartite", "reference"]
     betas = np.linspace(0, 1, 12)
     segments = [
         Segment(betas),

@@ -22,8 +22,8 @@ from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.particles import certify_mean_log_prob
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.kernels.streams import Streams
+from meltpoint.layers.unit import Bits
 from meltpoint.models.bipartite import BipartitePath
-from meltpoint.models.checks import Bits
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose
 from meltpoint.statistics.certificate import certify_log_z
