@@ -62,15 +62,11 @@ class Estimates:
 
     def cells(self) -> list[tuple[str, str, str, str]]:
         """Label, value, error, and what the error covers, of each row."""
-        return [
-            (
-                label,
-                each.value_text(self.digits) if math.isfinite(each.value) else "unknown",
-                each.error_text(self.digits),
-                each.covers,
-            )
-            for label, each in self.rows
-        ]
+        found = []
+        for label, each in self.rows:
+            value = each.value_text(self.digits) if math.isfinite(each.value) else "unknown"
+            found.append((label, value, each.error_text(self.digits), each.covers))
+        return found
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,6 +20,7 @@ from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.pilot import FrictionSchedule, Pilot
 from meltpoint.extras import require
+from meltpoint.formats.atomic import atomic_write
 from meltpoint.layers.unit import Floats
 from meltpoint.models.log_f import LogF
 from meltpoint.records import from_plain, plain, plain_fields, short_repr
@@ -202,24 +205,18 @@ class Report(Readable):
         path
             The file, which is written whole or not at all.
         """
-        from pathlib import Path
-
-        from meltpoint.formats.atomic import atomic_write
-
         suffix = Path(path).suffix.lower()
         if suffix in (".html", ".htm"):
             self.to_html(path)
-            return
-        if suffix != ".json":
+        elif suffix == ".json":
+            with atomic_write(path) as file:
+                file.write(json.dumps(self.to_dict(), indent=2, allow_nan=False).encode() + b"\n")
+        else:
             raise InputError(
                 found=f"{os.fspath(path)} for a report",
                 expected="a name that ends in .json or .html",
                 remedy="rename it; for a figure use report.plot().savefig(path)",
             )
-        import json
-
-        with atomic_write(path) as file:
-            file.write(json.dumps(self.to_dict(), indent=2, allow_nan=False).encode() + b"\n")
 
     def to_arviz(self) -> DataTree:
         """The weights and the examples as ArviZ's DataTree; needs `pip install 'meltpoint[arviz]'`.
@@ -228,29 +225,21 @@ class Report(Readable):
         `log_weight` and `log_reverse_weight` with a draw for each of its chains, and `constant_data` AIS's
         `ais_log_weight` (ais_chain) and `log_f` (example).
         """
-        from_dict = require("arviz_base", "report.to_arviz()").from_dict
-        per, examples = self.per_example, ["example"]
+        per = self.per_example
+        # RAISE's chains are independent draws: (example, chain) becomes (chain, draw, example), with one chain.
+        weights = {"log_weight": per.log_weights, "log_reverse_weight": per.log_reverse_weights}
         groups = {
             "log_likelihood": {"log_prob": per.log_prob[np.newaxis, np.newaxis]},
-            # RAISE's chains are independent draws: (example, chain) becomes (chain, draw, example), with one chain.
-            "sample_stats": {
-                "log_weight": per.log_weights.T[np.newaxis],
-                "log_reverse_weight": per.log_reverse_weights.T[np.newaxis],
-            },
+            "sample_stats": {name: each.T[np.newaxis] for name, each in weights.items()},
             "constant_data": {"ais_log_weight": self.ais_log_weights, "log_f": per.log_f},
         }
         if not per.log_weights.size:
             del groups["sample_stats"]
-        return from_dict(
+        return require("arviz_base", "report.to_arviz()").from_dict(
             groups,
             coords={"example": per.positions},
-            dims={
-                "log_prob": examples,
-                "log_weight": examples,
-                "log_reverse_weight": examples,
-                "ais_log_weight": ["ais_chain"],
-                "log_f": examples,
-            },
+            dims={name: ["example"] for name in ("log_prob", *weights, "log_f")}
+            | {"ais_log_weight": ["ais_chain"]},
             attrs={
                 "/": {"model": self.model, "inference_library": "meltpoint", "verdict": str(self.verdict)}
             },
@@ -272,12 +261,11 @@ class Report(Readable):
 def _fields_of(content: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a report from its JSON, which groups some of them; an older version lacks what it did not write."""
     examples, pilot, evidence = content["examples"], content["pilot"], content["evidence"]
-    weights = dict(zip(_WEIGHTS, ([], *[[[]] * len(examples["positions"])] * 2), strict=True))
-    ais, raised, reverse = (weights | content.get("log_weights", {})).values()
-    df = content.get("degrees_of_freedom", {})
+    none = [[]] * len(examples["positions"])
+    ais, raised, reverse = map(content.get("log_weights", {}).get, _WEIGHTS, ([], none, none))
+    df, friction = content.get("degrees_of_freedom", {}), content.get("friction")
     estimates = {name: content[name] and {**content[name], "df": df.get(name)} for name in _ESTIMATES}
     estimates["log_z"] |= {"log_weights": ais, "ess": content["ess"]}
-    friction = content.get("friction")
     return {
         # Versions before this field told densities by their unit, and took samples without spread for exact.
         "densities": "density" in content.get("unit", ""),
@@ -294,11 +282,8 @@ def _fields_of(content: Mapping[str, Any]) -> dict[str, Any]:
 def _finding(content: Mapping[str, Any]) -> dict[str, Any]:
     """What one start found; older versions wrote the mass that is lacking as nats only."""
     lacking = math.expm1(content["missing_nats"] or 0.0)
-    return {
-        "lacking": lacking,
-        "stderr": (content["missing_nats_stderr"] or math.nan) * (1 + lacking),
-        **content,
-    }
+    stderr = (content["missing_nats_stderr"] or math.nan) * (1 + lacking)
+    return {"lacking": lacking, "stderr": stderr, **content}
 
 
 def _numbers(values: Floats) -> list[Any]:
@@ -315,13 +300,11 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, optimistic: Estimate, log_z: LogZ, ais_chains: int) -> None:
-        done = len(log_z.log_weights)
-        stage = (
-            f"of {ais_chains:,} AIS chains, {done:,} were finished" if done < ais_chains else "AIS was done"
-        )
+        self.optimistic, self.log_z, done = optimistic, log_z, len(log_z.log_weights)
+        stage = "AIS was done"
+        if done < ais_chains:
+            stage = f"of {ais_chains:,} AIS chains, {done:,} were finished"
         super().__init__(
             f"{stage}, RAISE had finished no example: optimistic {optimistic}, conservative unknown "
             f"(log Z {log_z})"
         )
-        self.optimistic = optimistic
-        self.log_z = log_z

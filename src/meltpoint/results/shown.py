@@ -43,30 +43,24 @@ class ShownStates:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values: a text with one digit (0 to 9, a to z) for each state, or numbers."""
-        return {
-            "unit": self.unit,
-            "positions": [int(position) for position in self.positions],
-            "states": [_to_plain(state) for state in self.states],
-            "samples": [_to_plain(state) for state in self.samples],
+        rows = {"states": self.states, "samples": self.samples}
+        texts = {
+            name: [digits_of(state) or state.astype(float).tolist() for state in each]
+            for name, each in rows.items()
         }
+        return {"unit": self.unit, "positions": self.positions.tolist(), **texts}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "ShownStates":
         """The inverse of `to_dict`."""
+        positions = np.array(content["positions"], np.int64)
         return cls(
-            str(content["unit"]),
-            np.array(content["positions"], np.int64),
-            _from_plain(content["states"]),
-            _from_plain(content["samples"]),
+            str(content["unit"]), positions, *map(_from_plain, (content["states"], content["samples"]))
         )
 
 
 def sample_count(visible: int) -> int:
-    """How many samples of a model with this number of visible units are shown: 16, fewer of large ones, or none.
-
-    >>> sample_count(784), sample_count(2000), sample_count(10**6)
-    (16, 8, 0)
-    """
+    """How many samples of a model with this number of visible units are shown: 16, fewer of large ones, or none."""
     count = min(_MOST, _MOST_VALUES // visible)
     return count if count >= _LEAST else 0
 
@@ -96,11 +90,7 @@ def digits_of(state: NDArray[Any]) -> str | None:
 
 
 def image_side(visible: int) -> int | None:
-    """Side of the square picture that a number of units makes, None if they make no square.
-
-    >>> image_side(784), image_side(9), image_side(785)
-    (28, None, None)
-    """
+    """Side of the square picture that a number of units makes (28 of 784), None if they make no square."""
     side = math.isqrt(visible)
     return side if side * side == visible and side >= _LEAST_SIDE else None
 
@@ -124,15 +114,9 @@ def as_text(state: NDArray[Any]) -> str:
     return shown + (", …" if len(state) > _MOST_NUMBERS else "")
 
 
-def _to_plain(state: NDArray[Any]) -> str | list[float]:
-    text = digits_of(state)
-    return [float(value) for value in state.tolist()] if text is None else text
-
-
 def _from_plain(rows: Sequence[str | list[float]]) -> NDArray[Any]:
     if not rows:
         return np.zeros((0, 0), np.uint8)
-    texts = [row for row in rows if isinstance(row, str)]
-    if len(texts) == len(rows):
-        return np.array([[_DIGITS.index(digit) for digit in text] for text in texts], np.uint8)
+    if isinstance(rows[0], str):
+        return np.array([[_DIGITS.index(digit) for digit in row] for row in rows], np.uint8)
     return np.array(rows, np.float64)
