@@ -16,11 +16,7 @@ EXTRAS = {
 
 
 def require(library: str, purpose: str) -> ModuleType:
-    """The library, or an error that names the extra to install.
-
-    >>> require("json", "reading").__name__
-    'json'
-    """
+    """The library, or an error that names the extra to install."""
     try:
         return import_module(library)
     except ModuleNotFoundError as problem:

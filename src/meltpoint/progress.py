@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -46,21 +47,16 @@ def shown_progress(progress: Progress | bool | None) -> Iterator[Progress | None
     if progress is True:
         with display() as callback:
             yield callback
-    elif progress is False:
-        yield None
     elif _is_tqdm(progress):
-        bars = _TqdmBars(progress)
-        try:
+        with closing(_TqdmBars(progress)) as bars:
             yield bars
-        finally:
-            bars.close()
     else:
-        yield progress
+        yield progress or None
 
 
 @contextmanager
-def display(write: Callable[[str], None] | None = None) -> Iterator[Progress]:
-    """A progress callback: a bar in a notebook or on a terminal, elsewhere a line a minute, given to `write`."""
+def display() -> Iterator[Progress]:
+    """A progress callback: a bar in a notebook or on a terminal, elsewhere a line a minute on stderr."""
     if _in_notebook():
         yield _NotebookBar()
         return
@@ -68,7 +64,7 @@ def display(write: Callable[[str], None] | None = None) -> Iterator[Progress]:
 
     console = Console(stderr=True)
     if not console.is_terminal or console.is_dumb_terminal:
-        yield Lines(write or _write)
+        yield Lines(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201  as was asked for
         return
     with terminal_bars(console) as bars:
         yield bars
@@ -80,14 +76,10 @@ def terminal_bars(console: Console) -> Iterator[TerminalBars]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.table import Column
 
-    bar_width = max(8, min(40, console.width // 4))
+    task = Column(ratio=1, no_wrap=True, overflow="ellipsis")
     columns = (
-        TextColumn(
-            "{task.description}",
-            markup=False,
-            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
-        ),
-        BarColumn(bar_width=bar_width),
+        TextColumn("{task.description}", markup=False, table_column=task),
+        BarColumn(bar_width=max(8, min(40, console.width // 4))),
         TaskProgressColumn(),
         TimeRemainingColumn(),
     )
@@ -101,16 +93,16 @@ class TerminalBars:
     def __init__(self, bar: Any) -> None:  # noqa: ANN401
         self._bar = bar
         self._tasks: dict[str, Any] = {}
-        self._current: str | None = None
 
     def __call__(self, task: str, done: float, total: float) -> None:
         """Show how far a task is, in place of the one before."""
-        if self._current is not None and self._current != task:
-            self._bar.update(self._tasks[self._current], visible=False)
         if task not in self._tasks:
             self._tasks[task] = self._bar.add_task(printable(task), total=total)
-        self._bar.update(self._tasks[task], completed=done, total=total, visible=done < total)
-        self._current = task
+        for name, number in self._tasks.items():
+            if name == task:
+                self._bar.update(number, completed=done, total=total, visible=done < total)
+            else:
+                self._bar.update(number, visible=False)
 
 
 class Lines:
@@ -119,9 +111,7 @@ class Lines:
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._last = time.monotonic()
-        self._begun: dict[
-            str, tuple[float, float]
-        ] = {}  # when each task was first reported, and how far it was
+        self._begun: dict[str, tuple[float, float]] = {}  # when each task was first seen, and how far it was
 
     def __call__(self, task: str, done: float, total: float) -> None:
         """Write a line if it is time."""
@@ -131,7 +121,7 @@ class Lines:
             return
         self._last = now
         remaining = (now - begun) * (total - done) / (done - done_then)
-        self._write(f"{printable(task)}: {done / total:.0%}, {_duration(remaining)} remain")
+        self._write(f"{printable(task)}: {done / total:.0%}, {duration(remaining)} remain")
 
 
 class _NotebookBar:
@@ -146,14 +136,13 @@ class _NotebookBar:
 
     def __call__(self, task: str, done: float, total: float) -> None:
         now = time.monotonic()
-        if done < total and now - self._last < _NOTEBOOK_SECONDS:
-            return
-        self._last = now
-        import html
-
-        bar = f'<progress value="{done:g}" max="{total:g}" aria-label="progress"></progress>'
-        text = f"{html.escape(printable(task))} {done / total:.0%}" if total else html.escape(printable(task))
-        self._handle.update(self._html("" if done >= total else f"<div>{bar} {text}</div>"))
+        if done >= total:
+            self._handle.update(self._html(""))
+        elif now - self._last >= _NOTEBOOK_SECONDS:
+            self._last = now
+            bar = f'<progress value="{done:g}" max="{total:g}" aria-label="progress"></progress>'
+            name = html.escape(printable(task))
+            self._handle.update(self._html(f"<div>{bar} {name} {done / total:.0%}</div>"))
 
 
 class _TqdmBars:
@@ -172,15 +161,13 @@ class _TqdmBars:
                 self._bar = self._make(total=total, desc=task)
             elif hasattr(self._bar, "set_description"):
                 self._bar.set_description(task)
-        self._bar.total = total
-        self._bar.n = done
+        self._bar.total, self._bar.n = total, done
         self._bar.refresh()
 
     def close(self) -> None:
         """Close the bar, unless it is the caller's own."""
         if self._make and self._bar is not None:
             self._bar.close()
-            self._bar = None
 
 
 def _is_tqdm(progress: object) -> bool:
@@ -194,13 +181,10 @@ def _in_notebook() -> bool:
     return type(current).__name__ == "ZMQInteractiveShell"
 
 
-def _write(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
-
-
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds in the two largest units that matter: "3.1 s", "75 s", "3 min 20 s", "2 h 5 min"."""
     if seconds < 119.5:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

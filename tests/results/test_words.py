@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meltpoint.results.words import duration
+from meltpoint.progress import duration
 
 
 @pytest.mark.parametrize(

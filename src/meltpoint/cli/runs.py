@@ -98,8 +98,8 @@ def _known(run: "StoredRun") -> "tuple[Report | None, str]":
 
 
 def _progress(run: "StoredRun", running: bool) -> "list[Fact]":
+    from meltpoint.progress import duration
     from meltpoint.results.document import Fact
-    from meltpoint.results.words import duration
 
     parts = run.specification.parts
     facts = [Fact("run", f"{run.folder}, part{'s' if len(parts) > 1 else ''} {', '.join(map(str, parts))}")]

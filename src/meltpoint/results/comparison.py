@@ -11,12 +11,13 @@ from string import ascii_uppercase
 from typing import Any
 
 from meltpoint.errors import shortened
+from meltpoint.progress import duration
 from meltpoint.records import plain, plain_fields
 from meltpoint.results.charts import Chart, Row, rows_chart
 from meltpoint.results.document import Document, Fact, Readable, Section, Table
 from meltpoint.results.pair import About, Pair
 from meltpoint.results.report import Report
-from meltpoint.results.words import bound, count, duration, interval, listed, percent
+from meltpoint.results.words import bound, count, interval, listed, percent
 from meltpoint.statistics.estimate import Estimate, decimals
 
 _NAME = 12

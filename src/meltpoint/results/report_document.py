@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from meltpoint.estimators.evidence import MODES
+from meltpoint.progress import duration
 from meltpoint.results import citation, words
 from meltpoint.results import report_charts as charts
 from meltpoint.results.document import (
@@ -92,7 +93,7 @@ def _stages(report: Report) -> Sequence[Block | None]:
     s, spent, stages = report.settings, report.seconds.get("total", 0.0), report.stages
     asked = words.asked_text(s.budget, s.gap)
     if not report.interrupted and len(stages) == 1 and spent > (s.budget or math.inf):
-        took = words.duration(spent)
+        took = duration(spent)
         asked += f"; that is too little: one small stage and what comes before it took {took}"
     told = "; ".join(
         f"{count(stage.steps, 'step')} of {stage.examples:,} × {stage.chains:,} and {stage.ais_chains:,} chains: "

@@ -9,10 +9,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from meltpoint.errors import shortened
+from meltpoint.progress import duration
 from meltpoint.records import Record, plain_fields
 from meltpoint.results.charts import Axis, Chart, Line, Mark, band, joined, upright
 from meltpoint.results.document import Document, Fact, Readable, Section, Table
-from meltpoint.results.words import duration, interval, percent
+from meltpoint.results.words import interval, percent
 from meltpoint.statistics.estimate import Estimate, decimals
 
 Interval: TypeAlias = tuple[float, float]

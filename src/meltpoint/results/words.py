@@ -4,21 +4,13 @@ import math
 from collections.abc import Mapping, Sequence
 
 from meltpoint.estimators.evidence import Evidence
+from meltpoint.progress import duration
 from meltpoint.results.document import Fact
 from meltpoint.statistics.estimate import decimals
 
 GLUE = "\N{NO-BREAK SPACE}"  # where a line must not end; text prints it as a space
 _WORTH_A_WORD = 0.05  # seconds
 _LARGEST = 1e12  # whose decimals can be rounded
-
-
-def duration(seconds: float) -> str:
-    """Seconds in the two largest units that matter: "3.1 s", "75 s", "3 min 20 s", "2 h 5 min"."""
-    if seconds < 119.5:
-        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
 def count(n: int, what: str) -> str:
