@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from meltpoint import datasets
 from meltpoint.cli.data import app
-from meltpoint.data import mnist
+from meltpoint.data import sources
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_list_shows_every_set_and_whether_it_is_here(run):
 
 
 def test_list_for_machines(run, tmp_path, monkeypatch):
-    (tmp_path / mnist.FILES[0].name).touch()
+    (tmp_path / sources.MNIST[0].name).touch()
     monkeypatch.setenv("MELTPOINT_DATA", str(tmp_path))
     result = run("list", "--json")
     assert result.exit_code == 0
@@ -46,15 +46,17 @@ def test_list_for_machines(run, tmp_path, monkeypatch):
     assert list(described) == list(datasets.names())
     assert described["digits"]["image_shape"] == [8, 8]
     paths = [file["path"] for file in described["mnist"]["files"]]
-    assert paths == [str(tmp_path / mnist.FILES[0].name), None]
-    assert described["mnist"]["files"][0]["checksum"] == mnist.FILES[0].checksum
+    assert paths == [str(tmp_path / sources.MNIST[0].name), None]
+    assert described["mnist"]["files"][0]["checksum"] == sources.MNIST[0].checksum
 
 
 def test_fetch_prints_paths(run, shared, monkeypatch):
     monkeypatch.setenv("MELTPOINT_DATA", str(shared / "data"))
     result = run("fetch", "mnist")
     assert result.exit_code == 0
-    assert result.stdout.splitlines() == [str(shared / "data" / "mnist" / file.name) for file in mnist.FILES]
+    assert result.stdout.splitlines() == [
+        str(shared / "data" / "mnist" / file.name) for file in sources.MNIST
+    ]
 
 
 def test_fetch_of_a_built_in_set_has_nothing_to_do(run):

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import binom
 
-from meltpoint.data import binarize
-from meltpoint.data.binarize import stochastic, threshold
+from meltpoint.data import dataset
+from meltpoint.data.dataset import stochastic, threshold
 
 whites = st.sampled_from([1, 16, 255])
 seeds = st.integers(0, 2**64)
@@ -61,7 +61,7 @@ def test_brighter_levels_switch_on_no_fewer_pixels(images, seed, stream):
 def test_the_draw_does_not_depend_on_how_many_rows_are_handled_at_once(monkeypatch):
     levels = np.random.default_rng(0).integers(0, 256, (2501, 7))
     whole = stochastic(levels, 255, 3, (0, 0))
-    monkeypatch.setattr(binarize, "ROWS", 2)
+    monkeypatch.setattr(dataset, "ROWS", 2)
     np.testing.assert_array_equal(stochastic(levels, 255, 3, (0, 0)), whole)
 
 

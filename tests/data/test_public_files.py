@@ -10,7 +10,7 @@ import pytest
 from scipy.io import savemat
 
 from meltpoint import datasets
-from meltpoint.data import catalogue, mnist, omniglot
+from meltpoint.data import catalogue, sources
 from meltpoint.errors import InputError
 from meltpoint.formats.download import cached_path
 
@@ -26,7 +26,7 @@ def small_mnist(web, monkeypatch):
     rng = np.random.default_rng(0)
     images = [rng.integers(0, 256, (n, 28, 28), dtype=np.uint8) for n in (5, 3)]
     files = []
-    for file, split in zip(mnist.FILES, images, strict=True):
+    for file, split in zip(sources.MNIST, images, strict=True):
         body = idx_gz(split)
         checksum = "sha256:" + hashlib.sha256(body).hexdigest()
         urls = (web.answers(500), web.sends(body, promised=len(body)))
@@ -52,24 +52,24 @@ def test_offline_the_message_names_the_addresses_and_the_way_out(monkeypatch):
     monkeypatch.setattr("meltpoint.formats.download.time.sleep", lambda seconds: None)
     with pytest.raises(InputError) as caught:
         datasets.load("mnist")
-    for mirror in mnist.MIRRORS:
+    for mirror in sources.MIRRORS:
         assert f"{mirror}train-images-idx3-ubyte.gz could not be reached" in caught.value.found
     assert "9,912,422 bytes with sha256:440fcabf" in caught.value.expected
     assert "MELTPOINT_DATA" in caught.value.remedy
 
 
 def test_the_addresses_end_in_the_files_names():
-    for file in (*mnist.FILES, *omniglot.FILES):
+    for file in (*sources.MNIST, *sources.OMNIGLOT):
         assert file.urls
         assert all(url.startswith("https://") and url.endswith("/" + file.name) for url in file.urls)
-    assert len(mnist.FILES[0].urls) >= 3
+    assert len(sources.MNIST[0].urls) >= 3
 
 
 @pytest.fixture
 def small_omniglot(tmp_path, monkeypatch):
     """Writes a chardata.mat with three training and two test images where MELTPOINT_DATA points."""
-    monkeypatch.setattr(omniglot, "N_TRAIN", 3)
-    monkeypatch.setattr(omniglot, "N_TEST", 2)
+    monkeypatch.setattr(sources, "N_TRAIN", 3)
+    monkeypatch.setattr(sources, "N_TEST", 2)
     monkeypatch.setenv("MELTPOINT_DATA", str(tmp_path))
     rng = np.random.default_rng(0)
     content = {"data": rng.random((784, 3)), "testdata": rng.random((784, 2)), "target": np.eye(50)[:, :3]}
@@ -115,8 +115,8 @@ def test_omniglot_with_another_layout_is_refused(small_omniglot, changes, found)
         datasets.load("omniglot")
     assert str(path) in caught.value.found
     assert "md5:" + hashlib.md5(path.read_bytes()).hexdigest() in caught.value.found
-    assert omniglot.PUBLISHED.checksum in caught.value.expected
-    assert omniglot.PUBLISHED.urls[0] in caught.value.remedy
+    assert sources.CHARDATA.checksum in caught.value.expected
+    assert sources.CHARDATA.urls[0] in caught.value.remedy
 
 
 @pytest.mark.parametrize("kept", [0, 1, 100, 128, 0.2, 0.5, 0.9, -1, -20])
@@ -124,7 +124,7 @@ def test_omniglot_cut_short_anywhere_is_refused(small_omniglot, kept):
     path = small_omniglot()
     whole = path.read_bytes()
     path.write_bytes(whole[: int(kept * len(whole)) if 0 < kept < 1 else kept])
-    with pytest.raises(InputError, match=omniglot.PUBLISHED.checksum):
+    with pytest.raises(InputError, match=sources.CHARDATA.checksum):
         datasets.load("omniglot")
 
 
@@ -133,24 +133,24 @@ def test_omniglot_with_a_flipped_bit_is_refused(small_omniglot):
     damaged = bytearray(path.read_bytes())
     damaged[len(damaged) // 3] ^= 4
     path.write_bytes(damaged)
-    with pytest.raises(InputError, match=omniglot.PUBLISHED.checksum):
+    with pytest.raises(InputError, match=sources.CHARDATA.checksum):
         datasets.load("omniglot")
 
 
 def test_a_web_page_under_the_name_of_omniglot_is_refused(small_omniglot):
     small_omniglot().write_bytes(b"<!DOCTYPE html><title>404</title>" * 20)
-    with pytest.raises(InputError, match=omniglot.PUBLISHED.checksum):
+    with pytest.raises(InputError, match=sources.CHARDATA.checksum):
         datasets.load("omniglot")
 
 
 def test_a_downloaded_omniglot_must_have_the_published_checksum(web, monkeypatch):
     page = b"<html>rate limit exceeded</html>"
-    file = dataclasses.replace(omniglot.PUBLISHED, urls=(web.sends(page, promised=len(page)),))
+    file = dataclasses.replace(sources.CHARDATA, urls=(web.sends(page, promised=len(page)),))
     monkeypatch.setattr("meltpoint.formats.download.time.sleep", lambda seconds: None)
     monkeypatch.setitem(
         catalogue.ENTRIES, "omniglot", dataclasses.replace(catalogue.ENTRIES["omniglot"], files=(file,))
     )
-    with pytest.raises(InputError, match=omniglot.PUBLISHED.checksum):
+    with pytest.raises(InputError, match=sources.CHARDATA.checksum):
         datasets.load("omniglot")
     assert not cached_path(file).exists()
 

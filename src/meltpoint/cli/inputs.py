@@ -9,8 +9,7 @@ from meltpoint.errors import InputError, Progress
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from meltpoint.data.binarize import Binarize
-    from meltpoint.data.dataset import Dataset
+    from meltpoint.data.dataset import Binarize, Dataset
     from meltpoint.models.model import Model
 
     Examples: TypeAlias = NDArray[Any]
@@ -204,7 +203,7 @@ def _binarized(
             expected="grey values from 0 to 1, or from 0 to 255",
             remedy="divide by the value of white first",
         )
-    from meltpoint.data.binarize import stochastic, threshold
+    from meltpoint.data.dataset import stochastic, threshold
 
     white = 255.0 if high > 1 else 1.0
     return threshold(array, white) if binarize == "threshold" else stochastic(array, white, seed, stream)

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from meltpoint.data import builtin, mnist, omniglot
-from meltpoint.data.binarize import Binarize
-from meltpoint.data.dataset import Dataset, Images, binarized, known_binarize, whole
+from meltpoint.data import sources
+from meltpoint.data.dataset import Binarize, Dataset, Images, binarized, known_binarize, whole
 from meltpoint.errors import InputError, Progress
 from meltpoint.formats.download import RemoteFile, obtain
 from meltpoint.progress import reports_progress
@@ -32,10 +31,12 @@ class Entry:
 ENTRIES = {
     entry.name: entry
     for entry in (
-        Entry("mnist", "handwritten digits", (28, 28), 60_000, 10_000, mnist.read, mnist.FILES),
-        Entry("omniglot", "letters of 50 alphabets", (28, 28), 24_345, 8_070, omniglot.read, omniglot.FILES),
-        Entry("digits", "small handwritten digits", (8, 8), 1_500, 297, builtin.digits),
-        Entry("bars-and-stripes", "rows or columns, every pattern", (4, 4), 30, 30, builtin.bars_and_stripes),
+        Entry("mnist", "handwritten digits", (28, 28), 60_000, 10_000, sources.mnist, sources.MNIST),
+        Entry(
+            "omniglot", "letters of 50 alphabets", (28, 28), 24_345, 8_070, sources.omniglot, sources.OMNIGLOT
+        ),
+        Entry("digits", "small handwritten digits", (8, 8), 1_500, 297, sources.digits),
+        Entry("bars-and-stripes", "rows or columns, every pattern", (4, 4), 30, 30, sources.bars_and_stripes),
     )
 }
 

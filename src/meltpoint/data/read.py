@@ -79,10 +79,9 @@ def _examples(table: Table, file: Path) -> NDArray[Any]:
             kept[ends[0]] = False
             left_out.append(f"{_name(names, ends[0])} (labels: the others are 0 and 1)")
     if left_out:
-        _warn(
-            f"{file}: left out {', '.join(left_out[:5])}{', …' if len(left_out) > 5 else ''}; "
-            f"{kept.sum():,} columns are examples"
-        )
+        shown = f"{', '.join(left_out[:5])}{', …' if len(left_out) > 5 else ''}"
+        text = f"{file}: left out {shown}; {kept.sum():,} columns are examples"
+        warnings.warn(text, DataWarning, stacklevel=3)
     return values[:, kept]
 
 
@@ -101,7 +100,3 @@ def _not_an_example(values: NDArray[np.float64], names: tuple[str, ...] | None, 
 
 def _name(names: tuple[str, ...] | None, k: int) -> str:
     return f"column {k}" if names is None or not names[k].strip() else f"column {names[k]!r}"
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, DataWarning, stacklevel=4)

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from meltpoint.data.binarize import stochastic
+from meltpoint.data.dataset import stochastic
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import InputError, Progress
 from meltpoint.evaluation.trace import Tracer, WatchPoint, in_natural_order, load_checkpoint
