@@ -22,13 +22,13 @@ from typing import Annotated
 import numpy as np
 import scipy.io
 import scipy.sparse
-from meltpoint.data.mnist import read as read_mnist
-from meltpoint.data.omniglot import read as read_omniglot
 from numpy.typing import NDArray
 
 import meltpoint as mp
 from attack.campaign import Campaign
 from attack.command import LARGEST, run
+from meltpoint.data.sources import mnist as read_mnist
+from meltpoint.data.sources import omniglot as read_omniglot
 from meltpoint.datasets import read as read_data
 from meltpoint.errors import SystemFailure
 from meltpoint.evaluation.trace import load_checkpoint
