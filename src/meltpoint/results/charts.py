@@ -3,21 +3,27 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from meltpoint.errors import shortened
 from meltpoint.layers.unit import Floats
 from meltpoint.results.words import interval, number
 
 Role: TypeAlias = Literal["conservative", "optimistic", "exact"]
 """What a mark stands for: renderers give each a colour, a shape and a hatch, so that colour never stands alone."""
 
-Style: TypeAlias = Literal["solid", "dashed", "thick"]
+Kind: TypeAlias = Literal["points", "solid", "dashed", "thick", "area"]
+"""Points with error bars, lines of a style through their places, and the area inside of an outline."""
 
 SIGMAS = 2.0
 """Standard errors that error bars show."""
+
+FEW = 30
+"""Points of usual size; more of them are small."""
 
 _LARGEST = 1e12
 _ROUNDING = 1e-9
@@ -27,11 +33,15 @@ _MOST_BINS = 30
 _MOST_POINTS = 600
 _CURVE = 160  # points of a curve
 _HEIGHT, _ROW_HEIGHT, _ROWS_MARGIN = 270, 30, 54  # of charts and of rows
+_LONGEST_NAME, _LETTERS = 24, 56  # of a name, and of all names below a chart
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis; an end that is not given leaves room around the marks. Named places replace its ticks."""
+    """An axis; an end that is not given leaves room around the marks.
+
+    Named places replace its ticks; of those below a chart as many are named as there is room for.
+    """
 
     label: str
     low: float = math.nan
@@ -54,54 +64,28 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """What is drawn at (x, y) and stands for `role`; infinite places lie at the edge of the chart."""
+    """What is drawn at (x, y) and stands for `role`.
 
+    Points that cannot be drawn are left out; other places that are infinite lie at the edge of the chart. Error bars
+    are along x in charts of rows; where an error is unknown there is none.
+    """
+
+    kind: Kind
     x: ArrayLike
     y: ArrayLike
     role: Role
     label: str = ""
-
-    @property
-    def places(self) -> tuple[Floats, Floats]:
-        """x and y of what can be drawn."""
-        x, y = np.broadcast_arrays(np.asarray(self.x, np.float64), np.asarray(self.y, np.float64))
-        known = ~(np.isnan(x) | np.isnan(y))
-        return x[known], y[known]
-
-
-@dataclass(frozen=True, eq=False)
-class Line(Mark):
-    """A line through its places."""
-
-    style: Style = "solid"
-
-
-@dataclass(frozen=True, eq=False)
-class Area(Mark):
-    """The area inside of an outline."""
-
-
-@dataclass(frozen=True, eq=False)
-class Points(Mark):
-    """Marks with error bars, along x in charts of rows; where an error is unknown there is no bar."""
-
     stderr: ArrayLike = 0.0
 
-    @property
-    def _known(self) -> np.ndarray:
-        known = can_be_drawn(self.x) & can_be_drawn(self.y)
-        return np.flatnonzero(known)[:_MOST_POINTS]
-
-    @property
-    def places(self) -> tuple[Floats, Floats]:
-        known = self._known
-        return np.asarray(self.x, np.float64)[known], np.asarray(self.y, np.float64)[known]
-
-    @property
-    def errors(self) -> Floats:
-        """Lengths of the error bars at the places."""
-        errors = np.broadcast_to(np.asarray(self.stderr, np.float64), np.shape(self.x))[self._known]
-        return SIGMAS * np.where(can_be_drawn(errors), errors, 0.0)
+    @cached_property
+    def places(self) -> tuple[Floats, Floats, Floats]:
+        """x, y and the lengths of the error bars."""
+        x, y, errors = np.broadcast_arrays(
+            *(np.asarray(v, np.float64) for v in (self.x, self.y, self.stderr))
+        )
+        known = can_be_drawn(x) & can_be_drawn(y) if self.kind == "points" else ~(np.isnan(x) | np.isnan(y))
+        rows = np.flatnonzero(known)[: _MOST_POINTS if self.kind == "points" else None]
+        return x[rows], y[rows], SIGMAS * np.where(can_be_drawn(errors), errors, 0.0)[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,12 +102,14 @@ class Chart:
 
     def __post_init__(self) -> None:
         for k, name in enumerate("xy"):
-            values: list[Floats] = []
+            axis, values = getattr(self, name), []
             for mark in self.marks:
-                at = mark.places[k]
-                error = mark.errors if isinstance(mark, Points) and (name == "x") == self.in_rows else 0.0
+                at, error = mark.places[k], mark.places[2] * ((name == "x") == self.in_rows)
                 values += [at - error, at + error]
-            object.__setattr__(self, name, getattr(self, name).around(*values))
+            places = [(at, shortened(text, _LONGEST_NAME)) for at, text in axis.places]
+            letters = len(places) * max((len(text) for _, text in places), default=0)
+            every = max(1, -(-letters // _LETTERS)) if name == "x" else 1
+            object.__setattr__(self, name, replace(axis.around(*values), places=places[::every]))
 
     def __bool__(self) -> bool:
         return bool(self.marks)
@@ -137,10 +123,10 @@ class Chart:
     def height(self) -> int:
         return _ROWS_MARGIN + _ROW_HEIGHT * len(self.y.places) if self.in_rows else _HEIGHT
 
-    def places(self, mark: Mark) -> tuple[Floats, Floats]:
-        """x and y of a mark, those that lie outside at the edge."""
-        x, y = mark.places
-        return np.clip(x, self.x.low, self.x.high), np.clip(y, self.y.low, self.y.high)
+    def places(self, mark: Mark) -> tuple[Floats, Floats, Floats]:
+        """x and y of a mark, those that lie outside at the edge, and the lengths of its error bars."""
+        x, y, errors = mark.places
+        return np.clip(x, self.x.low, self.x.high), np.clip(y, self.y.low, self.y.high), errors
 
 
 def can_be_drawn(values: ArrayLike) -> np.ndarray:
@@ -153,44 +139,45 @@ def differ(low: float, high: float) -> bool:
     return high - low > _ROUNDING * max(1.0, abs(low), abs(high))
 
 
-def across(y: float, label: str = "") -> Line:
+def across(y: float, label: str = "") -> Mark:
     """A dashed line across the chart, to compare with."""
-    return Line([-math.inf, math.inf], [y, y], "exact", label, "dashed")
+    return Mark("dashed", [-math.inf, math.inf], [y, y], "exact", label)
 
 
-def upright(x: float, label: str = "") -> Line:
+def upright(x: float, label: str = "") -> Mark:
     """A dashed line from the bottom to the top."""
-    return Line([x, x], [-math.inf, math.inf], "exact", label, "dashed")
+    return Mark("dashed", [x, x], [-math.inf, math.inf], "exact", label)
 
 
-def band(x: ArrayLike, low: ArrayLike, high: ArrayLike, role: Role, label: str) -> Area:
+def band(x: ArrayLike, low: ArrayLike, high: ArrayLike, role: Role, label: str) -> Mark:
     """The area between `low` and `high` along x."""
     x, low, high = np.asarray(x, np.float64), np.asarray(low, np.float64), np.asarray(high, np.float64)
-    return Area(np.concatenate([x, x[::-1]]), np.concatenate([low, high[::-1]]), role, label)
+    return Mark("area", np.concatenate([x, x[::-1]]), np.concatenate([low, high[::-1]]), role, label)
 
 
-def bars(edges: Floats, heights: Floats, role: Role, label: str = "") -> Area:
+def bars(edges: Floats, heights: Floats, role: Role, label: str = "") -> Mark:
     """Bars from zero to their heights, between edges."""
-    return Area(np.repeat(edges, 2), np.concatenate([[0.0], np.repeat(heights, 2), [0.0]]), role, label)
+    return Mark(
+        "area", np.repeat(edges, 2), np.concatenate([[0.0], np.repeat(heights, 2), [0.0]]), role, label
+    )
 
 
 def joined(x: ArrayLike, y: ArrayLike, role: Role, label: str, stderr: ArrayLike = 0.0) -> list[Mark]:
     """Points with a line through them, which is dashed for one of the roles: legible in grey."""
-    style = "dashed" if role == "optimistic" else "solid"
-    return [Line(x, y, role, style=style), Points(x, y, role, label, stderr)]
+    line = Mark("dashed" if role == "optimistic" else "solid", x, y, role)
+    return [line, Mark("points", x, y, role, label, stderr)]
 
 
-def curve(values: Floats, end: float, role: Role, label: str) -> Line:
+def curve(values: Floats, end: float, role: Role, label: str) -> Mark:
     """Values at equal distances from 0 to `end`, of which a few hundred are drawn."""
     keep = np.unique(np.linspace(0, len(values) - 1, _CURVE).astype(int))
-    return Line(end * keep / keep[-1], values[keep], role, label)
+    return Mark("solid", end * keep / keep[-1], values[keep], role, label)
 
 
 def steps_axis(steps: Sequence[int]) -> Axis:
-    """A logarithmic axis of numbers of steps, each of them a named place as far as there is room."""
+    """A logarithmic axis of numbers of steps."""
     shown = sorted(set(steps))
-    every = -(-len(shown) // 7)
-    places = tuple((float(k), f"{k:,}") for k in shown[:: every or 1])
+    places = [(float(k), f"{k:,}") for k in shown]
     return Axis("annealing steps", shown[0] / 1.5, shown[-1] * 1.5, places, log=True)
 
 
@@ -200,7 +187,7 @@ class Row:
 
     name: str
     values: Sequence[tuple[Role, float, float]] = ()
-    intervals: Sequence[tuple[Style, tuple[float, float]]] = ()
+    intervals: Sequence[tuple[Kind, tuple[float, float]]] = ()
 
     def __str__(self) -> str:
         values = [number(value) for _, value, _ in self.values]
@@ -225,9 +212,9 @@ def rows_chart(
     for k, row in enumerate(rows):
         for style, ends in row.intervals:
             if ends != (-math.inf, math.inf):
-                marks.append(Line(ends, [-k, -k], "exact", labels.pop(style, ""), style))
+                marks.append(Mark(style, ends, [-k, -k], "exact", labels.pop(style, "")))
         for role, value, stderr in row.values:
-            marks.append(Points([value], [-k], role, labels.pop(role, ""), stderr))
+            marks.append(Mark("points", [value], [-k], role, labels.pop(role, ""), stderr))
     y = Axis("", 0.5 - len(rows), 0.5, [(float(-k), row.name) for k, row in enumerate(rows)])
     return Chart(name, title, Axis(x), y, marks, "; ".join(map(str, rows)), caption)
 
@@ -279,7 +266,7 @@ def spread_chart(
     )
 
 
-def histogram(values: Floats) -> Area | None:
+def histogram(values: Floats) -> Mark | None:
     """How many of the values lie between edges; None where they are too few or all the same."""
     found = values[can_be_drawn(values)]
     if len(found) < 3 or not differ(float(found.min()), float(found.max())):

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from meltpoint.errors import InputError, shortened
+from meltpoint.errors import InputError
 from meltpoint.extras import require
 from meltpoint.formats.atomic import atomic_write
-from meltpoint.results.charts import Area, Chart, Line, Mark, Points, Style
+from meltpoint.results.charts import FEW, Chart, Mark
 from meltpoint.results.document import Picture
 from meltpoint.results.shown import image_side, tiled
 
@@ -23,15 +23,12 @@ _ROLES = {  # colour, shape, hatch
     "optimistic": ("#d1550f", "^", None),
     "exact": ("#222222", "D", None),
 }
-_LINES: dict[Style, dict[str, Any]] = {
+_LINES: dict[str, dict[str, Any]] = {
     "solid": {"lw": 1.4},
     "dashed": {"lw": 1.3, "ls": "--"},
     "thick": {"lw": 5, "alpha": 0.35, "solid_capstyle": "butt"},
 }
-_FEW = 30  # points; more are small
 _HEADROOM = 1.35  # of the tallest bar, for the legend
-_LONG_NAMES = 60  # characters of all names below an axis, from which on they are turned
-_LONGEST_NAME = 24
 _PANEL_WIDTH, _TITLE = 3.5, 0.4  # inches
 _DPI = 200
 _USUAL_HEIGHT, _PIXELS = 270, 96  # of a chart's height, and how many are an inch
@@ -98,39 +95,34 @@ def _draw_chart(chart: Chart, axes: Axes) -> None:
     axes.set_title(chart.title)
     x, y = chart.x, chart.y
     labelled = any(mark.label for mark in chart.marks)
-    bars = y.low == 0 and any(isinstance(mark, Area) for mark in chart.marks)
+    bars = y.low == 0 and any(mark.kind == "area" for mark in chart.marks)
     top = y.low + (_HEADROOM if labelled and bars else 1.0) * (y.high - y.low)
     axes.set(xlabel=x.label, ylabel=y.label, xlim=(x.low, x.high), ylim=(y.low, top))
     if x.places:
-        names = [shortened(text, _LONGEST_NAME) for _, text in x.places]
-        turned = max(map(len, names)) * len(names) > _LONG_NAMES
         axes.set_xticks([], minor=True)
-        axes.set_xticks(
-            [at for at, _ in x.places], names, **({"rotation": 30, "ha": "right"} if turned else {})
-        )
+        axes.set_xticks(*zip(*x.places, strict=True))
     else:
         axes.ticklabel_format(axis="x", useOffset=False, style="plain")  # readers overlook an offset
     if labelled:
         axes.legend(loc="best")
     if chart.in_rows:
-        axes.set_yticks([at for at, _ in y.places], [shortened(text, _LONGEST_NAME) for _, text in y.places])
+        axes.set_yticks(*zip(*y.places, strict=True))
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="x", color="0.9")
         axes.set_axisbelow(True)
 
 
 def _draw_mark(mark: Mark, chart: Chart, axes: Axes) -> None:
-    x, y = chart.places(mark)
+    x, y, errors = chart.places(mark)
     color, marker, hatch = _ROLES[mark.role]
-    match mark:
-        case Line():
-            axes.plot(x, y, color=color, label=mark.label, **_LINES[mark.style])
-        case Area():
-            axes.fill(x, y, color=color, alpha=0.35, lw=0.8, hatch=hatch, label=mark.label)
-        case Points():
-            look = {} if len(x) <= _FEW else {"ms": 3, "elinewidth": 0.7, "capsize": 0}
-            error = {"xerr" if chart.in_rows else "yerr": mark.errors}
-            axes.errorbar(x, y, **error, color=color, marker=marker, ls="", lw=1.4, label=mark.label, **look)
+    if mark.kind == "area":
+        axes.fill(x, y, color=color, alpha=0.35, lw=0.8, hatch=hatch, label=mark.label)
+    elif mark.kind == "points":
+        look = {} if len(x) <= FEW else {"ms": 3, "elinewidth": 0.7, "capsize": 0}
+        look["xerr" if chart.in_rows else "yerr"] = errors
+        axes.errorbar(x, y, color=color, marker=marker, ls="", lw=1.4, label=mark.label, **look)
+    else:
+        axes.plot(x, y, color=color, label=mark.label, **_LINES[mark.kind])
 
 
 def _draw_picture(picture: Picture, axes: Axes) -> None:

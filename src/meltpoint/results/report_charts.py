@@ -11,8 +11,7 @@ from meltpoint.estimators.evidence import MODES
 from meltpoint.results.charts import (
     Axis,
     Chart,
-    Line,
-    Points,
+    Mark,
     Row,
     across,
     bars,
@@ -30,27 +29,23 @@ from meltpoint.results.report import Report
 from meltpoint.results.words import count, number, percent
 
 _RAISE, _AIS = "RAISE, conservative", "AIS, optimistic"
-_MOST_NAMES = 4  # of stages that have room beside each other
 _LABEL = "mean test log-probability, nats"
 
 
 def interval_chart(report: Report) -> Chart:
     """Conservative, exact and optimistic value, above the interval and the bound that holds whatever was missed."""
-    raised, ais = report.conservative, report.optimistic
+    raised, ais, exact, most = report.conservative, report.optimistic, report.exact, report.upper_bound
     rows = [
         Row("RAISE", [("conservative", raised.value, raised.stderr)]),
+        Row(report.exact_name, [("exact", exact.value, exact.stderr)]) if exact else None,
         Row("AIS", [("optimistic", ais.value, ais.stderr)]),
+        Row(f"between ({percent(report.settings.confidence)})", intervals=[("thick", report.between)]),
     ]
-    if report.exact:
-        rows.insert(1, Row(report.exact_name, [("exact", report.exact.value, report.exact.stderr)]))
-    rows.append(
-        Row(f"between ({percent(report.settings.confidence)})", intervals=[("thick", report.between)])
-    )
     caption = "Marks: estimates with two standard errors. Band: interval for the model's own value."
-    if report.upper_bound is not None and can_be_drawn(report.upper_bound):
-        rows.append(Row("at most", intervals=[("dashed", (-np.inf, report.upper_bound))]))
+    if most is not None and can_be_drawn(most):
+        rows.append(Row("at most", intervals=[("dashed", (-np.inf, most))]))
         caption += " Dashed: upper bound that holds whatever was missed."
-    return rows_chart("interval", f"{report.model}: both sides", _LABEL, rows, caption)
+    return rows_chart("interval", f"{report.model}: both sides", _LABEL, [*filter(None, rows)], caption)
 
 
 def stages_chart(report: Report) -> Chart:
@@ -59,7 +54,6 @@ def stages_chart(report: Report) -> Chart:
     numbers = [float(k) for k in range(1, len(stages) + 1)]
     unknown = [np.nan] * len(stages)
     places = [(k, f"{k:.0f}: {stage.steps:,} steps") for k, stage in zip(numbers, stages, strict=True)]
-    places = places[:: -(-len(places) // _MOST_NAMES)]
     return sides_chart(
         f"{report.model}: the two sides, stage by stage",
         Axis("stage", 0.6, len(stages) + 0.4, places),
@@ -94,17 +88,15 @@ def closing_in_chart(reports: Sequence[Report]) -> Chart:
 
 def evidence_chart(report: Report) -> Chart:
     """log Z from every start: each is a lower bound on average, so the largest is nearest to the truth."""
-    evidence = report.evidence
-    chosen = report.log_z
+    evidence, chosen = report.evidence, report.log_z
     rows = [Row(f"{report.settings.base} (chosen)", [("optimistic", chosen.value, chosen.stderr)])]
     for finding in evidence.findings if evidence else ():
         if can_be_drawn(finding.log_z):
             name = count(evidence.weighed, "mode") if evidence and finding.name == MODES else finding.name
             rows.append(Row(name, [("conservative", finding.log_z, finding.log_z_stderr)]))
     title = "log Z from every start" if evidence else "log Z; other starts were not tried"
-    return rows_chart(
-        "evidence", title, "log Z, nats", rows, "log Z from every start, with two standard errors."
-    )
+    caption = "log Z from every start, with two standard errors."
+    return rows_chart("evidence", title, "log Z, nats", rows, caption)
 
 
 def weights_chart(report: Report) -> Chart:
@@ -138,7 +130,7 @@ def tail_chart(report: Report) -> Chart | None:
         Axis("share of the AIS chains, heaviest first", 0.0, 1.0),
         Axis("share of Z they carry", 0.0, 1.02),
         [
-            Line([0, 1], [0, 1], "exact", "equal weights", "dashed"),
+            Mark("dashed", [0, 1], [0, 1], "exact", "equal weights"),
             curve(shares, 1.0, "optimistic", "these chains"),
         ],
         f"The heaviest tenth of the chains carries {tenth:.0%} of Z.",
@@ -150,8 +142,8 @@ def examples_chart(report: Report) -> Chart | None:
     """RAISE against AIS, example by example."""
     per = report.per_example
     label = count(len(per.log_prob), "test example")
-    points = Points(per.log_f - report.log_z.value, per.log_prob, "conservative", label, per.stderr)
-    ais, raised = points.places
+    points = Mark("points", per.log_f - report.log_z.value, per.log_prob, "conservative", label, per.stderr)
+    ais, raised, _ = points.places
     if not len(ais):
         return None
     x = Axis("AIS log p(v), nats").around(ais, raised)
@@ -161,7 +153,7 @@ def examples_chart(report: Report) -> Chart | None:
         "RAISE against AIS",
         x,
         Axis("RAISE log p(v), nats", x.low, x.high),
-        [Line(ends, ends, "exact", "equal", "dashed"), points],
+        [Mark("dashed", ends, ends, "exact", "equal"), points],
         f"{count(len(ais), 'example')}; AIS is above RAISE by {number(float(np.mean(ais - raised)))} nats on average.",
         "Below the line: RAISE is lower, as it should be on average. Bars: two standard errors.",
     )
@@ -195,7 +187,7 @@ def ordered_chart(report: Report) -> Chart:
         count(len(found), "test example"),
         Axis("example, in order of the difference"),
         Axis("AIS minus RAISE, nats"),
-        [across(0.0), Points(np.arange(len(found)), found, "conservative", stderr=errors)],
+        [across(0.0), Mark("points", np.arange(len(found)), found, "conservative", stderr=errors)],
         "Differences between AIS and RAISE in order of size.",
     )
 
@@ -230,7 +222,7 @@ def schedule_chart(report: Report) -> Chart | None:
         Axis("step", 0.0, float(steps)),
         Axis("inverse temperature β", 0.0, 1.02),
         [
-            Line([0, steps], [0, 1], "exact", "equal steps", "dashed"),
+            Mark("dashed", [0, steps], [0, 1], "exact", "equal steps"),
             curve(betas, steps, "conservative", "this schedule"),
         ],
         f"β = 0.5 is reached after {half:.0%} of the steps.",
@@ -241,20 +233,16 @@ def schedule_chart(report: Report) -> Chart | None:
 def panels(report: Report, kind: str, sweep: Sequence[Report]) -> list[Chart | Picture]:
     """What the figure of this kind shows; `sweep` are reports with other numbers of steps, for the bracket."""
     if kind not in _PANELS:
-        raise InputError(
-            found=f"kind={kind!r} of a figure",
-            expected=" or ".join(map(repr, _PANELS)),
-            remedy="choose one of them",
-        )
+        kinds = " or ".join(map(repr, _PANELS))
+        raise InputError(found=f"kind={kind!r} of a figure", expected=kinds, remedy="choose one of them")
     if sweep and kind != "bracket":
-        raise InputError(
-            found=f"a sweep with kind={kind!r}", expected="one with kind='bracket'", remedy="leave it out"
-        )
+        found, expected = f"a sweep with kind={kind!r}", "one with kind='bracket'"
+        raise InputError(found=found, expected=expected, remedy="leave it out")
     shown = [closing_in_chart([*sweep, report])] if sweep else _PANELS[kind](report)
     found = [panel for panel in shown if panel is not None]
     if not found:
-        missing, expected, remedy = _MISSING.get(kind, ("anything to draw", "a finished report", "print it"))
-        raise InputError(found=f"a report without {missing}", expected=expected, remedy=remedy)
+        expected, remedy = _NEEDED.get(kind, ("a finished report", "print it"))
+        raise InputError(found=f"a report without {kind} to draw", expected=expected, remedy=remedy)
     return found
 
 
@@ -280,15 +268,10 @@ _PANELS: dict[str, Callable[[Report], Sequence[Chart | Picture | None]]] = {
     "friction": lambda report: [friction_chart(report), schedule_chart(report)],
     "samples": sample_pictures,
 }
-_MISSING = {
-    "friction": (
-        "friction",
-        "one of an evaluation with schedule='friction'",
-        "leave schedule and steps to their defaults",
-    ),
+_NEEDED = {
+    "friction": ("an evaluation with schedule='friction'", "leave schedule and steps to their defaults"),
     "samples": (
-        "samples",
-        "one of a finished evaluation, of a model with at most 4,000 visible units",
+        "a finished evaluation of a model with at most 4,000 visible units",
         "use mp.sample(model, n)",
     ),
 }

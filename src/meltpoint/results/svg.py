@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meltpoint.results.charts import Area, Axis, Chart, Line, Mark, Points
+from meltpoint.results.charts import FEW, Axis, Chart, Mark
 from meltpoint.results.elements import Html, element, join, typeset
 
 _WIDTH = 480
 _RIGHT, _TOP, _BOTTOM = 16, 12, 42
 _MOST_TICKS = 6
-_MARK, _SMALL_MARK, _FEW = 4.0, 2.5, 30  # more points than a few are small
+_MARK, _SMALL_MARK = 4.0, 2.5
 _LETTER = 7.2
 
 
@@ -89,21 +89,20 @@ class _Plane:
             yield element("text", y.label, x=12, y=up, transform=f"rotate(-90 12 {up})", text_anchor="middle")
 
     def shapes(self, mark: Mark) -> Iterator[Html]:
-        x, y = self.chart.places(mark)
+        x, y, errors = self.chart.places(mark)
         places = list(zip(self.x(x).tolist(), self.y(y).tolist(), strict=True))
-        match mark:
-            case Line():
-                yield element("polyline", points=_path(places), class_=f"line {mark.style} {mark.role}")
-            case Area():
-                yield element("polygon", points=_path(places), class_=f"area {mark.role}")
-            case Points():
-                in_rows, size = self.chart.in_rows, _MARK if len(x) <= _FEW else _SMALL_MARK
-                for place, x_k, y_k, error in zip(places, x, y, mark.errors, strict=True):
-                    ends = np.array([-error, error])
-                    (x1, x2), (y1, y2) = self.x(x_k + ends * in_rows), self.y(y_k + ends * (not in_rows))
-                    if math.hypot(x2 - x1, y2 - y1) > 2.5 * size:  # hidden by the mark otherwise
-                        yield _segment(x1, y1, x2, y2, f"error {mark.role}")
-                    yield _shape(*place, mark.role, size)
+        if mark.kind == "area":
+            yield element("polygon", points=_path(places), class_=f"area {mark.role}")
+        elif mark.kind != "points":
+            yield element("polyline", points=_path(places), class_=f"line {mark.kind} {mark.role}")
+        else:
+            along_x, size = self.chart.in_rows, _MARK if len(x) <= FEW else _SMALL_MARK
+            for place, x_k, y_k, error in zip(places, x, y, errors, strict=True):
+                ends = np.array([-error, error])
+                (x1, x2), (y1, y2) = self.x(x_k + ends * along_x), self.y(y_k + ends * (not along_x))
+                if math.hypot(x2 - x1, y2 - y1) > 2.5 * size:  # hidden by the mark otherwise
+                    yield _segment(x1, y1, x2, y2, f"error {mark.role}")
+                yield _shape(*place, mark.role, size)
 
 
 def _shares(axis: Axis, values: ArrayLike) -> np.ndarray:
@@ -136,15 +135,13 @@ def _shape(x: float, y: float, role: str, size: float) -> Html:
 def _legend(chart: Chart) -> Html | None:
     """What the marks with a label are, each with a sample of it."""
     entries = []
-    for mark in chart.marks:
-        match mark:
-            case Line():
-                sample = _segment(0, 7, 14, 7, f"line {mark.style} {mark.role}")
-            case Area():
-                sample = element("rect", x=0, y=0, width=14, height=14, class_=f"area {mark.role}")
-            case _:
-                sample = _shape(7, 7, mark.role, 5)
-        if mark.label:
-            drawn = element("svg", sample, viewBox="0 0 14 14", aria_hidden="true", class_="chart sample")
-            entries.append(element("span", drawn, typeset(mark.label)))
+    for mark in (mark for mark in chart.marks if mark.label):
+        if mark.kind == "area":
+            sample = element("rect", x=0, y=0, width=14, height=14, class_=f"area {mark.role}")
+        elif mark.kind == "points":
+            sample = _shape(7, 7, mark.role, 5)
+        else:
+            sample = _segment(0, 7, 14, 7, f"line {mark.kind} {mark.role}")
+        drawn = element("svg", sample, viewBox="0 0 14 14", aria_hidden="true", class_="chart sample")
+        entries.append(element("span", drawn, typeset(mark.label)))
     return element("p", *entries, class_="legend") if entries else None

@@ -11,9 +11,9 @@ import numpy as np
 from meltpoint.errors import shortened
 from meltpoint.progress import duration
 from meltpoint.records import Record, plain_fields
-from meltpoint.results.charts import Axis, Chart, Line, Mark, band, joined, upright
+from meltpoint.results.charts import Axis, Chart, Mark, band, joined, upright
 from meltpoint.results.document import Document, Fact, Readable, Section, Table
-from meltpoint.results.words import interval, percent
+from meltpoint.results.words import interval, listed, percent
 from meltpoint.statistics.estimate import Estimate, decimals
 
 Interval: TypeAlias = tuple[float, float]
@@ -25,7 +25,6 @@ HEAD = ("checkpoint", "RAISE", "AIS", "test, between", "train, between", "overfi
 """Columns of the table; the last one has marks."""
 
 _NOT_A_DOUBT = ("agree", "unchecked")
-_MOST_TICKS = 12
 _NAME = 16
 
 
@@ -106,29 +105,32 @@ class Trace(Readable):
         title = f"{len(self.points)} checkpoints on {self.test_examples:,} test examples"
         if self.train_examples:
             title += f" and {self.train_examples:,} training examples"
-        table = Table(HEAD, [trace_row(point) for point in self.points], "Checkpoints", words=(0, 6))
-        facts = [
+        last = self.points[-1].overfit
+        known = last is not None and math.isfinite(last.stderr)
+        spent = f"{duration(self.seconds)} in all, {duration(self.points[0].seconds)} for the first"
+        section = Section.of(
+            "trace",
+            "The trace",
+            self._chart(),
+            Table(HEAD, [trace_row(point) for point in self.points], "Checkpoints", words=(0, 6)),
             Fact(
                 "columns",
                 f"RAISE and AIS on the test examples; intervals with {percent(self.confidence)} confidence each, if no "
                 "start missed a mode; overfit: training less test. s: schedule from a pilot here, others reuse it; "
                 "e: other starts were tried; !: not to be trusted",
-            )
-        ]
-        last = self.points[-1].overfit
-        if last is not None and math.isfinite(last.stderr):
-            facts.append(Fact("overfit", f"{last} at the end; the error is that of the choice of examples"))
-        spent = f"{duration(self.seconds)} in all, {duration(self.points[0].seconds)} for the first"
-        sections = [Section("trace", "The trace", [self._chart(), table, *facts, Fact("run", spent)])]
-        return Document(
-            f"{title}, nats per example", self.trusted, self.verdict, sections, interrupted=self.interrupted
+            ),
+            Fact(
+                "overfit", f"{last} at the end; the error is that of the choice of examples" if known else ""
+            ),
+            Fact("run", spent),
         )
+        title = f"{title}, nats per example"
+        return Document(title, self.trusted, self.verdict, [section], interrupted=self.interrupted)
 
     def _chart(self) -> Chart:
         points = self.points
         places = np.arange(len(points), dtype=np.float64)
-        every = max(1, -(-len(places) // _MOST_TICKS))
-        names = [(float(k), shortened(points[k].name, _NAME)) for k in range(0, len(points), every)]
+        names = [(float(k), shortened(point.name, _NAME)) for k, point in enumerate(points)]
         ends = np.array([point.between for point in points])
         train = np.array([point.train_between or (math.nan, math.nan) for point in points])
         exact = [math.nan if point.exact is None else point.exact for point in points]
@@ -138,7 +140,7 @@ class Trace(Readable):
         marks += joined(places, [point.optimistic.value for point in points], "optimistic", "test, AIS")
         marks += joined(places, [point.conservative.value for point in points], "conservative", "test, RAISE")
         if np.isfinite(exact).all():
-            marks.append(Line(places, exact, "exact", "test, exact"))
+            marks.append(Mark("solid", places, exact, "exact", "test, exact"))
         marks.append(upright(float(points.index(self.best))))
         return Chart(
             "trace",
@@ -146,7 +148,9 @@ class Trace(Readable):
             Axis("checkpoint", -0.3, len(points) - 0.7, names),
             Axis("mean log-probability, nats"),
             marks,
-            "; ".join(f"{point.name}: {interval(point.between)}" for point in points[::every]),
+            "; ".join(
+                f"{point.name}: {interval(point.between)}" for point in points[:: 1 + len(points) // 12]
+            ),
             "Bands: intervals. Dashed: the best checkpoint.",
         )
 
@@ -166,9 +170,8 @@ class Trace(Readable):
         """The first checkpoint after the best with a surely lower test and a surely higher training likelihood."""
         best = self.best
         for point in self.points[self.points.index(best) + 1 :]:
-            if best.train_ends is None or point.train_ends is None:
-                return None
-            if point.ends[1] < best.ends[0] and point.train_ends[0] > best.train_ends[1]:
+            train = best.train_ends, point.train_ends
+            if train[0] and train[1] and point.ends[1] < best.ends[0] and train[1][0] > train[0][1]:
                 return point
         return None
 
@@ -183,16 +186,15 @@ class Trace(Readable):
 
     @property
     def verdict(self) -> str:
-        best, rivals = self.best, self.rivals
-        also = f", or {', '.join(point.name for point in rivals[:3])}" if rivals else ""
-        also += f" and {len(rivals) - 3} more" if len(rivals) > 3 else ""
-        said = [f"Best on the test examples: {best.name}{also}."]
-        overfits = self.overfits
-        if overfits is not None:
-            said.append(f"Overfits: at {overfits.name} test examples have lost and training examples gained.")
+        names = [self.best.name, *(point.name for point in self.rivals)]
+        said = [f"Best on the test examples: {names[0]}{', or ' * (len(names) > 1)}{listed(names[1:], 3)}."]
+        if self.overfits is not None:
+            said.append(
+                f"Overfits: at {self.overfits.name} test examples have lost and training examples gained."
+            )
         if self.doubtful:
-            reasons = ", ".join(f"{point.name} ({point.reason})" for point in self.doubtful[:5])
-            said.append(f"Not to be trusted: {reasons}{' …' if len(self.doubtful) > 5 else ''}.")
+            reasons = [f"{point.name} ({point.reason})" for point in self.doubtful]
+            said.append(f"Not to be trusted: {listed(reasons, 5)}.")
         elif not any(point.checked for point in self.points):
             said.append("Not checked for missed modes.")
         if self.interrupted:
