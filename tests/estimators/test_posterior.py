@@ -10,9 +10,9 @@ from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.kernels.streams import Streams
 from meltpoint.models import dbn
 from meltpoint.models.dbn import DBN
+from meltpoint.models.directed import posterior_inputs
 from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM
-from meltpoint.models.recognition import posterior_inputs
 from meltpoint.randomness import Purpose
 
 SIGMAS = 4.9
@@ -58,9 +58,7 @@ def test_a_shifted_recognition_hardly_matters(monkeypatch):
     for shift in (0.0, 5.0):
         (layer,) = _dbn(shift).directed
         recognition = visible @ layer.weights + layer.recognition_bias
-        inputs.append(
-            posterior_inputs(visible, layer.weights, layer.visible_bias, recognition, _dbn(shift).mrf)
-        )
+        inputs.append(posterior_inputs(visible, layer, recognition, _dbn(shift).mrf))
     assert np.abs(inputs[0] - inputs[1]).mean() < 0.5
     model, exact = _dbn(5.0), _exact(_dbn(5.0), visible)
     estimated = model.log_f_estimate(visible, samples=40)

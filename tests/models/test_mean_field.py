@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from meltpoint.models import dbm
 from meltpoint.models.dbm import DBM
-from meltpoint.models.mean_field import settled_rates
 
 
 def make_model(sizes, seed=0):
@@ -16,7 +16,7 @@ def make_model(sizes, seed=0):
 
 
 def settle(model, x):
-    return settled_rates(model.mrf, model.n_visible, model._hidden_weights, x)
+    return model._settled_rates(x, dbm._SWEEPS, dbm._TOLERANCE, np.float32)
 
 
 @pytest.mark.parametrize("sizes", [(9, 5, 4), (20, 30, 25, 12), (7, 6, 5, 4, 3)])

@@ -10,22 +10,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.kernels.importance import SummedOut, drawable, weigh_draws
-from meltpoint.kernels.ordered import ordered_product
+from meltpoint.kernels.ordered import ordered_product, strips_for_products
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers import Unit, unit_named
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models import checks
 from meltpoint.models.bipartite import BipartiteModel, Layers
 from meltpoint.models.log_f import ENUMERATED, SAMPLES, LogFMethod, corners, estimate_log_f, exact_log_f
-from meltpoint.models.mean_field import settled_rates
 from meltpoint.models.model import ParameterArrays
 from meltpoint.randomness import Purpose
 from meltpoint.statistics.elementary import log1p, logit
 from meltpoint.statistics.log_space import log_sum_exp
 
-_MEAN_FIELD_SWEEPS = 200
-_MEAN_FIELD_TOLERANCE = 1e-6
+_SWEEPS = 200
+_TOLERANCE = 1e-3  # of mean fields that are proposals: a bound at its maximum loses the square of this
 _LEAST_RATE = 1e-6
 
 
@@ -113,16 +112,16 @@ class DBM(BipartiteModel):
         if not self._hidden_weights.any():
             return partial(exact_log_f, log_f=self._factorised)
 
-        def weigh(visible: Bits, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
+        def weigh(visible: States, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
             return self._weigh(visible, Streams(seed, Purpose.LOG_F, numbers), samples, threads)
 
         return partial(estimate_log_f, weigh=weigh)
 
-    def _add_up(self, visible: Bits) -> Floats:
+    def _add_up(self, visible: States) -> Floats:
         """Log f (example,): the states of one side's hidden units are added up, those of the other summed out."""
         two, n = self.mrf, self.n_visible
         weights = self._hidden_weights
-        from_visible = two.odd_field(np.pad(visible, ((0, 0), (0, two.n_even - n))))
+        from_visible = two.odd_field(self._padded(visible))
         log_f: Any
         if two.n_even - n <= two.n_odd:
             states = corners(two.n_even - n)
@@ -138,53 +137,67 @@ class DBM(BipartiteModel):
             )
         return np.asarray(log_f) + ordered_product(visible, two.even_bias[:n]) + two.log_constant
 
-    def _factorised(self, visible: Bits) -> Floats:
+    def _factorised(self, visible: States) -> Floats:
         """Log f (example,) where hidden layers are not coupled to each other."""
-        two, n = self.mrf, self.n_visible
-        even = np.pad(visible, ((0, 0), (0, two.n_even - n)))
-        return two.log_f(even) + sum_softplus(two.even_bias[n:])
+        two = self.mrf
+        return two.log_f(self._padded(visible)) + sum_softplus(two.even_bias[self.n_visible :])
 
     def mean_field(
-        self, visible: Bits, *, sweeps: int = _MEAN_FIELD_SWEEPS, tolerance: float = _MEAN_FIELD_TOLERANCE
+        self, visible: States, *, sweeps: int = _SWEEPS, tolerance: float = 1e-6
     ) -> tuple[Floats, Floats]:
         """Rates (example, even unit) and (example, odd unit) of the factorial posterior; visible rates are the data.
 
-        `visible` are states, and rates are probabilities of state 1 (a spin's +1).
-        Odd and even hidden units are updated in turn. Each update is exact given the other side, so the lower
-        bound rises with every sweep.
+        `visible` are states, and rates are probabilities of state 1 (a spin's +1). Each update is exact given the
+        other side, so the lower bound rises with every sweep.
         """
-        two = self.mrf
-        hidden = slice(self.n_visible, two.n_even)
-        even = np.full((len(visible), two.n_even), 0.5)
-        even[:, : self.n_visible] = visible
-        even[:, hidden] = sigmoid(two.even_bias[hidden])
-        odd = two.odd_given_even(even)
-        moving = np.arange(len(visible) if two.n_even > self.n_visible else 0)
-        for _ in range(sweeps):
+        hidden, _ = self._settled_rates(visible, sweeps, tolerance, np.float64)
+        even = np.concatenate([visible, hidden], axis=1)
+        return even, self.mrf.odd_given_even(even)
+
+    def _settled_rates(
+        self, visible: States, sweeps: int, tolerance: float, dtype: type[np.floating]
+    ) -> tuple[Floats, Floats]:
+        """Rates (example, even hidden unit) and (example, odd unit) of the factorial posterior.
+
+        Odd and even hidden units are updated in turn until no even rate of the example changes by more than the
+        tolerance. Any proposal is valid, as long as its own probabilities enter the weights.
+        """
+        two, weights = self.mrf, self._hidden_weights
+        down, up = (strips_for_products(each.astype(dtype)) for each in (weights, weights.T))
+        even_bias = two.even_bias[self.n_visible :].astype(dtype)
+        given = (two.odd_field(self._padded(visible)) + two.odd_bias).astype(dtype)
+        even_rates, odd_rates = np.empty((len(visible), len(weights))), np.empty(given.shape)
+        moving = np.arange(len(visible))
+        even = np.tile(sigmoid(even_bias), (len(visible), 1))
+        for sweep in range(sweeps):
+            odd = sigmoid(ordered_product(even, down) + given)
+            new = sigmoid(ordered_product(odd, up) + even_bias)
+            settled = np.abs(new - even).max(axis=1, initial=0.0) < tolerance
+            settled |= sweep == sweeps - 1
+            even_rates[moving[settled]], odd_rates[moving[settled]] = new[settled], odd[settled]
+            moving, given, even = moving[~settled], given[~settled], new[~settled]
             if moving.size == 0:
                 break
-            new = sigmoid(two.even_field(odd[moving]) + two.even_bias)[:, hidden]
-            change = np.abs(new - even[moving, hidden]).max(axis=1)
-            even[moving, hidden] = new
-            odd[moving] = two.odd_given_even(even[moving])
-            moving = moving[change >= tolerance]  # each example stops by itself, whatever its neighbours do
-        return even, odd
+        return even_rates, odd_rates
 
-    def mean_field_bound(self, visible: Bits, even: Floats, odd: Floats) -> Floats:
+    def _padded(self, visible: States) -> States:
+        """Even states whose hidden units are 0."""
+        return np.pad(visible, ((0, 0), (0, self.mrf.n_even - self.n_visible)))
+
+    def mean_field_bound(self, visible: States, even: Floats, odd: Floats) -> Floats:
         """Lower bound (example,) on log f(v): expected log f plus the entropy of the factorial posterior."""
         return self.mrf.mean_field_bound(even, odd, self.n_visible)
 
-    def _weigh(self, visible: Bits, streams: Streams, samples: int, threads: int) -> tuple[Floats, Floats]:
+    def _weigh(self, visible: States, streams: Streams, samples: int, threads: int) -> tuple[Floats, Floats]:
         """Log of f(v, even hidden) / q(even hidden | v) for samples of q (example, sample), and the bound."""
         two, n = self.mrf, self.n_visible
-        hidden, odd = settled_rates(two, n, self._hidden_weights, visible)
+        hidden, odd = self._settled_rates(visible, _SWEEPS, _TOLERANCE, np.float32)
         even = np.concatenate([visible, hidden], axis=1)
         rates = drawable(np.clip(hidden, _LEAST_RATE, 1 - _LEAST_RATE))
-        only_visible = np.pad(visible, ((0, 0), (0, two.n_even - n)))
         linear = two.even_bias[n:] - logit(rates)
         sums, softplus = weigh_draws(
             self._drawn_to_odd,
-            self._drawn_to_odd.inputs([two.odd_field(only_visible) + two.odd_bias]),
+            self._drawn_to_odd.inputs([two.odd_field(self._padded(visible)) + two.odd_bias]),
             rates[np.newaxis],
             np.zeros(samples, np.int64),
             linear[:, :, np.newaxis],

@@ -17,9 +17,10 @@ from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers import Unit, unit_named
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models import checks
-from meltpoint.models.bipartite import Bipartite, Layers, in_bits
+from meltpoint.models.bipartite import Bipartite
+from meltpoint.models.directed import Directed, Mixture, posterior_inputs
 from meltpoint.models.log_f import (
     BLOCK,
     ENUMERATED,
@@ -35,10 +36,10 @@ from meltpoint.models.log_f import (
 from meltpoint.models.model import Model, ParameterArrays, Uniforms
 from meltpoint.models.posterior import annealed_log_weights
 from meltpoint.models.rbm import RBM
-from meltpoint.models.recognition import Directed, Mixture, posterior_inputs
 from meltpoint.randomness import Purpose, generator
 from meltpoint.statistics.log_space import log_sum_exp
 
+_DIRECTED = ("weights", "visible_bias", "recognition_bias")
 _CONTROL_EXAMPLES = 64  # whose hidden layers are annealed
 
 
@@ -127,17 +128,17 @@ class DBN(Model):
     @cached_property
     def _bit_layers(self) -> tuple[Directed, ...]:
         """The directed layers written for bits."""
-        return tuple(_for_bits(layer, self.units[k : k + 2]) for k, layer in enumerate(self.directed))
+        return tuple(layer.in_bits(self.units[k : k + 2]) for k, layer in enumerate(self.directed))
 
     def recognise(self, x: ArrayLike) -> Floats:
         """Probability (example, unit) that the units of the top RBM's lower side are on (+1), by recognition."""
         return self.annealed_rates(self.encode(x))
 
-    def annealed_rates(self, visible: Bits) -> Floats:
+    def annealed_rates(self, visible: States) -> Floats:
         """The same of visible states."""
         rates: NDArray[Any] = visible
         for layer in self._bit_layers:
-            rates = sigmoid(ordered_product(rates, layer.weights) + layer.recognition_bias)
+            rates = sigmoid(layer.up(rates))
         return np.asarray(rates, np.float64)
 
     def recognise_sample(
@@ -169,7 +170,7 @@ class DBN(Model):
         return state, log_weights
 
     def raise_start(
-        self, path: Path, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
+        self, path: Path, visible: States, betas: Floats, seed: int, keys: NDArray[np.integer]
     ) -> RaiseStart:
         """Chains start at draws of the recognition distribution, a new one for each, and melt the top RBM."""
         generators = [generator(seed, Purpose.RECOGNITION, *key) for key in keys.tolist()]
@@ -188,22 +189,21 @@ class DBN(Model):
         """The recognition distribution of the directed layers."""
         return "the recognition distribution" if self.directed else None
 
-    def generate(self, state: Bits, generator: np.random.Generator) -> Bits:
+    def generate(self, state: States, generator: np.random.Generator) -> States:
         """Visible states (chain, visible unit) drawn through the directed layers from the top RBM's lower side."""
         for layer in reversed(self._bit_layers):
-            rates = sigmoid(ordered_product(state, layer.weights.T) + layer.visible_bias)
+            rates = sigmoid(layer.down(state))
             state = (generator.random(rates.shape) < rates).astype(np.uint8)
         return state
 
-    def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
+    def visible_log_odds(self, state: States, uniforms: Uniforms) -> Floats:
         if not self.directed:
             return self.top.visible_log_odds(state, uniforms)
         lowest, *others = self._bit_layers
-        hidden: NDArray[Any] = state
         for layer in reversed(others):
-            rates = sigmoid(ordered_product(hidden, layer.weights.T) + layer.visible_bias)
-            hidden = uniforms(rates.shape[1]) <= rates
-        return ordered_product(hidden, lowest.weights.T) + lowest.visible_bias
+            rates = sigmoid(layer.down(state))
+            state = uniforms(rates.shape[1]) <= rates
+        return lowest.down(state)
 
     def log_f(self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0) -> Floats:
         """Log unnormalised probability (example,) of visible states, estimated by importance sampling.
@@ -223,7 +223,7 @@ class DBN(Model):
         if len(self.directed) == 1 and 2**self.mrf.n_even <= ENUMERATED:
             return partial(exact_log_f, log_f=self._add_up)
 
-        def weigh(visible: Bits, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
+        def weigh(visible: States, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
             if len(self.directed) == 1:
                 streams = Streams(seed, Purpose.LOG_F, numbers)
                 log_weights = self._weigh_mixture(visible, streams, samples, threads)
@@ -235,34 +235,31 @@ class DBN(Model):
         block = BLOCK if len(self.directed) == 1 else block_that_fits(sum(self.layer_sizes), samples)
         return partial(estimate_log_f, weigh=weigh, block=block)
 
-    def log_f_control(self, states: Bits, seed: int) -> tuple[NDArray[np.integer], Floats]:
+    def log_f_control(self, states: States, seed: int) -> tuple[NDArray[np.integer], Floats]:
         """A random part of the examples, with log weights (control example, chain) of annealed hidden layers."""
         rng = generator(seed, Purpose.ANNEALED_LOG_F)
         positions = np.sort(rng.permutation(len(states))[:_CONTROL_EXAMPLES])
         return positions, self._anneal(states[positions], rng)
 
-    def _add_up(self, visible: Bits) -> Floats:
+    def _add_up(self, visible: States) -> Floats:
         """Log f (example,): all states of the only directed layer's upper units added up."""
         (layer,), states = self._bit_layers, corners(self.mrf.n_even)
-        inputs = ordered_product(states, layer.weights.T) + layer.visible_bias
+        inputs = layer.down(states)
         log_joint = ordered_product(visible, inputs.T) - sum_softplus(inputs) + self.mrf.log_f(states)
         return np.asarray(log_sum_exp(log_joint, axis=1))
 
-    def _anneal(self, visible: Bits, rng: np.random.Generator) -> Floats:
+    def _anneal(self, visible: States, rng: np.random.Generator) -> Floats:
         """Log weights (example, chain) of annealed hidden layers, each unbiased for f(v)."""
-        layers = self._bit_layers
-        inputs, rates = [], visible
+        layers, rates, inputs = self._bit_layers, visible, []
         for layer in layers:
-            inputs.append(ordered_product(rates, layer.weights) + layer.recognition_bias)
+            inputs.append(layer.up(rates))
             rates = sigmoid(inputs[-1])
         if len(layers) == 1:
-            inputs = [
-                posterior_inputs(visible, layers[0].weights, layers[0].visible_bias, inputs[0], self.mrf)
-            ]
+            inputs = [posterior_inputs(visible, layers[0], inputs[0], self.mrf)]
         return annealed_log_weights(layers, self.mrf, visible, inputs, rng)
 
     def _weigh_recognition(
-        self, visible: Bits, generators: list[np.random.Generator], samples: int
+        self, visible: States, generators: list[np.random.Generator], samples: int
     ) -> Floats:
         """Log importance weights (example, sample) of draws of the recognition distribution."""
         start = np.broadcast_to(visible[:, np.newaxis], (len(visible), samples, self.n_visible))
@@ -274,13 +271,12 @@ class DBN(Model):
         log_top = ordered_product(flat, two.even_bias) + sum_softplus(field) + two.log_constant
         return log_weights + log_top.reshape(log_weights.shape)
 
-    def _weigh_mixture(self, visible: Bits, streams: Streams, samples: int, threads: int) -> Floats:
+    def _weigh_mixture(self, visible: States, streams: Streams, samples: int, threads: int) -> Floats:
         """Log of p(v | h1) f_top(h1) / q(h1 | v) for samples (example, sample) of the only directed layer's mixture."""
         (layer,), top = self._bit_layers, self.mrf
         from_visible = ordered_product(visible, layer.weights)
         recognition = from_visible + layer.recognition_bias
-        refined = posterior_inputs(visible, layer.weights, layer.visible_bias, recognition, top)
-        mixture = Mixture.of(recognition, refined, samples)
+        mixture = Mixture.of(recognition, posterior_inputs(visible, layer, recognition, top), samples)
         ones = np.ones((len(visible), 1))
         sums, softplus = weigh_draws(
             self._drawn_to_neighbours,
@@ -305,18 +301,17 @@ class DBN(Model):
 
     def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file; directed layers count from 1."""
-        arrays: ParameterArrays = {}
-        for layer, directed in enumerate(self.directed, start=1):
-            arrays[f"directed_{layer}_weights"] = directed.weights
-            arrays[f"directed_{layer}_visible_bias"] = directed.visible_bias
-            arrays[f"directed_{layer}_recognition_bias"] = directed.recognition_bias
+        arrays = {
+            f"directed_{layer}_{name}": getattr(directed, name)
+            for layer, directed in enumerate(self.directed, start=1)
+            for name in _DIRECTED
+        }
         return arrays | {f"top_{name}": array for name, array in self.top.arrays().items()}
 
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:
         depth = sum(name.startswith("directed_") and name.endswith("_weights") for name in present)
-        own = ("weights", "visible_bias", "recognition_bias")
-        directed = [f"directed_{layer}_{name}" for layer in range(1, depth + 1) for name in own]
+        directed = [f"directed_{layer}_{name}" for layer in range(1, depth + 1) for name in _DIRECTED]
         return [*directed, *(f"top_{name}" for name in RBM.array_names(present))]
 
     @classmethod
@@ -326,15 +321,9 @@ class DBN(Model):
         return cls(layers, RBM(*arrays[-3:], visible=kinds[-2], hidden=kinds[-1]), units=kinds[:-2])
 
 
-def _for_bits(layer: Directed, units: Sequence[Unit]) -> Directed:
-    """The same conditional probabilities for the bits of (lower, upper) two-state units."""
-    down = in_bits(Layers((layer.weights,), (layer.visible_bias, layer.recognition_bias)), units)
-    return Directed(down.weights[0], *down.biases)
-
-
 def _directed(layer: Sequence[ArrayLike] | Directed, k: int) -> Directed:
     if isinstance(layer, Directed):
-        layer = (layer.weights, layer.visible_bias, layer.recognition_bias)
+        layer = [getattr(layer, name) for name in _DIRECTED]
     if len(layer) != 3:
         raise InputError(
             found=f"directed[{k}] with {len(layer)} parts",

@@ -8,7 +8,7 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
@@ -27,6 +27,9 @@ from meltpoint.models.log_f import SAMPLES, LogFMethod, block_that_fits, estimat
 from meltpoint.models.model import Model, Uniforms
 from meltpoint.randomness import Purpose, generator
 from meltpoint.statistics.elementary import log
+
+if TYPE_CHECKING:
+    from meltpoint.models.factor_graph import FactorGraph
 
 _ENUMERATED = 1024  # states of the hidden sites, up to which log f is added up
 _MOST_PROBABILITIES = 50_000_000  # most probabilities in memory at once; larger graphs keep states instead
@@ -186,25 +189,18 @@ class GraphModel(Model):
 
         return partial(estimate_log_f, weigh=weigh, block=block_that_fits(self.mrf.n_units, samples))
 
-    def given(self, clamped: Mapping[int, int]) -> Model:
+    def given(self, clamped: Mapping[int, int]) -> "FactorGraph":
         """The factor graph of the other sites, given states of some by site; hidden ones stay hidden.
 
         >>> from meltpoint.models.ising import Ising
         >>> Ising([[0.0, 0.5], [0.5, 0.0]], [0.0, 0.0]).given({0: 1}).log_f([[0], [1]])
         array([-0.5,  0.5])
         """
-        number = number_visible_first(self.visible, self.hidden)
-        for site in clamped:
-            if not 0 <= site < len(number):
-                raise InputError(
-                    found=f"site {site} clamped",
-                    expected=f"sites 0 to {len(number) - 1}",
-                    remedy="sites count from 0",
-                )
-        visible = sum(1 for site in self.visible.tolist() if site not in clamped)
-        free = len(number) - len(clamped)
-        hidden = range(visible, free) if visible else ()
-        return self._given_by_number({int(number[site]): state for site, state in clamped.items()}, hidden)
+        number = dict(enumerate(number_visible_first(self.visible, self.hidden).tolist()))
+        found = super().given({number.get(site, site): state for site, state in clamped.items()})
+        visible = sum(site not in clamped for site in self.visible.tolist())
+        hidden = range(visible, len(found.cardinalities)) if visible else ()
+        return type(found)(found.cardinalities, found.factors, hidden)
 
     def state_of(self, units: NDArray[Any]) -> NDArray[Any]:
         """The sites of the state in their columns, from all sites (chain, site), visible ones first."""

@@ -36,7 +36,7 @@ ENUMERATED = 1024
 class MeanLogF:
     """An estimate of the mean of log f over the examples: its value, its standard error, and how much it may rise.
 
-    `df` are the degrees of freedom that the error was estimated with, `rise` what ever more samples may still add.
+    `df` are the degrees of freedom that the error was estimated with, `rise` is what more samples may still add.
     """
 
     value: float
@@ -51,9 +51,10 @@ class MeanLogF:
         margin = -float(stdtrit(min(self.df, _NORMAL), alpha / 4)) * self.error
         return self.value - margin, self.value + margin + 2 * self.rise
 
-    def excludes(self, other: "MeanLogF") -> bool:
-        """Whether this one lies above the other by more than two of its own errors and twice the other's rise."""
-        return self.value - 2 * self.error > other.value + 2 * other.rise
+    @property
+    def width(self) -> float:
+        low, high = self.limits(_USUAL_ALPHA)
+        return high - low
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,7 +62,7 @@ class LogF:
     """Estimates of log f (example,), their standard errors, and a lower bound (example,) by Jensen's inequality.
 
     An estimate that is the logarithm of a mean errs low, and rises with the number of samples: `rises` (example, 2) say
-    by how much from half of them to all, and from a quarter to half. Without rows that is not known.
+    by how much from half of them to all, and from a quarter to half; without rows nothing is known of it.
     `annealed` (control example, chain) are log weights of another kind, each unbiased for f of the example at
     `positions` (control example,): a random part of the examples, by which the mean is checked and corrected.
     `is_exact` says that nothing was estimated. It is set by what computed the values: no spread between samples is no
@@ -98,20 +99,19 @@ class LogF:
 
     @cached_property
     def mean(self) -> MeanLogF:
-        """The mean over the examples, by the better one of two estimates.
+        """The mean over the examples: of two estimates the one whose interval is narrower.
 
-        That is the one whose interval is narrower, unless the other one lies above it by more than it may rise: both
-        err low on average.
+        Unless the other lies above it by more than two of its own errors and twice what this one may rise: both err low
+        on average.
         """
         own, annealed = self.mean_of_values, self.mean_of_annealed
         if annealed is None:
             return own
-        better, other = sorted((own, annealed), key=_width)
-        return other if other.excludes(better) else better
+        better, other = sorted((own, annealed), key=lambda mean: mean.width)
+        return other if other.value - 2 * other.error > better.value + 2 * better.rise else better
 
     @property
     def mean_of_values(self) -> MeanLogF:
-        """The mean of the values."""
         value = float(np.mean(self.values))
         if self.is_exact:
             return MeanLogF(value, 0.0, math.inf, 0.0)
@@ -122,7 +122,7 @@ class LogF:
     def mean_of_annealed(self) -> MeanLogF | None:
         """The mean of the values and what annealing adds to it, on average over its examples; None with fewer than two.
 
-        Given the values nothing but the choice of these examples and the noise of their chains is uncertain.
+        Given the values, only the choice of these examples and the noise of their chains are uncertain.
         """
         n, chains = self.annealed.shape
         if n < 2 or chains < 2:
@@ -142,13 +142,13 @@ class LogF:
 
     @property
     def unknown(self) -> float:
-        """Share of the examples, of those that the mean rests on, for which fewer than five samples carry log f."""
+        """Share of the examples that the mean rests on for which fewer than five samples carry log f."""
         stderrs = standard_errors(self.annealed) if self.is_corrected else self.stderrs
         return float(np.mean(~(stderrs <= _UNKNOWN)))
 
     @property
     def rise(self) -> float:
-        """How much the mean may still rise; infinite where that of an estimate that limits it is not known."""
+        """How much the mean may still rise; infinite where that of an estimate that limits it is unknown."""
         return self.mean.rise if all(math.isfinite(mean.rise) for mean in self._limiting) else math.inf
 
     def mean_limits(self, alpha: float) -> tuple[float, float]:
@@ -169,13 +169,8 @@ class LogF:
         return [self.mean, *(mean for mean in means if mean is not None and mean.error >= 0)]
 
 
-def _width(mean: MeanLogF) -> float:
-    low, high = mean.limits(_USUAL_ALPHA)
-    return high - low
-
-
 def _rise_left(rises: Floats) -> float:
-    """How much a mean over examples may rise with ever more samples, from rises (example, 2); infinite if not known.
+    """How much a mean over examples may rise with more samples, from rises (example, 2); infinite if unknown.
 
     If each doubling of the samples makes the rise `ratio` times smaller, ratio / (1 - ratio) of the last one is still
     to come: all of it for a bias of 1 / samples, where the ratio is 1/2. One standard error of the last rise is added.
@@ -203,22 +198,16 @@ def estimate_log_f(
     block: int = BLOCK,
     progress: Progress | None,
 ) -> LogF:
-    """Estimate log f of examples with these numbers (example,) from importance weights.
+    """Log f by importance weights: the log weights (example, sample) and the lower bound (example,) of a block.
 
-    `weigh` gives the log weights (example, sample) and the lower bound (example,) for a block of examples and their
-    numbers: an example's number names its stream of random numbers, so that blocks can be cut in any way.
+    An example's number names its stream of random numbers, so that blocks can be cut in any way.
     """
-    values, errors, bounds = np.empty(len(x)), np.empty(len(x)), np.empty(len(x))
-    rises = np.empty((len(x), 2))
-    for low in range(0, len(x), block):
-        part = slice(low, min(low + block, len(x)))
-        weights, bounds[part] = weigh(x[part], numbers[part])
-        values[part] = log_mean_exp(weights)
-        errors[part] = standard_errors(weights)
-        rises[part] = _rises(weights)
-        if progress:
-            progress("unnormalised probabilities", part.stop, len(x))
-    return LogF(values, errors, bounds, rises)
+
+    def compute(part: slice) -> LogF:
+        weights, bound = weigh(x[part], numbers[part])
+        return LogF(log_mean_exp(weights), standard_errors(weights), bound, _rises(weights))
+
+    return _in_blocks(compute, len(x), block, progress)
 
 
 def exact_log_f(
@@ -228,14 +217,21 @@ def exact_log_f(
     *,
     progress: Progress | None,
 ) -> LogF:
-    """Log f of every example by a function that gives it exactly, block by block."""
-    values = np.empty(len(x))
-    for low in range(0, len(x), BLOCK):
-        part = slice(low, min(low + BLOCK, len(x)))
-        values[part] = log_f(x[part])
+    """Log f of every example by a function that gives it exactly."""
+    return _in_blocks(lambda part: LogF.exact(log_f(x[part])), len(x), BLOCK, progress)
+
+
+def _in_blocks(compute: Callable[[slice], LogF], count: int, block: int, progress: Progress | None) -> LogF:
+    parts = []
+    for low in range(0, max(1, count), block):
+        parts.append(compute(slice(low, min(low + block, count))))
         if progress:
-            progress("unnormalised probabilities", part.stop, len(x))
-    return LogF.exact(values)
+            progress("unnormalised probabilities", min(low + block, count), count)
+    joined = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("values", "stderrs", "bound", "rises")
+    )
+    return LogF(*joined, is_exact=parts[0].is_exact)
 
 
 def standard_errors(log_weights: Floats) -> Floats:

@@ -5,7 +5,7 @@ The defaults are those of any undirected model whose visible units come first in
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -20,7 +20,7 @@ from meltpoint.errors import InputError, Progress
 from meltpoint.fingerprint import fingerprint
 from meltpoint.kernels.compiling import check_threads
 from meltpoint.layers import BERNOULLI, Unit
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models import checks
 from meltpoint.models.factors import Factors, condition
 from meltpoint.models.log_f import SAMPLES, LogF, LogFMethod, exact_log_f
@@ -28,9 +28,10 @@ from meltpoint.models.readings import Reading
 
 if TYPE_CHECKING:
     from meltpoint.models.bipartite import Bipartite
+    from meltpoint.models.factor_graph import FactorGraph
 
 Uniforms: TypeAlias = Callable[[int], NDArray[np.floating]]
-"""Gives uniform numbers (chain, so many) from the chains' own streams."""
+"""Gives uniform numbers (chain, number), as many as asked for, from the chains' own streams."""
 
 ParameterArrays: TypeAlias = dict[str, NDArray[Any]]
 
@@ -82,6 +83,19 @@ class Model(ABC):
             remedy="see docs/own-model.md: what a model of one's own needs",
         )
 
+    def __repr__(self) -> str:
+        sizes = "-".join(map(str, self.layer_sizes))
+        kind = type(self).__name__ if self.kind == Model.kind else self.kind
+        names = [repr(unit) for unit in self.units]
+        if all(unit == BERNOULLI for unit in self.units):
+            return f"{kind} {sizes}"
+        return f"{kind} {sizes} {names[0] if len(set(names)) == 1 else '(' + ', '.join(names) + ')'}"
+
+    def _set(self, **fields: Any) -> None:  # noqa: ANN401
+        """Fill in the fields of a new model, which is frozen."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
     # Layers and blocks.
 
     @property
@@ -100,46 +114,33 @@ class Model(ABC):
         return None
 
     @property
-    def undirected(self) -> "Model":
-        """The part whose Z is unknown: the model itself, unless it has directed layers."""
-        return self
-
-    @property
     def bipartite(self) -> "Bipartite | None":
         """Its field where it is layers of bits on two sides, for what is computed side by side: enumeration, modes."""
         return None
+
+    @property
+    def undirected(self) -> "Model":
+        """The part whose Z is unknown: the model itself, unless it has directed layers."""
+        return self
 
     @property
     def n_state(self) -> int:
         """Units of a chain's state, visible ones first."""
         return self.n_visible if self.mrf is None else self.mrf.n_state
 
-    @property
-    def kind_and_units(self) -> str:
-        """Its kind in files, with its kinds of units where not all of them are Bernoulli: "RBM:spin,bernoulli"."""
-        names = [unit.name for unit in self.units]
-        return self.kind if set(names) == {"bernoulli"} else f"{self.kind}:{','.join(names)}"
+    def by_layer(self, units: States) -> list[States]:
+        """States (chain, unit) of every layer, from those of all units in their columns: here layer after layer."""
+        return np.split(units, np.cumsum(self.layer_sizes)[:-1], axis=1)
 
-    def _set(self, **fields: Any) -> None:  # noqa: ANN401
-        """Fill in the fields of a new model, which is frozen."""
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+    def state_of(self, units: NDArray[Any]) -> NDArray[Any]:
+        """States (chain, unit of the state) of chains, from all units (chain, unit) in the order of `as_factors`."""
+        return units[:, : self.n_state]
 
-    def __repr__(self) -> str:
-        sizes = "-".join(map(str, self.layer_sizes))
-        kind = type(self).__name__ if self.kind == Model.kind else self.kind
-        names = [repr(unit) for unit in self.units]
-        if all(unit == BERNOULLI for unit in self.units):
-            return f"{kind} {sizes}"
-        return f"{kind} {sizes} {names[0] if len(set(names)) == 1 else '(' + ', '.join(names) + ')'}"
-
-    # Data.
-
-    def encode(self, x: ArrayLike, name: str = "x") -> Bits:
+    def encode(self, x: ArrayLike, name: str = "x") -> States:
         """States (example, visible unit) of examples, checked."""
         return checks.examples(x, name, self.n_visible, self.support)
 
-    def decode(self, states: Bits) -> NDArray[Any]:
+    def decode(self, states: States) -> NDArray[Any]:
         """Examples (example, visible unit) as users see them."""
         return self.support.decode(states)
 
@@ -154,53 +155,37 @@ class Model(ABC):
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> LogF:
-        """Log f with standard errors and a lower bound: 0 and the value itself where it is exact.
+        """Log f of examples (example, visible unit) with standard errors and a lower bound, if it is not exact.
 
-        Parameters
-        ----------
-        x
-            Examples (example, visible unit).
-        samples
-            Importance samples of each example, where log f must be estimated.
-        seed
-            Seed of the samples.
-        threads
-            Number of threads; all cores by default.
-        progress
-            Called with (task, done, total).
+        Where it must be estimated, each example has this number of importance `samples`, drawn with `seed`. `progress`
+        is called with (task, done, total).
         """
         states = self.encode(x)
-        samples, threads = (
-            checks.check_count(samples, "samples", "the paper uses 500"),
-            check_threads(threads),
-        )
-        numbers = np.arange(len(states))
-        found = self.log_f_part(
-            states, numbers, samples=samples, seed=seed, threads=threads, progress=progress
-        )
+        samples = checks.check_count(samples, "samples", "the paper uses 500")
+        method = self.log_f_method(samples, seed, check_threads(threads))
+        found = method(states, np.arange(len(states)), progress=progress)
         return found if found.is_exact else found.controlled_by(*self.log_f_control(states, seed))
 
     def log_f_part(
         self,
-        states: Bits,
+        states: States,
         numbers: NDArray[np.integer],
         *,
         samples: int = SAMPLES,
         seed: int = 0,
-        threads: int = 1,
         progress: Progress | None = None,
     ) -> LogF:
         """Log f of the examples with these numbers (example,), whose states (example, visible unit) `encode` gave.
 
         A number names the random numbers of its example: a test set can be computed in parts.
         """
-        return self.log_f_method(samples, seed, threads)(states, numbers, progress=progress)
+        return self.log_f_method(samples, seed, 1)(states, numbers, progress=progress)
 
     def log_f_method(self, samples: int, seed: int, threads: int) -> LogFMethod:
         """How log f of states is computed: here exactly."""
         return partial(exact_log_f, log_f=lambda states: self.log_f(self.decode(states)))
 
-    def log_f_control(self, states: Bits, seed: int) -> tuple[NDArray[np.integer], Floats]:
+    def log_f_control(self, states: States, seed: int) -> tuple[NDArray[np.integer], Floats]:
         """Positions (control example,) of some examples, and log weights (control example, chain) unbiased for f.
 
         They are found in another way than the estimates, to check and correct their mean. Here there are none.
@@ -215,29 +200,21 @@ class Model(ABC):
             remedy="estimate with chains; of a model with directed layers take the undirected part, model.undirected",
         )
 
-    def given(self, clamped: Mapping[int, int]) -> "Model":
+    def given(self, clamped: Mapping[int, int]) -> "FactorGraph":
         """The factor graph of the other units, given states of some: units by number, visible first, and their states.
 
         Its Z is the sum of f over all states that agree with the clamped ones. Units are renumbered in their order.
         """
-        return self._given_by_number(clamped, ())
-
-    def _given_by_number(self, clamped: Mapping[int, int], hidden: Iterable[int]) -> "Model":
-        """The same, with the numbers that the hidden ones of the free units get."""
         from meltpoint.models.factor_graph import FactorGraph
 
         cardinalities, factors, constant = condition(self.undirected.as_factors(), clamped)
         if not cardinalities:
             raise InputError(
-                found="states of all units",
+                found="all units clamped",
                 expected="at least one unit that is free",
                 remedy="log Z is then log f of that state: model.log_f",
             )
-        return FactorGraph(cardinalities, [*factors, ((), np.array(constant))], hidden=list(hidden))
-
-    def state_of(self, units: NDArray[Any]) -> NDArray[Any]:
-        """States (chain, unit of the state) of chains, from all units (chain, unit) in the order of `as_factors`."""
-        return units[:, : self.n_state]
+        return FactorGraph(cardinalities, [*factors, ((), np.array(constant))])
 
     @property
     def log_z_ceiling(self) -> float:
@@ -253,15 +230,17 @@ class Model(ABC):
         n_states = self.support.n_states
         return math.inf if n_states is None else math.ceil(self.n_visible * math.log2(n_states))
 
-    # Annealing.
+    def other_readings(self) -> Sequence[Reading]:
+        """What the parameters would mean under other conventions, the most usual mistake first."""
+        return ()
+
+    # Bases.
 
     def independent(self, base: Base) -> IndependentUnits:
         """A base as independent visible units; a distribution of another kind stays what it is."""
-        return (
-            IndependentUnits(base.name, self.support, self.with_biases(base)[0])
-            if isinstance(base, Base)
-            else base
-        )
+        if not isinstance(base, Base):
+            return base
+        return IndependentUnits(base.name, self.support, self.with_biases(base)[0])
 
     def with_biases(self, base: Base) -> list[Floats]:
         """Inputs (unit, *input_shape) of every layer of independent units: a base's biases, checked, others uniform."""
@@ -291,6 +270,32 @@ class Model(ABC):
             layers[k] = bias
         return layers
 
+    def uniform_layers(self) -> list[Floats]:
+        """Inputs (unit, *input_shape) of every layer under which all states are equally probable."""
+        return [unit.flat_bias(size) for size, unit in zip(self.layer_sizes, self.units, strict=True)]
+
+    def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
+        """Inputs of independent units, block by block of the Markov random field, from those of every layer.
+
+        Here all layers have the same kind of unit.
+        """
+        inputs, blocks = np.concatenate(layers), [] if self.mrf is None else self.mrf.unit_blocks
+        return tuple(inputs[block.columns] for block in blocks)
+
+    def annealed_rates(self, visible: States) -> NDArray[Any]:
+        """States (example, unit) of the lowest layer that is annealed, given visible ones, or their probabilities.
+
+        They are what the unit's `bias_from_sample` takes.
+        """
+        return visible
+
+    def visible_means(self, state: States, generator: np.random.Generator) -> NDArray[Any]:
+        """Visible states (chain, visible unit), or probabilities of them: what a unit's `bias_from_sample` takes."""
+        means = state if self.mrf is None else self.mrf.state_means(state, generator)
+        return means[:, : self.n_visible]
+
+    # Chains.
+
     @property
     def raise_passes(self) -> int:
         """How many times RAISE goes through all betas: hidden units of the state are heated before all are melted."""
@@ -300,12 +305,12 @@ class Model(ABC):
     def raise_starts_from(self) -> str | None:
         """What RAISE draws a new start from for each chain, in words; None where all chains of an example start alike.
 
-        What few draws lose no number of steps gives back.
+        What a small number of draws misses, no number of steps finds.
         """
         return None
 
     def raise_start(
-        self, path: Path, visible: Bits, betas: Floats, seed: int, keys: NDArray[np.integer]
+        self, path: Path, visible: States, betas: Floats, seed: int, keys: NDArray[np.integer]
     ) -> RaiseStart:
         """How RAISE starts at visible states (chain, visible unit), on chains with these keys (chain, key)."""
         melt = Segment(betas[::-1].copy(), reversed_sweeps=True)
@@ -317,16 +322,11 @@ class Model(ABC):
         heat = Segment(betas, clamped=np.arange(path.n_state) < self.n_visible)
         return RaiseStart(start, [heat, melt], path.log_prob_base(visible))
 
-    def generate(self, state: Bits, generator: np.random.Generator) -> Bits:
+    def generate(self, state: States, generator: np.random.Generator) -> States:
         """Visible states (chain, visible unit) of a sample of the Markov random field."""
         return state[:, : self.n_visible]
 
-    def visible_means(self, state: Bits, generator: np.random.Generator) -> NDArray[Any]:
-        """Visible states (chain, visible unit), or probabilities of them: what a unit's `bias_from_sample` takes."""
-        means = state if self.mrf is None else self.mrf.state_means(state, generator)
-        return means[:, : self.n_visible]
-
-    def visible_log_odds(self, state: Bits, uniforms: Uniforms) -> Floats:
+    def visible_log_odds(self, state: States, uniforms: Uniforms) -> Floats:
         """Log odds (chain, visible unit) of state 1, given a draw of the units that make visible units independent."""
         raise InputError(
             found=f"{self!r}, whose visible units depend on each other given the rest, or do not all have two states",
@@ -334,35 +334,13 @@ class Model(ABC):
             remedy="use raise_log_prob for a conservative estimate",
         )
 
-    def annealed_rates(self, visible: Bits) -> NDArray[Any]:
-        """States (example, unit) of the lowest layer that is annealed, given visible ones, or their probabilities.
-
-        They are what the unit's `bias_from_sample` takes.
-        """
-        return visible
-
-    def by_layer(self, units: Bits) -> list[Bits]:
-        """States (chain, unit) of every layer, from those of all units in their columns: here layer after layer."""
-        return np.split(units, np.cumsum(self.layer_sizes)[:-1], axis=1)
-
-    def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
-        """Inputs of independent units, block by block of the Markov random field, from those of every layer.
-
-        Here all layers have the same kind of unit.
-        """
-        assert self.mrf is not None, "only blocks have inputs"
-        inputs = np.concatenate(layers)
-        return tuple(inputs[block.columns] for block in self.mrf.unit_blocks)
-
-    def uniform_layers(self) -> list[Floats]:
-        """Inputs (unit, *input_shape) of every layer under which all states are equally probable."""
-        return [unit.flat_bias(size) for size, unit in zip(self.layer_sizes, self.units, strict=True)]
-
-    def other_readings(self) -> Sequence[Reading]:
-        """What the parameters would mean under other conventions, the most usual mistake first."""
-        return ()
-
     # Arrays on disk.
+
+    @property
+    def kind_and_units(self) -> str:
+        """Its kind in files, with its kinds of units where not all of them are Bernoulli: "RBM:spin,bernoulli"."""
+        names = [unit.name for unit in self.units]
+        return self.kind if set(names) == {"bernoulli"} else f"{self.kind}:{','.join(names)}"
 
     def arrays(self) -> ParameterArrays | None:
         """Parameters by the names they have in a file; None without a file format."""

@@ -20,9 +20,9 @@ from meltpoint.annealing.blocks import Draws, GeneratorDraws, Segment
 from meltpoint.annealing.path import Path, anneal_reference
 from meltpoint.kernels.ordered import ordered_product, strips_for_products
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.bipartite import Bipartite
-from meltpoint.models.recognition import Directed
+from meltpoint.models.directed import Directed
 from meltpoint.statistics.elementary import log
 
 CHAINS, STEPS = 8, 200
@@ -38,7 +38,7 @@ Singles = NDArray[np.float32]
 def annealed_log_weights(
     layers: Sequence[Directed],
     top: Bipartite,
-    visible: Bits,
+    visible: States,
     inputs: Sequence[Floats],
     rng: np.random.Generator,
     *,
@@ -104,7 +104,7 @@ class PosteriorPath(Path):
         self,
         layers: Sequence[Directed],
         top: Bipartite,
-        visible: Bits,
+        visible: States,
         base: Sequence[Floats],
         chains: int,
     ) -> None:
@@ -128,7 +128,7 @@ class PosteriorPath(Path):
     def draw_base(self, state: Singles, draws: Draws, clamped: NDArray[np.bool_] | None = None) -> Singles:
         return (draws.uniforms(self.n_state) <= sigmoid(self.inputs)).astype(np.float32)
 
-    def log_prob_base(self, states: Bits) -> Floats:
+    def log_prob_base(self, states: States) -> Floats:
         return (states * self.inputs).sum(axis=1, dtype=np.float64) - self._log_normaliser
 
     def log_f(self, s: float, state: Singles) -> Floats:

@@ -1,4 +1,4 @@
-"""A better proposal than recognition for a DBN's first hidden layer: mean field of the posterior.
+"""Directed layers of DBNs, and proposals of the first hidden layer: recognition, and mean field of the posterior.
 
 Given v the units of h1 depend on each other, because p(v | h1) couples them, so there is no block move to anneal
 with. The proposal for three samples of four is the fixed point of
@@ -10,8 +10,9 @@ difference that switching unit i on makes. Recognition keeps a quarter of the sa
 as their proposal, so that weights never exceed four times those of recognition alone.
 """
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,10 @@ from numpy.typing import NDArray
 from meltpoint.kernels.importance import drawable
 from meltpoint.kernels.ordered import ordered_product, strips_for_products
 from meltpoint.kernels.sigmoid import sigmoid
-from meltpoint.layers.unit import Bits, Floats
-from meltpoint.models.bipartite import Bipartite
-from meltpoint.statistics.elementary import log1p, logit
+from meltpoint.layers import Unit
+from meltpoint.layers.unit import Floats, States
+from meltpoint.models.bipartite import Bipartite, Layers, in_bits
+from meltpoint.statistics.elementary import log, log1p, logit
 from meltpoint.statistics.log_space import log_sum_exp
 
 _EVERY = 4  # the samples 0, 4, 8, … are recognition's
@@ -44,22 +46,32 @@ class Directed:
     visible_bias: Floats
     recognition_bias: Floats
 
+    def up(self, lower: NDArray[Any]) -> Floats:
+        """Inputs (example, upper unit) of recognition."""
+        return ordered_product(lower, self.weights) + self.recognition_bias
 
-def posterior_inputs(
-    visible: Bits, weights: Floats, visible_bias: Floats, recognition: Floats, top: Bipartite
-) -> Floats:
+    def down(self, upper: NDArray[Any]) -> Floats:
+        """Inputs (example, lower unit)."""
+        return ordered_product(upper, self.weights.T) + self.visible_bias
+
+    def in_bits(self, units: Sequence[Unit]) -> "Directed":
+        """The same conditional probabilities for the bits of (lower, upper) two-state units."""
+        own = in_bits(Layers((self.weights,), (self.visible_bias, self.recognition_bias)), units)
+        return Directed(own.weights[0], *own.biases)
+
+
+def posterior_inputs(visible: States, layer: Directed, recognition: Floats, top: Bipartite) -> Floats:
     """Inputs (example, unit), that is logits of the rates, of the first hidden layer's approximate posterior.
 
-    `weights` (visible unit, unit) and `visible_bias` are those of p(v | h1); `recognition` (example, unit) is where the
-    mean field starts.
+    `layer` has p(v | h1); `recognition` (example, unit) is where the mean field starts.
     """
     # In float32: any proposal is valid.
-    own, above_weights = weights.astype(np.float32), top.blocks[0].weights.astype(np.float32)
+    own, above_weights = layer.weights.astype(np.float32), top.blocks[0].weights.astype(np.float32)
     to_above, from_above, squares_above = map(
         strips_for_products, (above_weights, above_weights.T, (above_weights**2).T)
     )
     to_visible, from_visible, squares = map(strips_for_products, (own.T, own, own**2))
-    own_bias, odd_bias = visible_bias.astype(np.float32), top.odd_bias.astype(np.float32)
+    own_bias, odd_bias = layer.visible_bias.astype(np.float32), top.odd_bias.astype(np.float32)
     even_bias = top.even_bias.astype(np.float32)
     refined = np.empty(recognition.shape)
     for low in range(0, len(visible), _ROWS):
@@ -99,9 +111,4 @@ class Mixture:
         """Log probability (example, sample) in the mixture, from the sums (example, sample, proposal) of `inputs`."""
         off = log1p(-self.rates).sum(axis=2).T
         share = float(np.mean(self.proposals == 0))
-        shares = np.array([_log(share), _log(1 - share)])
-        return log_sum_exp(sums + off[:, np.newaxis] + shares, axis=2)
-
-
-def _log(share: float) -> float:
-    return math.log(share) if share > 0 else -math.inf
+        return log_sum_exp(sums + off[:, np.newaxis] + log(np.array([share, 1 - share])), axis=2)
