@@ -100,18 +100,11 @@ def make_folder(path: Path) -> None:
 def write_error(path: str | os.PathLike[str], problem: Exception) -> InputError | SystemFailure:
     """The error for a path that the system could not write to: an InputError, or a SystemFailure of the disk."""
     code = (problem.errno if isinstance(problem, OSError) else None) or errno.EINVAL
-    if code in _WRONG_PATH:
-        kind, (found, remedy) = InputError, _WRONG_PATH[code]
-        if not isinstance(problem, OSError):
-            found = str(problem)
-    else:
-        reason = problem.strerror if isinstance(problem, OSError) else None
-        kind, (found, remedy) = (
-            SystemFailure,
-            _DISK.get(code, (reason or str(problem), "choose another path")),
-        )
+    reason = (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
+    kind, table = (InputError, _WRONG_PATH) if code in _WRONG_PATH else (SystemFailure, _DISK)
+    found, remedy = table.get(code, (reason, "choose another path"))
     return kind(
-        found=f"{found} while writing {os.fspath(path)!r}",
+        found=f"{found if isinstance(problem, OSError) else reason} while writing {os.fspath(path)!r}",
         expected="a path that can be written to",
         remedy=remedy,
     )
@@ -135,13 +128,12 @@ def _mode_of_replaceable(target: Path, replace_special: bool) -> int | None:
 
 def _sync_folder(folder: Path) -> None:
     """Make the rename itself survive a power cut, where the system can."""
-    if os.name == "posix":
-        with suppress(OSError):
-            descriptor = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+    with suppress(OSError):  # Windows opens no folders
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def create_temporary(folder: Path) -> tuple[Path, BinaryIO]:

@@ -21,7 +21,7 @@ from meltpoint.errors import InputError, printable
 from meltpoint.formats import build
 from meltpoint.formats.documents import read_json, rows
 from meltpoint.formats.format import Format, Options
-from meltpoint.formats.source import HEAD, Source, described
+from meltpoint.formats.source import HEAD, Source, described, source_of_object
 from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
 
@@ -171,6 +171,24 @@ def _units(source: Source, options: Options, said: str | None) -> str:
             remedy="leave units out",
         )
     return said
+
+
+def from_object(model: Any, options: Options) -> Model:  # noqa: ANN401
+    """The Ising model of dimod's own object; sites in the order of its variables."""
+    beta = options.inverse_temperature(f"a {type(model).__name__}")
+    vartype = getattr(model.vartype, "name", str(model.vartype))
+    if vartype not in UNITS:
+        raise InputError(
+            found=f"a model of vartype {vartype}",
+            expected="SPIN or BINARY",
+            remedy="use a BinaryQuadraticModel",
+        )
+    site = {variable: k for k, variable in enumerate(getattr(model, "variables", model.linear))}
+    linear = np.array([float(model.linear[variable]) for variable in site])
+    pairs = np.array([(site[u], site[v]) for u, v in model.quadratic], np.int64).reshape(-1, 2)
+    values = np.array([float(bias) for bias in model.quadratic.values()])
+    quadratic = (pairs[:, 0], pairs[:, 1], values)
+    return _model(source_of_object(), beta, linear, quadratic, UNITS[vartype], float(model.offset))
 
 
 _ENERGY = ("temperature", "beta")

@@ -4,7 +4,6 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.formats.atomic import atomic_write
@@ -38,36 +37,30 @@ class RemoteFile:
 
 def obtain(file: RemoteFile, progress: Progress | None = None) -> Path:
     """Path of the file, checked: the user's own copy, else the cached one, else a new download."""
-    supplied = supplied_path(file)
-    if supplied is not None:
-        if file.only_this:
-            refuse_another(file, supplied)
-        return supplied
-    cached = cached_path(file)
-    if cached.is_file() and checksum_of(cached, file) == file.checksum:
-        return cached
-    return download(file, cached.parent, progress)
+    found, cached = here(file), cached_path(file)
+    if found is None or (found == cached and checksum_of(found, file) != file.checksum):
+        return download(file, cached.parent, progress)
+    if found != cached and file.only_this and (checksum := checksum_of(found, file)) != file.checksum:
+        raise InputError(
+            found=f"{found} of {found.stat().st_size:,} bytes with {checksum}",
+            expected=file.expectation,
+            remedy=f"it is cut short, damaged or another file: get it again from {file.urls[0]}",
+        )
+    return found
 
 
 def here(file: RemoteFile) -> Path | None:
-    """Path of the copy that `obtain` would look at, None if it would download; nothing is checked."""
-    cached = cached_path(file)
-    return supplied_path(file) or (cached if cached.is_file() else None)
-
-
-def supplied_path(file: RemoteFile) -> Path | None:
-    """Path of the user's own copy, in the folder that MELTPOINT_DATA names or in its sub-folder."""
-    named = os.environ.get(VARIABLE)
-    if not named:
-        return None
-    root = Path(named).expanduser()
-    if not root.is_dir():
-        raise InputError(
-            found=f"{VARIABLE}={named}, which is not a folder",
-            expected="the folder that has the files",
-            remedy=f"correct {VARIABLE}, or unset it to download",
-        )
-    candidates = (root / file.name, root / file.folder / file.name)
+    """Path of the copy that `obtain` would take, None if it would download; nothing is checked."""
+    candidates = [cached_path(file)]
+    if named := os.environ.get(VARIABLE):
+        root = Path(named).expanduser()
+        if not root.is_dir():
+            raise InputError(
+                found=f"{VARIABLE}={named}, which is not a folder",
+                expected="the folder that has the files",
+                remedy=f"correct {VARIABLE}, or unset it to download",
+            )
+        candidates = [root / file.name, root / file.folder / file.name, *candidates]
     return next((path for path in candidates if path.is_file()), None)
 
 
@@ -84,17 +77,6 @@ def checksum_of(path: Path, file: RemoteFile) -> str:
 
     algorithm = file.checksum.partition(":")[0]
     return f"{algorithm}:{pooch.file_hash(str(path), algorithm)}"
-
-
-def refuse_another(file: RemoteFile, path: Path) -> None:
-    """Raise an error unless the file at the path is the one that was published."""
-    checksum = checksum_of(path, file)
-    if checksum != file.checksum:
-        raise InputError(
-            found=f"{path} of {path.stat().st_size:,} bytes with {checksum}",
-            expected=file.expectation,
-            remedy=f"it is cut short, damaged or another file: get it again from {file.urls[0]}",
-        )
 
 
 def download(file: RemoteFile, folder: Path, progress: Progress | None = None, pause: float = 1.0) -> Path:
@@ -119,10 +101,9 @@ def download(file: RemoteFile, folder: Path, progress: Progress | None = None, p
         for url in file.urls:
             try:
                 _download_from(url, file, folder / file.name, progress)
+                return folder / file.name
             except _MirrorError as problem:
                 failures[url] = str(problem)
-            else:
-                return folder / file.name
     raise InputError(
         found="; ".join(f"{url} {reason}" for url, reason in failures.items()),
         expected=f"{file.name}, {file.expectation}",
@@ -135,41 +116,25 @@ class _MirrorError(Exception):
 
 
 def _download_from(url: str, file: RemoteFile, target: Path, progress: Progress | None) -> None:
-    import pooch
-    from requests.exceptions import RequestException
+    import requests
 
-    downloader = pooch.HTTPDownloader(chunk_size=CHUNK_BYTES, timeout=TIMEOUT_SECONDS)
+    limit = LIMIT_BYTES if file.size is None else file.size  # some servers would never stop
     with atomic_write(target) as part:
         try:
-            downloader(url, _Sink(part, file, progress), None)
-        except RequestException as problem:
+            with requests.get(url, stream=True, timeout=TIMEOUT_SECONDS) as answer:
+                answer.raise_for_status()
+                for chunk in answer.iter_content(CHUNK_BYTES):
+                    if part.tell() + len(chunk) > limit:
+                        raise _MirrorError(f"sent more than {limit:,} bytes")
+                    part.write(chunk)
+                    if progress is not None:
+                        progress(f"{file.folder}: {file.name}", part.tell(), file.size or part.tell())
+        except requests.exceptions.RequestException as problem:
             raise _MirrorError(_reason(problem)) from problem
         part.flush()
         checksum = checksum_of(Path(part.name), file)
         if checksum != file.checksum:
             raise _MirrorError(f"sent {part.tell():,} bytes with {checksum}")
-
-
-@dataclass
-class _Sink:
-    """Where Pooch writes to: counts and reports the bytes, stops a server that would never stop."""
-
-    part: BinaryIO
-    file: RemoteFile
-    progress: Progress | None
-    done: int = 0
-
-    def write(self, chunk: bytes) -> None:
-        self.done += len(chunk)
-        limit = LIMIT_BYTES if self.file.size is None else self.file.size
-        if self.done > limit:
-            raise _MirrorError(f"sent more than {limit:,} bytes")
-        self.part.write(chunk)
-        if self.progress is not None:
-            self.progress(f"{self.file.folder}: {self.file.name}", self.done, self.file.size or self.done)
-
-    def flush(self) -> None:
-        """Pooch asks after every chunk; once at the end is enough."""
 
 
 def _reason(problem: Exception) -> str:

@@ -14,62 +14,30 @@ from meltpoint.models import Model
 
 @dataclass(frozen=True)
 class Options:
-    """What the readers of models and data can be told; None where it was left out.
+    """What the readers of models and data can be told; None where it was left out."""
 
-    Parameters
-    ----------
-    orientation
-        Axes of the weights in the file, "visible-hidden" or "hidden-visible"; asked for where they are square.
-    visible, hidden
-        Kinds of units: "bernoulli", "spin".
-    weights, visible_bias, hidden_bias
-        Names of the arrays in the file, where they have unusual ones.
-    units
-        "spin" or "bernoulli": the units of a graph whose file does not say.
-    temperature, beta
-        p is proportional to exp(-E / temperature) = exp(-beta E), for files that hold an energy E.
-    states
-        Number of states of every site.
-    base
-        Number of the first site and state, 0 or 1.
-    alphabet
-        Letters of the states, in the order they shall have in the model: "protein", "rna", "dna" or the letters.
-    gap
-        "state" if a gap is a state like the others, "masked" if the model has none.
-    gauge
-        "zero-sum" to move the couplings to the gauge in which their rows and columns sum to zero.
-    update
-        Which of the stored updates of training: its number, "first" or "last".
-    outside
-        What becomes of sequences with letters outside the alphabet: "refuse" or "drop".
-    coupling, field
-        Names of the attributes of a NetworkX graph's edges and nodes.
-    member
-        Which file of an archive.
-    unpacked
-        Megabytes that a packed file may be unpacked to, 256 by default.
-    """
-
-    orientation: str | None = None
-    visible: str | None = None
+    orientation: str | None = None  # axes of the weights: "visible-hidden" or "hidden-visible"
+    visible: str | None = None  # kind of units: "bernoulli" or "spin"
     hidden: str | None = None
-    weights: str | None = None
+    weights: str | None = None  # names of the arrays in the file, where they have unusual ones
     visible_bias: str | None = None
     hidden_bias: str | None = None
-    units: str | None = None
-    temperature: float | None = None
+    units: str | None = None  # of a graph whose file does not say: "spin" or "bernoulli"
+    temperature: float | None = (
+        None  # p ~ exp(-E / temperature) = exp(-beta E), of files that hold an energy E
+    )
     beta: float | None = None
-    states: int | None = None
-    base: int | None = None
-    alphabet: str | None = None
-    gap: str | None = None
-    gauge: str | None = None
-    update: int | str | None = None
-    outside: str | None = None
-    coupling: str | None = None
+    states: int | None = None  # number of states of every site
+    base: int | None = None  # number of the first site and state, 0 or 1
+    alphabet: str | None = None  # "protein", "rna", "dna", or the letters of the states in the model's order
+    gap: str | None = None  # "state" if a gap is a state like the others, "masked" if the model has none
+    gauge: str | None = None  # "zero-sum": the gauge in which rows and columns of couplings sum to zero
+    update: int | str | None = None  # of the stored updates of training: a number, "first" or "last"
+    outside: str | None = None  # sequences with letters outside the alphabet: "refuse" or "drop"
+    coupling: str | None = None  # names of the attributes of a NetworkX graph's edges and nodes
     field: str | None = None
-    member: str | None = None
-    unpacked: int | None = None
+    member: str | None = None  # which file of an archive
+    unpacked: int | None = None  # megabytes that a packed file may be unpacked to, 256 by default
 
     @property
     def ceiling(self) -> int:
@@ -125,39 +93,29 @@ _CHOICES: dict[str, tuple[object, ...]] = {
 }
 
 _QUESTIONS = {
-    "orientation": (
-        '"visible-hidden" or "hidden-visible"',
-        "say which axis is first: nn.Linear(visible, hidden) and sklearn store hidden-visible, v @ W needs "
-        "visible-hidden",
-    ),
-    "units": ('"spin" or "bernoulli"', "spin if the units are -1 and +1, bernoulli if they are 0 and 1"),
-    "base": ("0 or 1", "give the number of the first site"),
-    "gap": (
-        '"state" or "masked"',
-        "state: 21 states, the gap's field is 0 (CCMpred); masked: the 20 amino acids alone (CCMgen)",
-    ),
-    "states": (
-        "the number q of states of a site",
-        "21 for proteins with a gap; or are model and data swapped?",
-    ),
-    "alphabet": (
-        '"protein", "rna", "dna" or the letters in order',
-        "say which letters the states have, in which order",
-    ),
-    "update": ('one of them, "first" or "last"', "say after which update of training"),
+    "orientation": "say which axis is first: nn.Linear(visible, hidden) and sklearn store hidden-visible, v @ W needs "
+    "visible-hidden",
+    "units": "spin if the units are -1 and +1, bernoulli if they are 0 and 1",
+    "base": "give the number of the first site",
+    "gap": "state: 21 states, the gap's field is 0 (CCMpred); masked: the 20 amino acids alone (CCMgen)",
+    "states": "21 for proteins with a gap; or are model and data swapped?",
+    "alphabet": "say which letters the states have, in which order",
+    "update": "say after which update of training",
 }
-"""What messages that ask for an option say: its values, and how to choose."""
+"""How to choose, where a message asks for an option."""
 
 
 class MissingOptionError(InputError):
     """What a format leaves open was not said: the message asks for an option by its name."""
 
 
-def missing_option(name: str, found: str, values: str | None = None) -> MissingOptionError:
-    """The error that asks for an option: what is there, its values (where the file limits them), how to choose."""
-    usual, remedy = _QUESTIONS[name]
+def missing_option(name: str, found: str, values: str = "") -> MissingOptionError:
+    """The error that asks for an option: what is there, the values it may have, how to choose."""
+    values = values or " or ".join(
+        f'"{value}"' if isinstance(value, str) else str(value) for value in _CHOICES[name]
+    )
     return MissingOptionError(
-        found=f"{found}, and no {name}", expected=f"{name}={values or usual}", remedy=remedy
+        found=f"{found}, and no {name}", expected=f"{name}={values}", remedy=_QUESTIONS[name]
     )
 
 
@@ -215,36 +173,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files; `registry.FORMATS` lists them.
-
-    Parameters
-    ----------
-    name
-        What it is called in messages.
-    suffixes
-        How names of such files end. They are for people: a file is recognised by its content.
-    recognises
-        Whether a file is of this format. Formats that come earlier in the registry are asked first.
-    options
-        Names of the `Options` that say what the format leaves open.
-    model
-        The model in a file, None if there are no models in this format.
-    array
-        One array of a file, by its name if they have names; None if there are no data in this format.
-    examples
-        The examples in a file, where they are more than the array: a table with names, or sequences.
-    has_names
-        Whether a file may hold several arrays, which have names.
-    """
+    """A format of files; `registry.FORMATS` lists them. It has models (`model`), data (`array`), or both."""
 
     name: str
-    suffixes: tuple[str, ...]
+    suffixes: tuple[str, ...]  # for messages: a file is recognised by its content
     recognises: Callable[[Source], bool]
-    options: Collection[str] = ()
+    options: Collection[str] = ()  # names of the `Options` for what the format leaves open
     model: Callable[[Source, Options], Model] | None = None
-    array: Callable[[Source, str | None], NDArray[Any]] | None = None
-    examples: Callable[[Source, Options], Table | NDArray[Any]] | None = None
-    has_names: bool = False
+    array: Callable[[Source, str | None], NDArray[Any]] | None = (
+        None  # one array, by its name if it has names
+    )
+    examples: Callable[[Source, Options], Table | NDArray[Any]] | None = (
+        None  # where they are more than the array
+    )
+    has_names: bool = False  # whether a file may hold several arrays
 
 
 def choose(source: Source, name: str | None, names: list[str]) -> str:

@@ -1,48 +1,26 @@
-"""Ising models, Potts models and factor graphs from objects of dimod, pgmpy and NetworkX."""
+"""Ising models, Potts models and factor graphs from objects of pgmpy and NetworkX."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from meltpoint import models
 from meltpoint.errors import InputError
-from meltpoint.formats.dimod import UNITS
+from meltpoint.formats import build
 from meltpoint.formats.format import Options
+from meltpoint.formats.source import source_of_object
 from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
 from meltpoint.statistics.elementary import log
-
-
-def from_dimod(model: Any, options: Options) -> Model:  # noqa: ANN401
-    """The Ising model with p ~ exp(-beta E) of a binary quadratic model; sites in the order of its variables."""
-    beta = options.inverse_temperature(f"a {type(model).__name__}")
-    vartype = getattr(model.vartype, "name", str(model.vartype))
-    if vartype not in UNITS:
-        raise InputError(
-            found=f"a model of vartype {vartype}",
-            expected="SPIN or BINARY",
-            remedy="use a BinaryQuadraticModel",
-        )
-    variables = list(getattr(model, "variables", model.linear))
-    site = _sites(variables)
-    fields = np.array([float(model.linear[variable]) for variable in variables])
-    pairs = [(site[u], site[v], float(bias)) for (u, v), bias in model.quadratic.items()]
-    couplings = _symmetric(pairs, len(variables))
-    constant = -beta * float(model.offset)
-    return models.Ising(-beta * couplings, -beta * fields, units=UNITS[vartype], constant=constant)
 
 
 def from_pgmpy(model: Any, _: Options) -> Model:  # noqa: ANN401
     """The factor graph of a Markov network or factor graph; variables in the order of its nodes."""
     factors = list(model.get_factors())
     if not factors:
-        raise InputError(
-            found=f"a {type(model).__name__} without factors",
-            expected="at least one",
-            remedy="add its factors",
-        )
+        found = f"a {type(model).__name__} without factors"
+        raise InputError(found=found, expected="at least one", remedy="add its factors")
     cardinality: dict[Hashable, int] = {}
     for factor in factors:
         cardinality |= dict(zip(factor.scope(), map(int, factor.cardinality), strict=True))
@@ -55,14 +33,14 @@ def from_pgmpy(model: Any, _: Options) -> Model:  # noqa: ANN401
             expected="a factor for each variable, which says how many states it has",
             remedy="add a factor of ones, or remove them",
         )
-    site = _sites(variables)
+    site = {variable: k for k, variable in enumerate(variables)}
     tables = []
     for factor in factors:
         values = as_array(factor.values, "a factor").astype(np.float64)
         scope = tuple(site[variable] for variable in factor.scope())
         with np.errstate(divide="ignore", invalid="ignore"):  # the constructor says what is wrong with zeros
             tables.append((scope, log(values.reshape(tuple(map(int, factor.cardinality))))))
-    return models.FactorGraph([cardinality[variable] for variable in variables], tables)
+    return build.factor_graph(source_of_object(), [cardinality[variable] for variable in variables], tables)
 
 
 def from_networkx(graph: Any, options: Options) -> Model:  # noqa: ANN401
@@ -75,13 +53,13 @@ def from_networkx(graph: Any, options: Options) -> Model:  # noqa: ANN401
         )
     coupling, field = options.coupling or "weight", options.field or "bias"
     beta = options.inverse_temperature("a graph", default=1.0)
-    nodes = list(graph.nodes)
-    edges = [(u, v, attributes) for u, v, attributes in graph.edges(data=True)]
+    site = {node: k for k, node in enumerate(graph.nodes)}
+    edges = list(graph.edges(data=True))
     missing = next(((u, v) for u, v, attributes in edges if coupling not in attributes), None)
-    if missing is not None or not nodes:
+    if missing is not None or not site:
         known = sorted({str(name) for _, _, attributes in edges for name in attributes})
         raise InputError(
-            found=f"edge {missing} without an attribute {coupling!r}" if nodes else "a graph without nodes",
+            found=f"edge {missing} without an attribute {coupling!r}" if site else "a graph without nodes",
             expected=f"a coupling on every edge; there are {', '.join(known) or 'no attributes'}",
             remedy="name the attribute: coupling=…",
         )
@@ -92,22 +70,15 @@ def from_networkx(graph: Any, options: Options) -> Model:  # noqa: ANN401
             expected="edges between different nodes",
             remedy="remove it, or add it to the node's field",
         )
-    site = _sites(nodes)
-    values = {(site[u], site[v]): as_array(attributes[coupling], coupling) for u, v, attributes in edges}
-    on_nodes = [graph.nodes[node].get(field) for node in nodes]
-    if all(value.ndim == 0 for value in values.values()):
-        fields = np.array([0.0 if value is None else float(value) for value in on_nodes])
-        pairs = [(i, j, float(value)) for (i, j), value in values.items()]
-        return models.Ising(
-            beta * _symmetric(pairs, len(nodes)), beta * fields, units=options.units or "spin"
-        )
-    return _potts(values, on_nodes, beta)
-
-
-def _potts(tables: Mapping[tuple[int, int], NDArray[Any]], on_nodes: Sequence[Any], beta: float) -> Model:
-    """A Potts model of tables (state of i, state of j); a missing field is zero in all states."""
+    pairs = {(site[u], site[v]): as_array(given[coupling], coupling) for u, v, given in edges}
+    on_nodes = [graph.nodes[node].get(field) for node in site]
+    if all(value.ndim == 0 for value in pairs.values()):
+        i, j = np.array(list(pairs), np.int64).reshape(-1, 2).T
+        values = np.array([beta * float(value) for value in pairs.values()])
+        fields = np.array([0.0 if value is None else beta * float(value) for value in on_nodes])
+        return build.ising(source_of_object(), len(site), (i, j, values), fields, options.units or "spin")
     states: dict[int, int] = {}
-    for (i, j), table in tables.items():
+    for (i, j), table in pairs.items():
         if table.ndim != 2:
             raise InputError(
                 found=f"a coupling of shape {table.shape}",
@@ -124,17 +95,4 @@ def _potts(tables: Mapping[tuple[int, int], NDArray[Any]], on_nodes: Sequence[An
                 remedy="add one, or remove the node",
             )
         fields.append(np.zeros(states[k]) if value is None else beta * as_array(value, "a field"))
-    return models.Potts({pair: beta * table for pair, table in tables.items()}, fields)
-
-
-def _sites(variables: Sequence[Any]) -> dict[Any, int]:
-    return {variable: k for k, variable in enumerate(variables)}
-
-
-def _symmetric(pairs: Sequence[tuple[int, int, float]], n: int) -> Any:  # noqa: ANN401
-    """A symmetric sparse matrix (n, n) of couplings, each pair given once."""
-    from scipy.sparse import coo_array
-
-    i, j, values = (np.array(column) for column in zip(*pairs, strict=True)) if pairs else (np.zeros(0),) * 3
-    one_way = coo_array((values, (i.astype(int), j.astype(int))), shape=(n, n)).tocsr()
-    return one_way + one_way.T
+    return models.Potts({pair: beta * table for pair, table in pairs.items()}, fields)

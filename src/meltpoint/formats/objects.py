@@ -5,21 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from meltpoint.errors import InputError
-from meltpoint.formats import named_arrays
+from meltpoint.formats import dimod, named_arrays
 from meltpoint.formats.format import Options, parse_options, refuse_unused
-from meltpoint.formats.graph_objects import from_dimod, from_networkx, from_pgmpy
+from meltpoint.formats.graph_objects import from_networkx, from_pgmpy
 from meltpoint.formats.own_values import check_own_values
-from meltpoint.formats.source import Source
+from meltpoint.formats.source import source_of_object
 from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
 from meltpoint.models.model import ModelLike as ModelLike
-from meltpoint.models.rbm import RBM
 
 _NAMED = ("orientation", "visible", "hidden", "weights", "visible_bias", "hidden_bias")
 """Options of models whose parameters are known by their names."""
@@ -89,13 +85,14 @@ def takes_models(function: Callable[..., Any], also: tuple[type, ...] = ()) -> C
     """A function whose argument `model` may be an object of another library, or of the types `also`."""
     place = list(signature(function).parameters).index("model")
 
+    def as_model(x: Any) -> Any:  # noqa: ANN401
+        return x if x is None or isinstance(x, also) else from_object(x)
+
     @wraps(function)
     def with_model(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
-        given = list(arguments)
-        if len(given) > place and given[place] is not None and not isinstance(given[place], also):
-            given[place] = from_object(given[place])
-        if options.get("model") is not None and not isinstance(options["model"], also):
-            options["model"] = from_object(options["model"])
+        given = [as_model(x) if k == place else x for k, x in enumerate(arguments)]
+        if "model" in options:
+            options["model"] = as_model(options["model"])
         return function(*given, **options)
 
     with_model.__module__ = "meltpoint"  # where a pickle finds it
@@ -114,49 +111,42 @@ def _is_learnergy(x: Any) -> bool:  # noqa: ANN401
     return _is_module(x) and _has("W", "a", "b", "T")(x) and type(x).__module__.startswith("learnergy.")
 
 
-def _from_scikit_learn(x: Any, options: Options) -> Model:  # noqa: ANN401
-    # Components are (hidden, visible), whatever their sizes.
-    components = np.asarray(x.components_)
-    return RBM(components.T, x.intercept_visible_, x.intercept_hidden_)
+def _from_arrays(x: Any, options: Options, *, complete: bool = False) -> Model:  # noqa: ANN401
+    arrays = {str(name): as_array(value, str(name)) for name, value in x.items()}
+    return named_arrays.model(source_of_object(), arrays, options, complete=complete)
 
 
-def _from_rbms(x: Any, options: Options) -> Model:  # noqa: ANN401
-    """weight_matrix is (visible, hidden), or (site, state, hidden) of Potts units."""
-    visible = "potts" if len(x.weight_matrix.shape) == 3 else "bernoulli"
-    return RBM(x.weight_matrix, x.vbias, x.hbias, visible=visible)
+def _from_attributes(orientation: str, *names: str) -> Callable[[Any, Options], Model]:
+    """Reads an RBM from three attributes, whose weights have their axes in this order whatever their sizes."""
+    return lambda x, _: _from_arrays(
+        {name: getattr(x, name) for name in names}, Options(orientation=orientation)
+    )
 
 
 def _from_learnergy(x: Any, options: Options) -> Model:  # noqa: ANN401
     """W is (visible, hidden); only Bernoulli units have a density that learnergy's own sampler agrees with."""
-    name = type(x).__name__
+    name, temperature = type(x).__name__, float(x.T)
     if name not in ("RBM", "DropoutRBM", "EDropoutRBM"):
         raise InputError(
             found=f"learnergy's {name}",
             expected="its RBM, DropoutRBM or EDropoutRBM, whose units are 0 and 1",
             remedy="make the model from its parameters, meltpoint.RBM(weights, visible_bias, hidden_bias, visible=…)",
         )
-    model = RBM(x.W, x.a, x.b)
     # learnergy divides by its temperature only where its samplers are asked to; its energy never does.
-    if options.temperature is None and options.beta is None and float(x.T) == 1.0:
-        return model
-    if options.temperature is None and options.beta is None:
+    if options.temperature is None and options.beta is None and temperature != 1.0:
         raise InputError(
-            found=f"learnergy's {name} with temperature {float(x.T):g}, and neither temperature nor beta",
-            expected=f"temperature={float(x.T):g}, or temperature=1 for its energy as it is",
+            found=f"learnergy's {name} with temperature {temperature:g}, and neither temperature nor beta",
+            expected=f"temperature={temperature:g}, or temperature=1 for its energy as it is",
             remedy="choose what its samples were drawn with",
         )
-    scale = options.inverse_temperature(name)
-    return RBM(scale * model.weights, scale * model.visible_bias, scale * model.hidden_bias)
+    beta = options.inverse_temperature(name, default=1.0)
+    parameters = {key: beta * as_array(getattr(x, key), key) for key in ("W", "a", "b")}
+    return _from_arrays(parameters, Options(orientation="visible-hidden"))
 
 
 def _from_module(x: Any, options: Options) -> Model:  # noqa: ANN401
     buffers = dict(x.named_buffers()) if hasattr(x, "named_buffers") else {}  # also those that are not saved
-    return _from_state_dict({**buffers, **x.state_dict()}, options, complete=True)
-
-
-def _from_state_dict(x: Any, options: Options, *, complete: bool = False) -> Model:  # noqa: ANN401
-    arrays = {str(name): as_array(value, str(name)) for name, value in x.items()}
-    return named_arrays.model(Source(Path(), "the object", b""), arrays, options, complete=complete)
+    return _from_arrays({**buffers, **x.state_dict()}, options, complete=True)
 
 
 @dataclass(frozen=True)
@@ -169,19 +159,24 @@ class _Kind:
     options: tuple[str, ...] = ()
 
 
-_SCIKIT_LEARN = _has("components_", "intercept_hidden_", "intercept_visible_")
+_SCIKIT_LEARN = ("components_", "intercept_visible_", "intercept_hidden_")
+_RBMS = ("weight_matrix", "vbias", "hbias")
 _DIMOD = _has("linear", "quadratic", "offset", "vartype")
 _NETWORKX = _has("nodes", "edges", "adj", "is_directed", "is_multigraph")
 _BETA = ("beta", "temperature")
 
 _KINDS = (
     _Kind("a model of meltpoint", lambda x: isinstance(x, Model), lambda x, _: x),
-    _Kind("scikit-learn's BernoulliRBM", _SCIKIT_LEARN, _from_scikit_learn),
-    _Kind("an RBM of rbms", _has("weight_matrix", "vbias", "hbias"), _from_rbms),
+    _Kind(
+        "scikit-learn's BernoulliRBM",
+        _has(*_SCIKIT_LEARN),
+        _from_attributes("hidden-visible", *_SCIKIT_LEARN),
+    ),
+    _Kind("an RBM of rbms", _has(*_RBMS), _from_attributes("visible-hidden", *_RBMS)),
     _Kind("an RBM of learnergy", _is_learnergy, _from_learnergy, _BETA),
     _Kind("a PyTorch module", _is_module, _from_module, _NAMED),
-    _Kind("a dict of parameters", _has("keys", "items"), _from_state_dict, _NAMED),
-    _Kind("a dimod model", _DIMOD, from_dimod, _BETA),
+    _Kind("a dict of parameters", _has("keys", "items"), _from_arrays, _NAMED),
+    _Kind("a dimod model", _DIMOD, dimod.from_object, _BETA),
     _Kind("a pgmpy model", _has("get_factors", "nodes"), from_pgmpy),
     _Kind("a NetworkX graph", _NETWORKX, from_networkx, (*_BETA, "units", "coupling", "field")),
 )
@@ -190,39 +185,23 @@ _KINDS = (
 def _unknown(x: Any) -> InputError:  # noqa: ANN401
     """The error for an object that is no model, with what to do for the likely ones."""
     name = type(x).__name__
-    path = os.fspath(x) if isinstance(x, str | os.PathLike) else ""
-    known = (
-        (
-            path,
-            f"a path, {path!r}, in place of a model",
-            "the model itself",
-            f"load it: meltpoint.load({path!r})",
-        ),
-        (
-            name == "BernoulliRBM",
-            "a BernoulliRBM that was not fitted",
-            "a fitted one, with components_",
-            "call its fit first",
-        ),
-        (
-            hasattr(x, "named_steps"),
-            f"a {name} of several steps",
-            "the RBM alone",
-            f"pass it: pipeline.named_steps[…], one of {', '.join(map(repr, getattr(x, 'named_steps', ())))}",
-        ),
-        (
-            hasattr(x, "get_cpds"),
-            f"a {name}, a directed model",
-            "a Markov network",
-            "take its to_markov_model()",
-        ),
-        (
-            True,
-            f"a model of type {name}",
-            "a model, such as an RBM or an Ising model, or an object of another library that from_object reads",
-            "make one from its parameters, meltpoint.RBM(weights, visible_bias, hidden_bias), or load it, "
-            "meltpoint.load(path)",
-        ),
+    found, expected, remedy = (
+        f"a model of type {name}",
+        "a model, such as an RBM or an Ising model, or an object of another library that from_object reads",
+        "make one from its parameters, meltpoint.RBM(weights, visible_bias, hidden_bias), or load it, "
+        "meltpoint.load(path)",
     )
-    found, expected, remedy = next(words for applies, *words in known if applies)
+    if isinstance(x, str | os.PathLike):
+        path = os.fspath(x)
+        found, expected = f"a path, {path!r}, in place of a model", "the model itself"
+        remedy = f"load it: meltpoint.load({path!r})"
+    elif name == "BernoulliRBM":
+        found, expected = "a BernoulliRBM that was not fitted", "a fitted one, with components_"
+        remedy = "call its fit first"
+    elif hasattr(x, "named_steps"):
+        found, expected = f"a {name} of several steps", "the RBM alone"
+        remedy = f"pass it: pipeline.named_steps[…], one of {', '.join(map(repr, x.named_steps))}"
+    elif hasattr(x, "get_cpds"):
+        found, expected = f"a {name}, a directed model", "a Markov network"
+        remedy = "take its to_markov_model()"
     return InputError(found=found, expected=expected, remedy=remedy)

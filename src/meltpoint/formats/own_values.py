@@ -55,12 +55,13 @@ def check_own_values(x: Any, model: Model, values: NDArray[Any] | None = None) -
     with _undisturbed(x) as (own, tensor):
         for name in offered:
             found = [
-                answers
-                for inputs in _as_inputs(values, model)
-                if (answers := _ask(getattr(own, name), inputs, tensor, name, model)) is not None
+                _ask(getattr(own, name), inputs, tensor, name, model) for inputs in _as_inputs(values, model)
             ]
             differences = [
-                _difference(answers, log_f, sign, model) for answers in found for sign in _SIGNS[name]
+                _difference(answers, log_f, sign, model)
+                for answers in found
+                if answers is not None
+                for sign in _SIGNS[name]
             ]
             apart = [pair for pair in differences if pair is not None]
             if apart and len(apart) == len(differences):
@@ -130,27 +131,20 @@ def _ask(
     """One number (example,) for each example, None if the method gives something else, or not twice the same."""
 
     def answers(batch: NDArray[Any]) -> NDArray[Any]:
-        given = batch if tensor is None else tensor.new_tensor(batch)
-        return as_array(method(given), name)
+        return as_array(method(batch if tensor is None else tensor.new_tensor(batch)), name)
 
-    def in_one_call() -> NDArray[Any]:
-        return answers(inputs)
-
-    def one_by_one() -> NDArray[Any]:  # where a batch gives its mean
-        return np.stack([answers(inputs[k : k + 1]) for k in range(len(inputs))])
-
-    def without_batches() -> NDArray[Any]:
-        return np.stack([answers(example) for example in inputs])
-
-    for way in (in_one_call,) if name == "forward" else (in_one_call, one_by_one, without_batches):
+    ways: list[Callable[[], NDArray[Any]]] = [lambda: answers(inputs)]
+    if name != "forward":  # a batch may give its mean; a method may take one example without a batch
+        ways.append(lambda: np.stack([answers(inputs[k : k + 1]) for k in range(len(inputs))]))
+        ways.append(lambda: np.stack([answers(example) for example in inputs]))
+    for way in ways:
         with suppress(Exception):  # whatever code of others does: it is not what we look for
             found = way()
             # The output of a single unit is no energy.
             if found.ndim > 1 and name == "forward" and 1 in model.layer_sizes:
                 continue
             if found.size == len(inputs) == len(found) and found.dtype.kind in "fiu":
-                again = way()
-                return found.reshape(-1) if np.array_equal(found, again, equal_nan=True) else None
+                return found.reshape(-1) if np.array_equal(found, way(), equal_nan=True) else None
     return None
 
 

@@ -65,7 +65,8 @@ def _chosen_update(source: Source, file: File, options: Options) -> int:
     if wanted is None:
         if len(stored) == 1:
             return stored[0]
-        raise missing_option("update", f"{source.name} with the updates {shown}")
+        found = f"{source.name} with the updates {shown}"
+        raise missing_option("update", found, 'one of them, "first" or "last"')
     if wanted in ("first", "last"):
         return stored[0 if wanted == "first" else -1]
     number = int(wanted) if str(wanted).isdecimal() else None

@@ -45,9 +45,11 @@ def alphabet_of_states(source: Source, found: str, alphabet: str | None) -> str:
     if wanted is None:
         wanted = next((letters for letters in ALPHABETS.values() if set(letters) == set(found)), None)
     if wanted is None:
-        raise missing_option(
-            "alphabet", f"{source.name} with the states {''.join(sorted(set(found)))[:60]!r}"
-        )
+        states = "".join(sorted(set(found)))[:60]
+        values = '"protein", "rna", "dna" or the letters in order'
+        states = "".join(sorted(set(found)))[:60]
+        values = '"protein", "rna", "dna" or the letters in order'
+        raise missing_option("alphabet", f"{source.name} with the states {states!r}", values)
     if other := "".join(sorted(set(found) - set(wanted))):
         raise source.refusal(
             f"states {other[:60]!r}",

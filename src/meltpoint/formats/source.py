@@ -169,6 +169,13 @@ class Source:
                     yield Source(self.path, f"{self.path}:{member.name}", content, self.ceiling)
 
 
+def source_of_object() -> Source:
+    """Stands in messages for an object that is not from a file; nothing limits its size."""
+    source = Source(Path(), "the object", b"")
+    source.stored_size = 1 << 62
+    return source
+
+
 def opened(path: Path, *, may_be_empty: bool = False) -> BinaryIO:
     """A regular file with content, open for reading; any other is an InputError."""
     shown = repr(os.fspath(path))
