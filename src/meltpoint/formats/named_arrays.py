@@ -2,8 +2,8 @@
 like.
 
 A bias belongs to the side that its name says; the axes of the weights follow from the lengths of the biases,
-and asked for where they are equal. Arrays besides the parameters are refused: they may belong to the model. Where the
-caller names all parameters, those that cannot (a history of the loss, momenta) are ignored.
+and are asked for where they are equal. Arrays besides the parameters are refused: they may belong to the model. Where
+the caller names all parameters, those that cannot (a history of the loss, momenta) are ignored.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,8 @@ HIDDEN = (
     *("hidbias", "hidbiases", "hid_bias", "bhid", "b_hid", "intercept_hidden_", "h"),
     "bias",  # of a linear layer, which holds the weights and the hidden biases
 )
-_LETTERS = {frozenset("bc"): ("b", "c"), frozenset("ab"): ("a", "b")}
+_PARAMETERS = {"weights": WEIGHTS, "visible_bias": VISIBLE, "hidden_bias": HIDDEN}
+_LETTERS = (("b", "c"), ("a", "b"))
 """Visible and hidden bias where they have one letter: E = -b·v - c·h (Bengio), E = -a·v - b·h (Hinton)."""
 
 _FIXED = {"vishid": "visible-hidden", "components_": "hidden-visible"}
@@ -54,34 +55,28 @@ def model(
             expected="the parameters of a model",
             remedy="check how it was saved",
         )
-    given = {
-        key: getattr(options, key)
-        for key in ("weights", "visible_bias", "hidden_bias")
-        if getattr(options, key) is not None
-    }
     short = _short_names(arrays)
-    graph = [next((short[name] for name in names if name in short), None) for names in (_COUPLINGS, _FIELDS)]
-    if not given and graph[0] is not None and graph[1] is not None and len(arrays) == 2:
+    graph = [short[name] for names in (_COUPLINGS, _FIELDS) for name in names if name in short]
+    if len(graph) == len(arrays) == 2 and not options.given(*_PARAMETERS):
         return _graph(source, arrays[graph[0]], arrays[graph[1]], options)
     refuse(options, ("units", "gauge"), f"the RBM in {source.name}, whose units are visible= and hidden=")
-    names = _choose(source, arrays, short, given, complete)
+    names = _choose(source, arrays, short, options, complete)
+    for name in names:
+        if arrays[name].dtype.kind not in "biuf":
+            raise ValueError(f"{name!r} has values of type {arrays[name].dtype}")
     weights, visible_bias, hidden_bias = (np.asarray(arrays[name]) for name in names)
-    for name, array in zip(names, (weights, visible_bias, hidden_bias), strict=True):
-        if array.dtype.kind not in "biuf":
-            raise ValueError(f"{name!r} has values of type {array.dtype}")
     hidden_bias = hidden_bias.reshape(-1)
-    if weights.ndim == 3:
-        if weights.shape != (*visible_bias.shape, hidden_bias.size):
-            raise InputError(
-                found=f"weights {names[0]} of shape {weights.shape}, visible bias {visible_bias.shape} and "
-                f"{hidden_bias.size} hidden biases in {source.name}",
-                expected="(site, state, hidden), (site, state) and (hidden,)",
-                remedy="transpose the arrays, and save them again",
-            )
-    else:
+    if weights.ndim != 3:
         visible_bias = visible_bias.reshape(-1)
         weights = _oriented(source, names[0], weights, visible_bias.size, hidden_bias.size, options)
-    units = {key: value for key in ("visible", "hidden") if (value := getattr(options, key)) is not None}
+    elif weights.shape != (*visible_bias.shape, hidden_bias.size):
+        raise source.refusal(
+            f"weights {names[0]} of shape {weights.shape}, visible bias {visible_bias.shape} and "
+            f"{hidden_bias.size} hidden biases",
+            "(site, state, hidden), (site, state) and (hidden,)",
+            "transpose the arrays, and save them again",
+        )
+    units = options.given("visible", "hidden")
     return build.rbm(source, weights, visible_bias, hidden_bias, **units)
 
 
@@ -97,36 +92,34 @@ def _choose(
     source: Source,
     arrays: Mapping[str, NDArray[Any]],
     short: dict[str, str],
-    given: dict[str, str],
+    options: Options,
     complete: bool,
 ) -> tuple[str, str, str]:
     """Names of the weights, the visible bias and the hidden bias."""
+    given = options.given(*_PARAMETERS)
     for name in given.values():
         if name not in arrays:
-            raise InputError(
-                found=f"no array {name!r} in {source.name}",
-                expected=f"one of its arrays: {', '.join(arrays)}",
-                remedy="check the name",
+            raise source.refusal(
+                f"no array {name!r}", f"one of its arrays: {', '.join(arrays)}", "check the name"
             )
-    letters = next((pair for both, pair in _LETTERS.items() if both <= set(short)), None)
     known = {
-        "weights": next((short[name] for name in WEIGHTS if name in short), None),
-        "visible_bias": next((short[name] for name in VISIBLE if name in short), None),
-        "hidden_bias": next((short[name] for name in HIDDEN if name in short), None),
+        key: next(short[name] for name in names if name in short)
+        for key, names in _PARAMETERS.items()
+        if any(name in short for name in names)
     }
-    if letters and known["visible_bias"] is None and known["hidden_bias"] is None:
+    letters = next((pair for pair in _LETTERS if {*pair} <= {*short}), None)
+    if letters and not {"visible_bias", "hidden_bias"} & {*known}:
         known |= {"visible_bias": short[letters[0]], "hidden_bias": short[letters[1]]}
-    chosen = known | given
-    missing = [key for key, name in chosen.items() if name is None]
-    if missing:
+    chosen: dict[str, str] = known | given
+    if missing := [key for key in _PARAMETERS if key not in chosen]:
         raise InputError(
             found=f"no {', '.join(missing)} in {source.name} with the arrays {', '.join(arrays)}",
             expected="weights, visible_bias and hidden_bias (or W, b, c)",
             remedy="name the arrays: weights=…, visible_bias=…, hidden_bias=…; or are model and data swapped?",
         )
-    parameters = {key: np.shape(arrays[name]) for key, name in chosen.items() if name is not None}
+    parameters = {key: arrays[name].shape for key, name in chosen.items()}
     own = {*parameters.values(), parameters["weights"][::-1]}
-    besides = {name: np.shape(array) for name, array in arrays.items() if name not in chosen.values()}
+    besides = {name: array.shape for name, array in arrays.items() if name not in chosen.values()}
     if complete:  # a counter is not a parameter
         besides = {n: s for n, s in besides.items() if s not in ((), (1,)) or arrays[n].dtype.kind == "f"}
     else:
@@ -135,15 +128,14 @@ def _choose(
             sizes = set(parameters["weights"]) - {1}
             besides = {n: s for n, s in besides.items() if sizes & set(s) and s not in own}
     if besides:
+        listed = ", ".join(f"{name} {shape}" for name, shape in besides.items())
+        others = {name: shape for name, shape in besides.items() if shape not in own}
         raise InputError(
-            found=f"{', '.join(f'{name} {shape}' for name, shape in besides.items())} besides the parameters of an "
-            f"RBM in {source.name} with the arrays {', '.join(arrays)}",
+            found=f"{listed} besides the parameters of an RBM in {source.name} with the arrays {', '.join(arrays)}",
             expected="weights, visible_bias and hidden_bias alone",
-            remedy=_what_to_do(
-                {name: shape for name, shape in besides.items() if shape not in own}, parameters
-            ),
+            remedy=_what_to_do(others, parameters),
         )
-    return chosen["weights"], chosen["visible_bias"], chosen["hidden_bias"]  # pyright: ignore
+    return chosen["weights"], chosen["visible_bias"], chosen["hidden_bias"]
 
 
 def _what_to_do(besides: Mapping[str, tuple[int, ...]], parameters: Mapping[str, tuple[int, ...]]) -> str:
@@ -173,29 +165,28 @@ def _oriented(
 ) -> NDArray[Any]:
     """Weights (visible, hidden)."""
     orientation = options.orientation
-    if weights.shape == (visible, hidden) != (hidden, visible):
-        fitting = "visible-hidden"
-    elif weights.shape == (hidden, visible) != (visible, hidden):
-        fitting = "hidden-visible"
-    elif weights.shape == (visible, hidden):
-        fitting = orientation or _FIXED.get(name.replace("/", ".").rpartition(".")[2])
-        if fitting is None:
-            raise missing_option("orientation", f"square weights {name} {weights.shape} in {source.name}")
-    else:
+    shapes = {"visible-hidden": (visible, hidden), "hidden-visible": (hidden, visible)}
+    fitting = [key for key, shape in shapes.items() if shape == weights.shape]
+    biases = f"{visible} visible and {hidden} hidden biases in {source.name}"
+    if not fitting:
         raise InputError(
-            found=f"weights {name} of shape {weights.shape} with {visible} visible and {hidden} hidden biases in "
-            f"{source.name}",
+            found=f"weights {name} of shape {weights.shape} with {biases}",
             expected=f"({visible}, {hidden}) or ({hidden}, {visible})",
             remedy="name the arrays: weights=…, visible_bias=…, hidden_bias=…",
         )
-    if orientation not in (None, fitting):
+    if orientation is None and len(fitting) == 2:
+        orientation = _FIXED.get(name.replace("/", ".").rpartition(".")[2])
+        if orientation is None:
+            raise missing_option("orientation", f"square weights {name} {weights.shape} in {source.name}")
+    if orientation is None:
+        (orientation,) = fitting
+    if orientation not in fitting:
         raise InputError(
-            found=f"orientation={orientation!r} for weights {weights.shape} with {visible} visible and {hidden} "
-            f"hidden biases in {source.name}",
-            expected=f"{fitting!r}, the only one that fits",
+            found=f"orientation={orientation!r} for weights {weights.shape} with {biases}",
+            expected=f"{fitting[0]!r}, the only one that fits",
             remedy="leave it out; are the two biases swapped?",
         )
-    return weights if fitting == "visible-hidden" else weights.T
+    return weights if orientation == "visible-hidden" else weights.T
 
 
 def _graph(source: Source, couplings: NDArray[Any], fields: NDArray[Any], options: Options) -> Model:
@@ -207,16 +198,15 @@ def _graph(source: Source, couplings: NDArray[Any], fields: NDArray[Any], option
         return build.ising(source, n, (i, j, _once(source, couplings)[i, j]), fields, units)
     if fields.ndim == 2 and couplings.ndim == 4:
         q = fields.shape[1]
-        tables = (
-            couplings.transpose(0, 2, 1, 3) if couplings.shape == (n, q, n, q) != (n, n, q, q) else couplings
-        )
-        if tables.shape == (n, n, q, q):
-            pairs = {(i, j): np.asarray(tables[i, j], float) for i in range(n) for j in range(i + 1, n)}
+        if couplings.shape == (n, q, n, q) != (n, n, q, q):
+            couplings = couplings.transpose(0, 2, 1, 3)
+        if couplings.shape == (n, n, q, q):
+            pairs = {(i, j): np.asarray(couplings[i, j], float) for i in range(n) for j in range(i + 1, n)}
             return build.potts(source, pairs, fields, options)
-    raise InputError(
-        found=f"couplings of shape {couplings.shape} and fields of shape {fields.shape} in {source.name}",
-        expected="(n, n) and (n,), or (sites, sites, states, states) and (sites, states)",
-        remedy="transpose the arrays, and save them again",
+    raise source.refusal(
+        f"couplings of shape {couplings.shape} and fields of shape {fields.shape}",
+        "(n, n) and (n,), or (sites, sites, states, states) and (sites, states)",
+        "transpose the arrays, and save them again",
     )
 
 
