@@ -175,8 +175,8 @@ TO_A_GAP = [
 def staged(monkeypatch):
     """Stages of these steps, whatever the planner likes."""
 
-    def decide(_planner, index):
-        return Decision(Size(STAGES[index], 20, 2, 64), _planner.base) if index < len(STAGES) else None
+    def decide(planner, index, _seconds):
+        return Decision(Size(STAGES[index], 20, 2, 64), planner.base) if index < len(STAGES) else None
 
     monkeypatch.setattr(Planner, "decide", decide)
 

@@ -10,8 +10,8 @@ import pytest
 import meltpoint as mp
 from evaluation.kept import plain
 from meltpoint.evaluation import prerequisites, stages
-from meltpoint.evaluation.clock import Clock
 from meltpoint.evaluation.plan import Decision, Planner
+from meltpoint.evaluation.prerequisites import Clock
 from meltpoint.evaluation.stage import Size
 from meltpoint.evaluation.stored import read_run
 from meltpoint.results.stages import alpha_of
@@ -49,8 +49,8 @@ def stiff():
 def plan(patch, all_steps=STEPS):
     """Stages of these steps, as long as there is time: tests must not depend on what the planner likes."""
 
-    def decide(planner, index):
-        enough = index == 0 or planner.budget.left > 0
+    def decide(planner, index, seconds):
+        enough = index == 0 or seconds > 0
         if planner.reached or index >= len(all_steps) or not enough:
             return None
         return Decision(Size(all_steps[index], 20, 2, 64), planner.base)
@@ -362,10 +362,10 @@ def test_a_run_killed_between_stages_is_not_finished(tmp_path, monkeypatch, plan
 
     run, decide = tmp_path / "run", Planner.decide
 
-    def killed(planner, index):
+    def killed(planner, index, seconds):
         if index:
             raise Killed
-        return decide(planner, index)
+        return decide(planner, index, seconds)
 
     monkeypatch.setattr(Planner, "decide", killed)
     with pytest.raises(Killed):

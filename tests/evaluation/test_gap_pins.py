@@ -67,10 +67,10 @@ def kill(patch, moment, last):
     if moment == "before the last decision":
         decide = Planner.decide
 
-        def undecided(planner, index):
+        def undecided(planner, index, seconds):
             if index == last:
                 raise Killed
-            return decide(planner, index)
+            return decide(planner, index, seconds)
 
         patch.setattr(Planner, "decide", undecided)
         return

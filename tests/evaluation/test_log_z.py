@@ -10,7 +10,7 @@ import meltpoint as mp
 from meltpoint.errors import InputError
 from meltpoint.estimators.evidence import Start, Starts
 from meltpoint.estimators.log_z_sides import Sides, inverse_log_z
-from meltpoint.evaluation.log_z_sizes import LogZSize, choose_base, first_size, next_size
+from meltpoint.evaluation.log_z import choose_base
 from meltpoint.results.text import render_text
 
 
@@ -118,21 +118,6 @@ def test_a_target_that_is_missed_is_said() -> None:
     assert not found.verdict.trusted
     assert len(found.stages) >= 2
     assert found.seconds["total"] < 8
-
-
-def test_sizes_grow_with_what_is_missing() -> None:
-    rng = np.random.default_rng(0)
-    noisy, calm = 3 * rng.standard_normal(100), 0.1 * rng.standard_normal(100)
-    last = LogZSize(100, 100)
-    steps = next_size(last, noisy, 2.0, 0.1, 1e9)
-    chains = next_size(LogZSize(2000, 200), calm, 0.2, 0.05, 1e9)
-    assert steps is not None
-    assert chains is not None
-    assert steps.steps == 1000
-    assert chains.steps == 2000
-    assert chains.chains > 400
-    assert next_size(last, calm, 0.2, 0.05, 1000.0) is None
-    assert first_size(0.1).steps < first_size(60.0).steps
 
 
 def test_the_base_that_lost_least_among_those_that_found_most() -> None:

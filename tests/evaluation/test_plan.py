@@ -11,17 +11,16 @@ from hypothesis import strategies as st
 
 from meltpoint.defaults import Settings
 from meltpoint.estimators.ais import log_z_of
-from meltpoint.estimators.particles import Melted
 from meltpoint.evaluation.plan import (
     _EVEN_VARIANCE,
     LEAST_AIS_CHAINS,
     Measured,
     Planner,
+    log_variance_of,
     measure,
     upper_variance,
 )
 from meltpoint.evaluation.stage import Size
-from meltpoint.models.log_f import LogF
 from meltpoint.runs.run import Spent
 
 SIGMAS = 2.7
@@ -38,10 +37,9 @@ class Knowing(Planner):
 
 
 def planner_of(available, passes, target=0.1, known=math.inf, exact=True):
-    log_f = LogF.exact(np.zeros(available)) if exact else LogF(*np.zeros((3, available)))
-    nothing: Any = SimpleNamespace(left=1e9, spent=Spent())
+    nothing: Any = SimpleNamespace(spent=Spent())
     settings = Settings(gap=target, evidence=False)
-    planner = Knowing(settings, log_f, available, passes, "data", nothing, nothing)
+    planner = Knowing(settings, "data", nothing, available, passes, exact)
     planner.known = known
     return planner
 
@@ -244,6 +242,19 @@ def test_what_no_size_makes_smaller_stays():
     assert half_width(rough, size) - half_width(plain, size) == pytest.approx(SIGMAS * 0.5, rel=0.1)
 
 
+def reported(log_weights, log_reverse, log_f, log_z, particles=None, error=0.0):
+    """What a planner reads of the report of a stage with 1,000 steps."""
+    per_example = SimpleNamespace(log_f=log_f, log_weights=log_weights, log_reverse_weights=log_reverse)
+    report: Any = SimpleNamespace(
+        settings=Settings(steps=1000, particles=particles),
+        per_example=per_example,
+        log_z=log_z,
+        ais_log_weights=log_z.log_weights,
+        log_f_error=error,
+    )
+    return report
+
+
 def test_what_is_measured_are_the_gaps_of_one_particle():
     rng = np.random.default_rng(0)
     log_f = rng.normal(0, 30, 200)
@@ -251,7 +262,7 @@ def test_what_is_measured_are_the_gaps_of_one_particle():
     log_ratios, deficits = rng.normal(1.0, 1.0, (200, 3)), rng.normal(0.5, 0.2, (200, 3))
     log_reverse = log_z.value + log_ratios
     log_weights = log_f[:, np.newaxis] - log_reverse - deficits
-    found = measure(Melted(log_weights, log_reverse), log_f, log_z, 1000, True, 7, 0.25)
+    found = measure(reported(log_weights, log_reverse, log_f, log_z, particles=7, error=0.25), heated=True)
     np.testing.assert_allclose(found.log_ratios, log_ratios, atol=1e-9)
     np.testing.assert_allclose(found.deficits, deficits, atol=1e-9)
     assert found.log_variance == upper_variance(log_z.log_weights)
@@ -262,12 +273,13 @@ def test_what_is_measured_are_the_gaps_of_one_particle():
 
 def test_a_heavy_tail_shows_in_the_effective_chains_of_many():
     """One chain of 600 has half of the sum: no variance of those above the median tells that."""
-    melted = Melted(*np.zeros((2, 5, 1)))
     for n in (100, 600):
         log_z = log_z_of(np.append(np.random.default_rng(0).normal(0, 0.5, n - 1), math.log(n)))
         plain, heavy = upper_variance(log_z.log_weights), math.log(n / log_z.ess)
         assert heavy > 2 * plain
-        assert measure(melted, np.zeros(5), log_z, 1000).log_variance == (heavy if n == 600 else plain)
+        report = reported(np.zeros((5, 1)), np.zeros((5, 1)), np.zeros(5), log_z)
+        assert measure(report).log_variance == (heavy if n == 600 else plain)
+        assert log_variance_of(log_z.log_weights) == (heavy if n == 600 else plain)
 
 
 def test_the_power_of_the_steps_is_learnt():
@@ -288,3 +300,28 @@ def test_the_power_of_the_steps_is_learnt():
 def test_work_counts_heating():
     assert Size(10, 5, 3, 7).work(1) == 10 * (15 + 7)
     assert Size(10, 5, 3, 7).work(2) == 10 * (30 + 7)
+
+
+# Without examples, as log_z() plans.
+
+
+def without_examples(target):
+    nothing: Any = SimpleNamespace(spent=Spent())
+    return Planner(Settings(gap=target), "model", nothing, least_steps=1000, starts_grow=True)
+
+
+@pytest.mark.parametrize("variance", [0.01, 1.0])
+def test_without_examples_steps_and_ais_chains_grow_with_what_is_missing(variance):
+    measured = Measured(500, np.zeros((1, 1)), np.zeros((1, 1)), variance)
+    small, large = (without_examples(target)._next(measured, SIGMAS, 1e12) for target in (0.01, 0.1))
+    assert small.examples == large.examples == 0
+    assert min(small.steps, large.steps) >= 1000
+    assert small.work(1) > large.work(1)
+    assert half_width(measured, small) <= 0.01
+    assert measured.log_variance_at(small.steps) <= _EVEN_VARIANCE
+
+
+def test_the_first_stage_without_examples_is_within_the_budget():
+    planner = without_examples(0.1)
+    assert planner._first(1e12) == Size(2000, 0, 2, 256)
+    assert planner._first(1e5).steps < 2000

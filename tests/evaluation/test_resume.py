@@ -67,7 +67,7 @@ def test_a_folder_changes_nothing_and_is_not_computed_twice(tmp_path, monkeypatc
     for owner, name in [
         (type(model), "log_f_part"),
         (prerequisites, "exact_log_z"),
-        (prerequisites, "make_base"),
+        (prerequisites, "data_rates"),
         (prerequisites, "run_pilot"),
         (chains_module.Chains, "compute"),
     ]:
@@ -209,7 +209,7 @@ def test_other_models_data_seeds_and_settings_are_refused(finished, changes, mes
 
 def test_a_base_that_came_out_otherwise_is_not_mixed_with_the_first(finished, monkeypatch):
     (finished / "base-data.npz").unlink()
-    monkeypatch.setattr(prerequisites, "make_base", lambda *_: mp.Base("data", (np.zeros(24),)))
+    monkeypatch.setattr(prerequisites, "data_rates", lambda *_: mp.Base("data", (np.zeros(24),)))
     with pytest.raises(mp.InputError, match="another schedule, base or other chains in part-0/stage-0"):
         evaluate(run=finished)
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import meltpoint as mp
 from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
-from meltpoint.evaluation.evaluate import evaluate_with_inputs
 from meltpoint.evaluation.settings import TO_BE_CHOSEN, candidate_bases, resolve_settings, seconds_of
 
 TRAIN = np.eye(3)
@@ -125,7 +124,7 @@ def test_what_is_no_time(budget):
         seconds_of(budget)
 
 
-@pytest.mark.parametrize("function", [mp.compare, mp.trace, evaluate_with_inputs])
+@pytest.mark.parametrize("function", [mp.compare, mp.trace])
 @pytest.mark.parametrize(
     ("wrong", "hint"),
     [

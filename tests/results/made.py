@@ -200,8 +200,15 @@ def bracket(**changes):
     sides = Sides(forward, Starts((Start("uniform", rng.normal(451, 0.4, 50), melted),), modes=3))
     settings = LogZSettings(base="data", steps=1000, chains=50, seed=7, tolerance=1.0, confidence=0.99)
     found = compose_log_z(
-        "RBM 784-500 <b>", 2, settings, sides, "end states of chains", 451.0, {"total": 3.0}, {"numpy": "2"}
+        model="RBM 784-500 <b>",
+        clamped=2,
+        settings=settings,
+        sides=sides,
+        rests_on="end states of chains",
+        exact=451.0,
+        alpha=0.01,
     )
+    found = replace(found, seconds={"total": 3.0}, versions={"numpy": "2"})
     first = replace(stage_of(found), steps=100)
     return replace(found, stages=(first, stage_of(found)), **changes)
 

@@ -57,20 +57,19 @@ def simulated(
     reverse = rng.normal(LOG_Z + spread**2 / 2, spread, (examples, chains)) + HARDNESS[chosen, np.newaxis]
     estimated = LOG_F + rng.normal(0, noise, POPULATION)
     return compose(
-        "RBM",
-        Settings(examples=examples, chains=chains, ais_chains=ais_chains, particles=particles),
-        LogF(
+        model="RBM",
+        settings=Settings(examples=examples, chains=chains, ais_chains=ais_chains, particles=particles),
+        log_f=LogF(
             estimated,
             np.full(POPULATION, noise),
             estimated,
             np.zeros((POPULATION, 2)),
             is_exact=noise == 0,
         ),
-        exact_log_z,
-        log_z_of(forward),
-        Melted(LOG_F[chosen, np.newaxis] - reverse, reverse),
-        chosen,
-        {"total": 0.0},
+        log_z=log_z_of(forward),
+        melted=Melted(LOG_F[chosen, np.newaxis] - reverse, reverse),
+        positions=chosen,
+        exact_log_z=exact_log_z,
         evidence=evidence,
     )
 
@@ -182,14 +181,12 @@ def test_an_interval_is_never_reversed_nor_nan(data, examples, chains, ais_chain
     melted = Melted(*data.draw(hnp.arrays(np.float64, (2, examples, chains), elements=finite)))
     forward = data.draw(hnp.arrays(np.float64, ais_chains, elements=finite))
     report = compose(
-        "RBM",
-        Settings(particles=data.draw(st.none() | st.integers(1, ais_chains + 1))),
-        LogF(log_f, np.full(5, 0.3 if deep else 0.0), log_f, is_exact=not deep),
-        None,
-        log_z_of(forward),
-        melted,
-        np.arange(examples),
-        {"total": 0.0},
+        model="RBM",
+        settings=Settings(particles=data.draw(st.none() | st.integers(1, ais_chains + 1))),
+        log_f=LogF(log_f, np.full(5, 0.3 if deep else 0.0), log_f, is_exact=not deep),
+        log_z=log_z_of(forward),
+        melted=melted,
+        positions=np.arange(examples),
     )
     low, high = report.between
     assert low <= high
@@ -256,14 +253,12 @@ def test_only_densities_exceed_one_whatever_the_model_is_called(densities):
     melted = Melted(LOG_F[:20, np.newaxis] - rng.normal(-80, 0.4, (20, 3)), rng.normal(-80, 0.4, (20, 3)))
     log_f = LogF(LOG_F, np.zeros(POPULATION), LOG_F, is_exact=True)
     report = compose(
-        "RBM of gaussian noise",
-        Settings(),
-        log_f,
-        None,
-        log_z_of(forward),
-        melted,
-        np.arange(20),
-        {"total": 0.0},
+        model="RBM of gaussian noise",
+        settings=Settings(),
+        log_f=log_f,
+        log_z=log_z_of(forward),
+        melted=melted,
+        positions=np.arange(20),
         densities=densities,
     )
     assert report.optimistic.value > 0

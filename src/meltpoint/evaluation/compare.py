@@ -12,21 +12,20 @@ from numpy.typing import ArrayLike
 
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import InputError, Progress
-from meltpoint.evaluation.evaluate import Evaluation
+from meltpoint.evaluation.evaluate import evaluate
 from meltpoint.evaluation.settings import SharedOptions, Watch, check_keywords, seconds_of
 from meltpoint.evaluation.several import (
     ModelSource,
     check_same_visible,
-    evaluate_in_folder,
     folder_of,
     load_source,
     named_sources,
     progress_named,
 )
-from meltpoint.models import Model
 from meltpoint.progress import reports_progress
 from meltpoint.results.comparison import Comparison
 from meltpoint.results.pair import About, ComparedModel, Pair, compose_pair
+from meltpoint.results.report import Report
 from meltpoint.results.stages import alpha_of
 from meltpoint.statistics.certificate import check_confidence
 
@@ -101,20 +100,24 @@ def compare(
     _check(sources, baseline, about)
     check_confidence(confidence)
     loaded = {name: load_source(source) for name, source in sources.items()}
-    _check_comparable(loaded)
+    for name, model in loaded.items():
+        check_same_visible(name, model, *next(iter(loaded.items())))
     settings: dict[str, Any] = dict(options)
     if gap is not None or budget is not None:
         settings |= {"gap": gap, "budget": None if budget is None else seconds_of(budget) / len(loaded)}
-    pairs = _pairs(list(loaded), baseline)
-    evaluated: dict[str, Evaluation] = {}
+    if baseline is None:
+        pairs = list(itertools.combinations(loaded, 2))
+    else:
+        pairs = [(name, baseline) for name in loaded if name != baseline]
+    reports: dict[str, Report] = {}
     interrupted = False
     for number, (name, model) in enumerate(loaded.items()):
         try:
-            evaluated[name] = evaluate_in_folder(
+            reports[name] = evaluate(
                 model,
                 test,
                 train,
-                folder_of(run, number, name),
+                run=folder_of(run, number, name),
                 seed=seed,
                 confidence=confidence,
                 evidence=evidence,
@@ -122,47 +125,37 @@ def compare(
                 watch=watch,
                 **settings,
             )
+            interrupted = reports[name].interrupted
         except KeyboardInterrupt:
-            if not evaluated:
+            if not reports:
                 raise
             interrupted = True
-            break
-        if evaluated[name].report.interrupted:
-            interrupted = True
+        if interrupted:
             break
     alpha = (1 - confidence) / len(pairs)
     return Comparison(
-        reports={name: found.report for name, found in evaluated.items()},
+        reports=reports,
         pairs=tuple(
-            _compose(first, second, evaluated, alpha)
+            _compose(first, second, reports, alpha)
             for first, second in pairs
-            if first in evaluated and second in evaluated
+            if first in reports and second in reports
         ),
-        test_examples=next(iter(evaluated.values())).report.test_examples,
+        test_examples=next(iter(reports.values())).test_examples,
         confidence=confidence,
         about=about,
         baseline=baseline,
         seconds=time.perf_counter() - begun,
-        missing=tuple(name for name in loaded if name not in evaluated),
+        missing=tuple(name for name in loaded if name not in reports),
         interrupted=interrupted,
     )
 
 
-def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
-    """The pairs that are asked for."""
-    if baseline is not None:
-        return [(name, baseline) for name in names if name != baseline]
-    return list(itertools.combinations(names, 2))
-
-
-def _compose(first: str, second: str, evaluated: Mapping[str, Evaluation], alpha: float) -> Pair:
+def _compose(first: str, second: str, reports: Mapping[str, Report], alpha: float) -> Pair:
     """The pair, with its part of alpha; where sizes were chosen in stages, each pair of stages has its own part."""
-    found = [evaluated[name] for name in (first, second)]
-    for each in found:
-        if each.report.settings.budget is not None:
-            alpha *= alpha_of(each.stage, 1.0)
-    one, other = (ComparedModel(name, evaluated[name].report) for name in (first, second))
-    return compose_pair(one, other, alpha)
+    for report in (reports[first], reports[second]):
+        if report.settings.budget is not None:
+            alpha *= alpha_of(report.stage_number, 1.0)
+    return compose_pair(ComparedModel(first, reports[first]), ComparedModel(second, reports[second]), alpha)
 
 
 def _check(sources: Mapping[str, ModelSource], baseline: str | None, about: str) -> None:
@@ -184,9 +177,3 @@ def _check(sources: Mapping[str, ModelSource], baseline: str | None, about: str)
             expected="'test set' or 'population'",
             remedy="'test set' asks for the order on these examples only",
         )
-
-
-def _check_comparable(models: Mapping[str, Model]) -> None:
-    (first_name, first), *others = models.items()
-    for name, model in others:
-        check_same_visible(name, model, first_name, first)

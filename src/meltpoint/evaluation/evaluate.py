@@ -4,41 +4,38 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from typing import Unpack
 
 from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base
-from meltpoint.annealing.schedule import Steps
+from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS, Settings
 from meltpoint.errors import Progress
 from meltpoint.estimators.pilot import ScheduleName
-from meltpoint.evaluation.clock import Clock
+from meltpoint.evaluation.plan import Measured, Planner, measure
 from meltpoint.evaluation.prerequisites import (
-    Origin,
+    Clock,
     Origins,
     conventions_of,
     exact_log_z_of,
     log_f_of,
     samples_of,
 )
+from meltpoint.evaluation.reporting import FinishedStage, Subject, report_of_best
 from meltpoint.evaluation.settings import (
     BaseChoice,
-    EvaluationOptions,
     Watch,
     candidate_bases,
-    check_keywords,
     check_part,
     resolve_settings,
 )
-from meltpoint.evaluation.stage import facts_of
-from meltpoint.evaluation.stages import Context, run_stages
+from meltpoint.evaluation.stage import ANNEALING, ModelFacts, Stage, StageResult
+from meltpoint.evaluation.stages import Evaluation
 from meltpoint.fingerprint import fingerprint
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.formats.own_values import OWN_VALUES, check_own_values
@@ -48,7 +45,6 @@ from meltpoint.models import Model
 from meltpoint.progress import reports_progress
 from meltpoint.results.compose import versions
 from meltpoint.results.report import Report
-from meltpoint.results.stages import StageSummary
 from meltpoint.runs.contents import MODEL, NAMES
 from meltpoint.runs.run import Run
 from meltpoint.runs.specification import Specification
@@ -59,15 +55,6 @@ _log = logging.getLogger("meltpoint")
 
 _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence", "exact")
 """Settings that change what is made of the weights and how many there are, and not the weights."""
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """A report, where its annealing started, and its stage's number."""
-
-    report: Report
-    origin: Origin
-    stage: int
 
 
 @reports_progress
@@ -163,135 +150,141 @@ def evaluate(
     >>> print(f"{report.conservative.value:.4f}")  # log 1/8
     -2.0794
     """
+    given = dict(locals())  # these keywords by name: spelt here and in `Settings`, and nowhere in between
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    return evaluate_with_inputs(
-        model,
-        test,
-        train,
-        particles=particles,
-        base=base,
-        gap=gap,
-        budget=budget,
-        steps=steps,
-        schedule=schedule,
-        chains=chains,
-        examples=examples,
-        ais_chains=ais_chains,
-        seed=seed,
-        precision=precision,
-        tolerance=tolerance,
-        confidence=confidence,
-        exact=exact,
-        evidence=evidence,
-        run=run,
-        part=part,
-        executor=executor,
-        threads=threads,
-        progress=progress,
-        watch=watch,
-        names=names,
-    ).report
-
-
-def evaluate_with_inputs(
-    model: ModelLike, test: ArrayLike, train: ArrayLike | None = None, **options: Unpack[EvaluationOptions]
-) -> Evaluation:
-    """As `evaluate`, with what its report was made from: a folder may not have taken it, on a full disk."""
-    check_keywords(evaluate_with_inputs, options, EvaluationOptions)
     clock = Clock()
-    given, model = model, from_object(model)
+    own_model, model = model, from_object(model)
     states = model.encode(test, "test")
-    check_own_values(given, model, model.decode(states[:OWN_VALUES]))
+    check_own_values(own_model, model, model.decode(states[:OWN_VALUES]))
     known = None if train is None else model.encode(train, "train")
-    settings, betas = resolve_settings(len(states), train, options)
-    threads, part = check_threads(options.get("threads")), check_part(options.get("part", 0))
-    base, progress, watch = options.get("base"), options.get("progress"), options.get("watch")
+    settings, betas = resolve_settings(len(states), train, given)
+    threads, part = check_threads(threads), check_part(part)
     own_base = base if isinstance(base, Base) else None
     if own_base is not None:
         model.path(own_base)  # a base that does not fit is found now, not after log f
 
     _log.info("evaluating %r on %d test examples, seed %d", model, len(states), settings.seed)
     fingerprints = _fingerprints(model, states, known, own_base, betas)
-    executor = options.get("executor")
     workers = None if executor is None else Workers(executor)
-    with _open_folder(options.get("run"), model, states, fingerprints, settings, part) as folder:
-        run = Run(threads, progress, workers, folder)
-        facts = facts_of(model)
-        run.keep(MODEL, facts)
-        log_f = log_f_of(model, states, settings.seed, run)
+    with _open_folder(run, model, states, fingerprints, settings, part) as folder:
+        computing = Run(threads, progress, workers, folder)
+        facts = ModelFacts.of(model)
+        computing.keep(MODEL, facts)
+        log_f = log_f_of(model, states, settings.seed, computing)
         clock.lap("log f")
-        run.spent.steps = run.spent.seconds = (
-            0.0  # what comes are steps of chains, by which stages are planned
-        )
-        exact_log_z = exact_log_z_of(model, settings.exact, run)
+        # What comes are steps of chains, by which stages are planned.
+        computing.spent.steps = computing.spent.seconds = 0.0
+        exact_log_z = exact_log_z_of(model, settings.exact, computing)
         clock.lap("exact")
-        conventions = conventions_of(model, states if known is None else known, run)
+        conventions = conventions_of(model, states if known is None else known, computing)
         clock.lap("conventions")
-        by_friction = settings.schedule == "friction"
-        origins = Origins(
-            model,
-            known,
-            own_base,
-            settings.seed,
-            run,
-            by_friction=by_friction,
-            budget=settings.budget,
-            clock=clock,
-        )
+        origins = Origins(model, known, own_base, settings, computing, clock)
         origin = origins.choose(candidate_bases(settings, train))
-        clock.lap("base and pilot" if by_friction else "base")
-
-        def tell(stage: StageSummary) -> None:
-            _log.info("stage: %s", stage)
-            if watch:
-                watch(stage)
-
-        context = Context(
-            model,
-            facts,
-            states,
-            settings,
-            betas,
-            log_f,
-            exact_log_z,
-            origins,
-            origin,
-            base in (None, "auto"),
-            known is not None,
-            part,
-            run,
-            clock,
+        clock.lap("base and pilot" if origin.friction else "base")
+        subject = Subject(
+            facts=facts,
+            settings=settings,
+            log_f=log_f,
+            exact_log_z=exact_log_z,
+            conventions=conventions,
+            fingerprints=fingerprints,
+            names={str(key): str(name) for key, name in (names or {}).items()},
         )
-        report, number = run_stages(context, tell)
-        report = replace(report, conventions=conventions)
-        report = _with_description(report, context, fingerprints, options.get("names"))
+        evaluation = LikelihoodEvaluation(
+            model=model,
+            settings=settings,
+            betas=betas,
+            origins=origins,
+            base=origin.base.name,
+            base_is_free=base in (None, "auto"),
+            test=states,
+            given_seed=settings.seed,
+            run=computing,
+            clock=clock,
+            part=part,
+            subject=subject,
+            watch=watch,
+        )
+        report = evaluation.report()
         if folder is not None and not report.interrupted:
             folder.finish(report.to_dict())
         _log.info("%r in %.1f s: %s", report, report.seconds["total"], report.verdict)
-        return Evaluation(report, origins.at(report.settings.base), number)
+        return report
 
 
-def _with_description(
-    report: Report, context: Context, fingerprints: dict[str, str], names: Mapping[str, str] | None
-) -> Report:
-    """The report with what says what was evaluated: names, fingerprints, and samples of the model to look at."""
-    begun = time.perf_counter()
-    described = {str(key): str(name) for key, name in (names or {}).items()}
-    if described:
-        context.run.keep(NAMES, described)
-    shown = report.shown
-    if shown is not None and not report.interrupted:
-        # Ctrl-C costs the pictures, not the report.
-        with suppress(KeyboardInterrupt):
-            shown = replace(shown, samples=samples_of(context.model, context.settings.seed, context.run))
-    seconds = time.perf_counter() - begun
-    return replace(
-        report,
-        shown=shown,
-        fingerprints=fingerprints,
-        names=described,
-        seconds={**report.seconds, "samples": seconds, "total": report.seconds["total"] + seconds},
-    )
+@dataclass(eq=False, kw_only=True)
+class LikelihoodEvaluation(Evaluation[Report]):
+    """An evaluation with a test set."""
+
+    subject: Subject
+    watch: Watch | None
+
+    def report(self) -> Report:
+        """Run all stages: the report of the best, or of what is finished of the first one."""
+        unfinished = self.run_stages()
+        if self.finished:
+            report = report_of_best(self.finished)
+        else:
+            assert unfinished is not None, "run_stages() has raised KeyboardInterrupt"
+            report = self.subject.report(unfinished)
+        if self.subject.names:
+            self.run.keep(NAMES, dict(self.subject.names))
+        shown = report.shown
+        if shown is not None and not self.stopped:
+            # Ctrl-C costs the pictures, not the report.
+            with suppress(KeyboardInterrupt):
+                shown = replace(shown, samples=samples_of(self.model, self.settings.seed, self.run))
+        friction = self.origins.at(report.settings.base).friction
+        self.clock.lap("samples")
+        return replace(
+            report,
+            shown=shown,
+            friction=friction,
+            pilot=friction.pilot if friction else None,
+            interrupted=self.stopped,
+            seconds=self.clock.seconds(),
+        )
+
+    def planner(self, run: Run) -> Planner:
+        return Planner(
+            self.settings,
+            self.base,
+            run,
+            test_examples=len(self.test),
+            passes=self.model.raise_passes,
+            log_f_is_exact=self.subject.log_f.is_exact,
+        )
+
+    def other_starts(self, stage: Stage) -> tuple[list[tuple[Base, Floats]], dict[str, int]]:
+        # The model's own rates come from chains that start at the uniform base, and cost more than all other starts:
+        # they are asked only where there is no other base.
+        names = [*(["data"] if self.origins.train is not None else []), "uniform"]
+        others = [name for name in names if name != stage.base.name] or ["model"]
+        return [(self.origins.base(name), as_betas(stage.size.steps)) for name in others], {}
+
+    def task(self, stage: Stage) -> str:
+        """Which stage it is, and how close the two numbers are by now."""
+        if self.settings.budget is None:
+            return ANNEALING
+        so_far = ""
+        if self.finished:
+            last = self.finished[-1].summary
+            so_far = (
+                f", RAISE {last.conservative:.2f}, AIS {last.optimistic:.2f}, "
+                f"effective {last.ess:,.0f} of {last.ais_chains:,}"
+            )
+        return f"stage {stage.number + 1}, {stage.size.steps:,} steps{so_far}"
+
+    def measured(self, finished: FinishedStage[Report]) -> Measured:
+        return measure(finished.report, heated=self.model.raise_passes > 1)
+
+    def finish(self, result: StageResult) -> FinishedStage[Report]:
+        return self.subject.finish(result)
+
+    def tell(self, finished: FinishedStage[Report]) -> None:
+        _log.info("stage: %s", finished.summary)
+        if self.watch:
+            self.watch(finished.summary)
 
 
 def _fingerprints(

@@ -1,25 +1,55 @@
-"""log_z(): the normaliser of a model alone, from both sides. Orchestration, no mathematics."""
+"""log_z(): the normaliser of a model alone, from both sides: an evaluation without examples."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base
-from meltpoint.backends.numba.precision import Precision, check_precision
-from meltpoint.defaults import BUDGET_OF_GAP, LOG_Z_DEFAULTS, LogZSettings
+from meltpoint.annealing.schedule import as_betas
+from meltpoint.backends.numba.precision import Precision
+from meltpoint.defaults import LOG_Z_DEFAULTS, LogZSettings
 from meltpoint.errors import InputError, Progress
-from meltpoint.evaluation.clock import Clock
-from meltpoint.evaluation.log_z_run import LogZRun, WatchLogZ
-from meltpoint.evaluation.settings import BaseChoice, base_name, check_nats, seconds_of
+from meltpoint.estimators.ais import ais_batch
+from meltpoint.estimators.chain_batches import Annealing
+from meltpoint.estimators.elimination import Eliminated
+from meltpoint.estimators.evidence import Starts
+from meltpoint.estimators.exact import cheap_elimination
+from meltpoint.estimators.log_z_sides import Sides
+from meltpoint.estimators.starts import reverse_log_weights
+from meltpoint.evaluation.plan import Measured, Planner, log_variance_of
+from meltpoint.evaluation.prerequisites import EXACT_UNITS, Clock, Origins, exact_log_z_of
+from meltpoint.evaluation.reporting import FinishedStage, alpha_of_stage, best_stages, with_stages
+from meltpoint.evaluation.settings import BaseChoice, check_left_out, resolve_settings
+from meltpoint.evaluation.stage import Stage, StageResult, stage_seed
+from meltpoint.evaluation.stages import Evaluation
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.kernels.compiling import check_threads
-from meltpoint.models.checks import check_count, check_switch
+from meltpoint.layers.unit import Floats
+from meltpoint.models.checks import check_count
 from meltpoint.progress import reports_progress
-from meltpoint.randomness import check_seed
-from meltpoint.results.log_z import LogZBracket
-from meltpoint.statistics.certificate import check_confidence
+from meltpoint.randomness import Purpose, generator
+from meltpoint.results.log_z import LogZBracket, LogZStage, compose_log_z, stage_of
+from meltpoint.runs.run import Run
+from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
+
+WatchLogZ: TypeAlias = Callable[[LogZStage], None]
+"""Called with each stage that is finished."""
+
+_LEAST_STEPS = 1000  # of the last stage: with fewer, chains from all starts may miss the same modes and agree
+_TRIAL_STEPS, _TRIAL_CHAINS = 100, 100
+_TRIAL_SHARE = 10  # steps for one step of the trial, if they were given
+_START_SHARE = 4  # forward chains for one chain of each other start
+_MELTED_SHARE = 2  # chains of a start for one of its end states that is melted
+_LEAST_START = 32
+_TRIAL = 1000  # number of the trial among stages
+_EXACT_KEY = 2  # of the random numbers of exact samples
+_APART = 0.1  # nats between trials that are not attributed to noise
 
 
 @reports_progress
@@ -80,12 +110,17 @@ def log_z(
     >>> found.verdict.reason, found.between[0] < 3.4506 < found.between[1], round(found.exact, 4)
     ('agree', True, 3.4506)
     """
+    given = dict(locals())  # these keywords by name: spelt here and in `Settings`
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     clock = Clock()
     model = from_object(model)
-    settings = _resolve_settings(
-        base, gap, budget, steps, chains, seed, precision, tolerance, confidence, train
-    )
+    in_stages = gap is not None or budget is not None
+    del given["chains"]  # which are those of RAISE in an evaluation
+    if in_stages:
+        check_left_out({"steps": steps, "chains": chains})
+    else:
+        given["ais_chains"] = _check_chains(LOG_Z_DEFAULTS.chains if chains is None else chains)
+    settings, _ = resolve_settings(0, train, given)
     if clamped and train is not None:
         raise InputError(
             found="train and clamped units",
@@ -95,60 +130,174 @@ def log_z(
     known = None if train is None else model.encode(train, "train")
     if clamped:
         model = model.given(clamped)
-    work = LogZRun(model, len(clamped or ()), settings, known, check_threads(threads), progress, clock)
-    own = base if isinstance(base, Base) else None
-    if own is not None:
-        model.path(own)
-    work.prepare(own, None if exact is None else check_switch(exact, "exact"))
-    return work.run_once() if settings.budget is None else work.close_gap(watch)
-
-
-def _resolve_settings(
-    base: BaseChoice | Base,
-    gap: float | None,
-    budget: str | float | None,
-    steps: int | None,
-    chains: int | None,
-    seed: int,
-    precision: Precision,
-    tolerance: float | None,
-    confidence: float,
-    train: ArrayLike | None,
-) -> LogZSettings:
-    """Checked settings; sizes that stages are to choose are 0."""
-    name = "auto" if base == "auto" else base_name(base, train)
-    in_stages = gap is not None or budget is not None
-    if in_stages and (steps is not None or chains is not None):
-        raise InputError(
-            found=f"{'steps' if steps is not None else 'chains'} together with a gap or a budget",
-            expected="one or the other",
-            remedy="leave them out: sizes follow from the gap and the budget",
-        )
-    target = None if gap is None else check_nats(gap, "gap", "0.1 is a good answer")
-    tolerated = (target or LOG_Z_DEFAULTS.tolerance) if tolerance is None else tolerance
-    d = LOG_Z_DEFAULTS
-    return LogZSettings(
-        base=name,
-        steps=0
-        if in_stages
-        else check_count(d.steps if steps is None else steps, "steps", f"{d.steps:,} are usual"),
-        chains=0
-        if in_stages
-        else _check_chains(
-            check_count(d.chains if chains is None else chains, "chains", f"{d.chains:,} are usual")
-        ),
-        seed=check_seed(seed),
-        precision=check_precision(precision),
-        tolerance=check_nats(tolerated, "tolerance", "1 is usual"),
-        confidence=float(check_confidence(confidence)),
-        gap=target,
-        budget=seconds_of(BUDGET_OF_GAP if budget is None else budget) if in_stages else None,
+    own_base = base if isinstance(base, Base) else None
+    if own_base is not None:
+        model.path(own_base)
+    run = Run(check_threads(threads), progress)
+    eliminated = None if settings.exact is False else cheap_elimination(model)
+    if eliminated is not None:
+        exact_log_z = eliminated.log_z
+    else:  # what takes a second by elimination was tried
+        wanted = settings.exact is not False and (settings.exact or model.smaller_side <= EXACT_UNITS)
+        exact_log_z = exact_log_z_of(model, bool(wanted), run)
+    clock.lap("exact")
+    origins = Origins(model, known, own_base, settings, run, clock)
+    bases = ["data"] if known is not None else []
+    bases += ["model", "uniform"]
+    if own_base is not None and own_base.name not in bases:
+        bases.append(own_base.name)
+    evaluation = LogZEvaluation(
+        model=model,
+        settings=settings,
+        betas=None,
+        origins=origins,
+        base=_try_bases(bases, origins, run) if base == "auto" else settings.base,
+        base_is_free=base == "auto",
+        test=np.zeros((0, model.n_visible), np.uint8),
+        given_seed=stage_seed(settings.seed, 0),
+        run=run,
+        clock=clock,
+        clamped=len(clamped or ()),
+        bases=bases,
+        exact_log_z=exact_log_z,
+        eliminated=eliminated,
+        watch=watch,
     )
+    return evaluation.bracket()
+
+
+@dataclass(eq=False, kw_only=True)
+class LogZEvaluation(Evaluation[LogZBracket]):
+    """An evaluation without examples: states of the model are melted back in their place."""
+
+    clamped: int
+    bases: list[str]
+    exact_log_z: float | None
+    eliminated: Eliminated | None
+    watch: WatchLogZ | None
+
+    def bracket(self) -> LogZBracket:
+        """Run all stages: the bracket of the best, or of what is finished of the first one."""
+        unfinished = self.run_stages()
+        if self.finished:
+            bracket = with_stages(best_stages(self.finished)[0].report, self.finished)
+        else:
+            assert unfinished is not None, "run_stages() has raised KeyboardInterrupt"
+            bracket = self._compose(unfinished)
+        return replace(bracket, seconds=self.clock.seconds(), interrupted=self.stopped)
+
+    def planner(self, run: Run) -> Planner:
+        return Planner(self.settings, self.base, run, least_steps=_LEAST_STEPS, starts_grow=True)
+
+    def other_starts(self, stage: Stage) -> tuple[list[tuple[Base, Floats]], dict[str, int]]:
+        linear = as_betas(stage.size.steps)
+        others = [(self.origins.base(name), linear) for name in self.bases if name != stage.base.name]
+        chains = max(_LEAST_START, stage.size.ais_chains // _START_SHARE)
+        # Chains of the chosen base have end states of their own, apart from the forward chains.
+        return [(stage.base, stage.betas), *others], {
+            "chains": chains,
+            "melted": max(2, chains // _MELTED_SHARE),
+        }
+
+    def task(self, stage: Stage) -> str:
+        return "AIS"
+
+    def measured(self, finished: FinishedStage[LogZBracket]) -> Measured:
+        size = finished.result.stage.size
+        nothing = np.zeros((1, size.chains))
+        return Measured(size.steps, nothing, nothing, log_variance_of(finished.report.lower.log_weights))
+
+    def finish(self, result: StageResult) -> FinishedStage[LogZBracket]:
+        bracket = self._compose(result)
+        return FinishedStage(result, bracket, stage_of(bracket))
+
+    def tell(self, finished: FinishedStage[LogZBracket]) -> None:
+        if self.watch:
+            self.watch(finished.summary)
+
+    def with_starts(self, result: StageResult) -> StageResult:
+        """A complete stage with what other starts found, and with exact samples melted back where there are some."""
+        result, stage = super().with_starts(result), result.stage
+        if self.eliminated is None:
+            return result
+        how = self.computation(stage, self.run)
+        n = max(2, stage.size.ais_chains // _START_SHARE)
+        units = self.eliminated.sample(n, generator(stage.seed, Purpose.SAMPLE, _EXACT_KEY))
+        states, along = self.model.undirected.state_of(units), how.along(self.model, stage.base)
+        return replace(result, exact_reverse=reverse_log_weights(along, stage.betas, states, 2, how))
+
+    def _compose(self, result: StageResult) -> LogZBracket:
+        """The bracket of a stage, from at least two chains."""
+        stage, s = result.stage, self.settings
+        if result.log_z is None or len(result.log_z.log_weights) < 2:
+            raise KeyboardInterrupt
+        own = {"base": stage.base.name, "steps": stage.size.steps, "chains": stage.size.ais_chains}
+        bracket = compose_log_z(
+            model=repr(self.model),
+            clamped=self.clamped,
+            settings=LogZSettings(
+                **{each.name: getattr(s, each.name) for each in fields(LogZSettings)} | own
+            ),
+            sides=Sides(result.log_z.log_weights, result.starts or Starts(), result.exact_reverse),
+            rests_on=self._rests_on(result),
+            exact=self.exact_log_z,
+            alpha=alpha_of_stage(s, stage.number),
+        )
+        return replace(bracket, stages=(stage_of(bracket),))
+
+    def _rests_on(self, result: StageResult) -> str:
+        """What the upper side and the interval rest on."""
+        if result.exact_reverse is not None and self.eliminated is not None:
+            n, width = len(result.exact_reverse), self.eliminated.order.width
+            return f"{n:,} exact samples by elimination (width {width}): nothing is assumed"
+        if result.starts is None or self.eliminated is not None:
+            return "nothing: the states were not melted back before Ctrl-C"
+        starts = result.starts
+        sides = Sides(np.zeros(2), starts)
+        modes = f", {starts.weighed:,} of them at modes of the model" if starts.weighed else ""
+        return (
+            f"{len(sides.melted):,} end states of chains from all starts, drawn by weight: the upper side and the "
+            f"interval hold if no start missed a mode; {sides.n_starts:,} gave weights{modes}"
+        )
 
 
 def _check_chains(chains: int) -> int:
-    if chains < 2:
+    if check_count(chains, "chains", f"{LOG_Z_DEFAULTS.chains:,} are usual") < 2:
         raise InputError(
             found="1 chain", expected="at least 2", remedy="a single chain has no error; 400 are usual"
         )
     return chains
+
+
+def _try_bases(names: list[str], origins: Origins, run: Run) -> str:
+    """The base to start from, by a short trial from each."""
+    s = origins.settings
+    betas = as_betas(max(_TRIAL_STEPS, s.steps // _TRIAL_SHARE))
+    # No chain of the trial may come back in the bracket that its choice decides on.
+    seed = stage_seed(s.seed, _TRIAL)
+    trials: dict[str, Floats] = {}
+    for name in names:
+        annealing = Annealing(origins.model, origins.base(name), s.precision)  # pyright: ignore[reportArgumentType]
+        trials[name] = run.results(ais_batch(annealing, betas, _TRIAL_CHAINS, seed), "AIS").log_weights
+    origins.clock.lap("bases")
+    return choose_base(trials)
+
+
+def choose_base(trials: Mapping[str, Floats]) -> str:
+    """The base to start from, by log weights (chain,) of a trial from each.
+
+    Each mean weight is a lower bound on Z, so those that lie below the largest by more than noise are out; of the rest
+    the one with the largest mean log weight, which loses least on its way.
+
+    >>> choose_base({"model": np.zeros(10), "uniform": np.linspace(-9, -3, 10)})
+    'model'
+    """
+    values = {name: float(log_mean_exp(w)) for name, w in trials.items()}
+    errors = {name: float(np.nan_to_num(log_mean_error(w))) for name, w in trials.items()}
+    most = max(values, key=lambda name: values[name])
+    near = [
+        name
+        for name in trials
+        if values[most] - values[name] <= _APART + 2 * math.hypot(errors[most], errors[name])
+    ]
+    return max(near, key=lambda name: float(np.mean(trials[name])))

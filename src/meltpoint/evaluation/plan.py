@@ -5,32 +5,28 @@ over Z: the gap with one particle. Near equilibrium the mean of g and its varian
 1 / steps; the variance of AIS's log weights falls more slowly, because of its tail. Several melting chains of an
 example are averaged before the logarithm is taken. A stage measures all of this, and after two stages the power of the
 steps with which g really falls is known. How much wider a report's interval is than these formulas say is measured too.
-A size only decides how long a stage takes: its estimates are unbiased for any size.
+Without examples only the variance of AIS is left. A size only decides how long a stage takes: its estimates are
+unbiased for any size.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.defaults import Settings
-from meltpoint.estimators.ais import LogZ
-from meltpoint.estimators.particles import Melted
-from meltpoint.evaluation.clock import Clock
-from meltpoint.evaluation.stage import Size, StageResult
-from meltpoint.evaluation.stage_report import best_stage, half_width_of
+from meltpoint.evaluation.reporting import FinishedStage, best_stages
+from meltpoint.evaluation.stage import Size
 from meltpoint.layers.unit import Floats
-from meltpoint.models.log_f import LogF
-from meltpoint.results.compose import controlled_log_f
 from meltpoint.results.report import Report
 from meltpoint.results.stages import alpha_of
-from meltpoint.runs.contents import SPENT
 from meltpoint.runs.run import Run
 from meltpoint.statistics.elementary import expit, softplus
-from meltpoint.statistics.log_space import log_mean_exp
+from meltpoint.statistics.log_space import effective_sample_size, log_mean_exp
 
 LEAST_AIS_CHAINS = 500
 """Fewest AIS chains of a stage that is to be the last: fewer rarely meet the large weights that matter."""
@@ -43,6 +39,7 @@ _RESERVE = 0.94  # share of the time left that is planned with: the time of a st
 _AFTERWARDS = 0.3  # seconds that a report takes
 _PLAIN_RATE = 20_000.0  # chain-steps per second, before any were timed
 _PLAIN_OVERHEAD = 150.0  # what other starts cost, in chains, before any were asked
+_PLAIN_SHARE = 1.0  # the same for each AIS chain, where more of these ask for more of other starts
 _MEASURING = Size(
     steps=2000, examples=50, chains=2, ais_chains=256
 )  # the first stage, where there is time for it
@@ -66,23 +63,6 @@ class Decision:
 
     size: Size
     base: str
-
-
-class Budget:
-    """Seconds that are left of a budget, those of earlier calls of the same run counted."""
-
-    def __init__(self, seconds: float, run: Run, clock: Clock) -> None:
-        self._seconds, self._run, self._clock = seconds, run, clock
-        self._before = run.recall(SPENT, float) or 0.0
-
-    @property
-    def left(self) -> float:
-        """Seconds that are left."""
-        return self._seconds - self._before - self._clock.elapsed
-
-    def keep(self) -> None:
-        """Write down what was spent by now."""
-        self._run.keep(SPENT, self._before + self._clock.elapsed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,28 +136,32 @@ class Measured:
         # One standard error of this measurement on the safe side: a loss that chance has hidden would be met again.
         known = math.sqrt(spread / len(self.log_ratios))
         optimistic = ais + self.fixed_error**2
-        conservative = spread / examples + (1 - share) ** 2 * ais + self.fixed_error**2
+        conservative = spread / np.maximum(examples, 1) + (1 - share) ** 2 * ais + self.fixed_error**2
         width = max(gap, 0.0) + known + sigmas * (math.sqrt(optimistic) + np.sqrt(conservative))
         return self.widening * width / 2
 
 
-def measure(
-    melted: Melted,
-    log_f: Floats,
-    log_z: LogZ,
-    steps: int,
-    heated: bool = False,
-    particles: int | None = None,
-    fixed_error: float = 0.0,
-) -> Measured:
-    """Measure a stage by the log weights of RAISE (example, chain) and AIS, and log f (example,) of its examples."""
-    log_ratios = melted.log_reverse_weights - log_z.value
-    deficits = log_f[:, np.newaxis] - melted.log_reverse_weights - melted.log_weights
-    log_variance = upper_variance(log_z.log_weights)
-    n = len(log_z.log_weights)
-    if n >= LEAST_AIS_CHAINS:  # so many show a tail that is heavier than lognormal by how few are effective
-        log_variance = max(log_variance, math.log(n / log_z.ess))
-    return Measured(steps, log_ratios, deficits, log_variance, heated, particles, fixed_error)
+def measure(report: Report, heated: bool = False) -> Measured:
+    """Measure a stage by the weights in its report."""
+    per, log_z = report.per_example, report.log_z.value
+    return Measured(
+        steps=report.settings.steps,
+        log_ratios=per.log_reverse_weights - log_z,
+        deficits=per.log_f[:, np.newaxis] - per.log_reverse_weights - per.log_weights,
+        log_variance=log_variance_of(report.ais_log_weights),
+        heated=heated,
+        particles=report.settings.particles,
+        fixed_error=report.log_f_error,
+    )
+
+
+def log_variance_of(log_weights: Floats) -> float:
+    """Variance of AIS's log weights (chain,), as far as it matters to log Z."""
+    variance, n = upper_variance(log_weights), len(log_weights)
+    if n < LEAST_AIS_CHAINS:
+        return variance
+    # So many show a tail that is heavier than lognormal by how few are effective.
+    return max(variance, math.log(n / effective_sample_size(log_weights)))
 
 
 def upper_variance(log_weights: Floats) -> float:
@@ -192,22 +176,28 @@ def upper_variance(log_weights: Floats) -> float:
 
 @dataclass(eq=False)
 class Planner:
-    """Decides what to run next from the stages so far. `passes` are RAISE's through the betas."""
+    """Decides what to run next from the stages so far. `passes` are RAISE's through the betas.
+
+    A stage of fewer than `least_steps` is not the last. `starts_grow` says that more AIS chains ask more of other
+    starts.
+    """
 
     settings: Settings
-    log_f: LogF
-    test_examples: int
-    passes: int
     base: str
-    budget: Budget
     run: Run
+    test_examples: int = 0
+    passes: int = 1
+    log_f_is_exact: bool = True
+    least_steps: int = 0
+    starts_grow: bool = False
     _measured: dict[str, Measured] = field(default_factory=dict)  # by base: the longest stage
-    _reports: list[tuple[Report, Size]] = field(default_factory=list)
+    _finished: list[FinishedStage[Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         spent = self.run.spent  # by pilots
         self._rate = spent.steps / spent.seconds if spent.steps else _PLAIN_RATE
-        self._overhead = _PLAIN_OVERHEAD if self.settings.evidence else 0.0
+        usual = _PLAIN_SHARE if self.starts_grow else _PLAIN_OVERHEAD
+        self._overhead = usual if self.settings.evidence else 0.0
 
     @property
     def _target(self) -> float:
@@ -216,79 +206,69 @@ class Planner:
     @property
     def _known(self) -> float:
         """Half the width of the smallest interval so far from this base."""
-        own = [half_width_of(report) for report, _ in self._reports if report.settings.base == self.base]
+        own = [stage.half_width for stage in self._finished if stage.base == self.base]
         return min(own, default=math.inf)
 
     @property
     def reached(self) -> bool:
         """Whether the interval is small enough."""
-        return self._known <= self._target
+        return any(
+            stage.half_width <= self._target and stage.result.stage.size.steps >= self.least_steps
+            for stage in self._finished
+            if stage.base == self.base
+        )
 
-    def decide(self, number: int) -> Decision | None:
-        """What to do for the stage of this number, None to stop."""
+    def decide(self, number: int, seconds: float) -> Decision | None:
+        """What to do for the stage of this number in the seconds that are left, None to stop."""
         if self.reached:
             return None
-        affordable = self._rate * _RESERVE * (self.budget.left - _AFTERWARDS)
-        measured = self._measured.get(self.base)
-        if measured is None:
-            size = self._first(affordable)
-        else:
-            alpha = alpha_of(number, 1 - self.settings.confidence)
-            size = self._next(measured, NormalDist().inv_cdf(1 - alpha / 4), affordable)
+        affordable = self._rate * _RESERVE * (seconds - _AFTERWARDS)
+        measured, sigmas = self._measured.get(self.base), self._sigmas(number)
+        size = self._next(measured, sigmas, affordable) if measured else self._first(affordable)
         return size and Decision(size, self.base)
 
-    def learn(self, result: StageResult, report: Report, better: str | None) -> None:
-        """Take in what a complete stage has shown, and the base that found more of log Z, if one did."""
-        stage, log_z, melted = result.stage, result.log_z, result.melted
-        assert log_z is not None, "a complete stage has both"
-        assert melted is not None, "a complete stage has both"
-        log_f = controlled_log_f(self.log_f, melted, stage.positions)
-        found = measure(
-            melted,
-            log_f.values[stage.positions],
-            log_z,
-            stage.size.steps,
-            heated=self.passes > 1,
-            particles=self.settings.particles,
-            fixed_error=log_f.mean.error,
-        )
-        spent = self.run.spent
+    def learn(self, finished: FinishedStage[Any], found: Measured, better: str | None) -> None:
+        """Take in what a complete stage has shown, and the base that found more of log Z, if one may be used."""
+        stage, starts, spent = finished.result.stage, finished.result.starts, self.run.spent
+        size = stage.size
         if self.run.workers and spent.steps:  # how many cores they have is not known here
             self._rate = spent.steps / max(spent.seconds, 1e-3)
         else:
             # What an earlier call has computed took its cores' seconds, as what this one has.
-            self._rate = stage.size.work(self.passes) * self.run.threads / max(result.seconds, 1e-3)
-        alpha = alpha_of(stage.number, 1 - self.settings.confidence)
-        _, examples, chains, ais_chains = vars(stage.size).values()
-        sigmas = NormalDist().inv_cdf(1 - alpha / 4)
-        quick = found.half_widths(stage.size.steps, chains, ais_chains, np.array([examples]), sigmas).item()
-        ratio = half_width_of(report) / quick
+            self._rate = size.work(self.passes) * self.run.threads / max(finished.result.seconds, 1e-3)
+        quick = found.half_widths(
+            size.steps, size.chains, size.ais_chains, np.array([size.examples]), self._sigmas(stage.number)
+        )
+        ratio = finished.half_width / quick.item()
         if math.isfinite(ratio):
             found = replace(found, widening=min(_MOST_WIDENING, max(1.0, ratio)))
-        base = stage.base.name
-        self._measured[base] = found.after(self._measured.get(base))
-        self._reports.append((report, stage.size))
-        if result.starts is not None:
+        self._measured[finished.base] = found.after(self._measured.get(finished.base))
+        self._finished.append(finished)
+        if starts is not None:
             # By counts and not by the clock: the same seed takes the same decisions while there is time.
-            self._overhead = result.starts.chain_steps / stage.size.steps
-        if better is not None and better not in self._measured:
-            self.base = better
-        else:
-            self.base = best_stage([report for report, _ in self._reports]).settings.base
+            chains = starts.chain_steps / size.steps
+            self._overhead = chains / size.ais_chains if self.starts_grow else chains
+        untried = better is not None and better not in self._measured
+        self.base = better if untried and better else best_stages(self._finished)[0].base
+
+    def _sigmas(self, number: int) -> float:
+        return NormalDist().inv_cdf(1 - alpha_of(number, 1 - self.settings.confidence) / 4)
 
     def _cost(self, size: Size) -> float:
-        return size.work(self.passes) + self._overhead * size.steps
+        starts = self._overhead * (size.ais_chains if self.starts_grow else 1)
+        return size.work(self.passes) + starts * size.steps
 
     def _first(self, affordable: float) -> Size | None:
         """A stage from a base that was not tried: of the size that showed it to be better, or one to measure with."""
-        if self._reports and self._cost(self._reports[-1][1]) <= affordable:
-            return self._reports[-1][1]
+        last = self._finished[-1].result.stage.size if self._finished else None
+        if last and self._cost(last) <= affordable:
+            return last
         # Where log f is estimated, starts are drawn, and only more chains make that noise smaller.
-        chains = 2 if self.log_f.is_exact else 4
+        chains = 2 if self.log_f_is_exact else 4
         size = replace(_MEASURING, examples=_least_examples(chains, self.test_examples), chains=chains)
         share = min(1.0, affordable / 3 / self._cost(size))
         size = replace(size, steps=max(_LEAST_STEPS, round(share * size.steps)))
-        return None if self._reports and self._cost(size) > affordable else size
+        return None if last and self._cost(size) > affordable else size
 
     def _next(self, measured: Measured, sigmas: float, affordable: float) -> Size | None:
         """A stage whose interval should be plus or minus the target, or the best that is affordable.
@@ -336,7 +316,9 @@ class Planner:
         """Sizes to choose from: with more and more examples, for each number of chains, AIS chains and steps."""
         most_chains = measured.log_ratios.shape[1]
         steps = np.unique(
-            np.geomspace(max(_LEAST_STEPS // 6, measured.steps // 2), _MOST_STEPS, 120).astype(int)
+            np.geomspace(
+                max(_LEAST_STEPS // 6, self.least_steps, measured.steps // 2), _MOST_STEPS, 120
+            ).astype(int)
         )
         ais_chains = [
             _MEASURING.ais_chains,
@@ -359,7 +341,7 @@ def _least_examples(chains: int, test_examples: int) -> int:
 
 def _doubled(least: int, most: int) -> NDArray[np.integer]:
     """least, 2 least, 4 least, … below most, and most."""
-    powers = least * 2 ** np.arange(max(1, math.ceil(math.log2(max(1, most / least))) + 1))
+    powers = least * 2 ** np.arange(max(1, math.ceil(math.log2(max(1, most / max(1, least)))) + 1))
     return np.unique(np.minimum(powers, most))
 
 

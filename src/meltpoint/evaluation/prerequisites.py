@@ -2,8 +2,9 @@
 the model is read as it was meant; and, for the report, samples of the model.
 """
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,14 +12,13 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base, uniform
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.defaults import SAMPLE_MOVES
+from meltpoint.defaults import SAMPLE_MOVES, Settings
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.base_rates import data_rates, rates_of_chains
 from meltpoint.estimators.conventions import ConventionCheck, check_conventions
-from meltpoint.estimators.exact import exact_log_z
+from meltpoint.estimators.exact import cheap_elimination, exact_log_z
 from meltpoint.estimators.pilot import PILOT_STEPS, FrictionSchedule, pilot_steps_within, run_pilot
 from meltpoint.estimators.sampling import sample_states
-from meltpoint.evaluation.clock import Clock
 from meltpoint.kernels.compiling import preparing_kernels
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model
@@ -47,6 +47,36 @@ _LOG_F_EXAMPLES = (
 )
 _PILOT_SHARE = 0.1  # fraction of a budget for the pilots of all bases
 _PILOT_SECONDS = 3.0  # seconds that pilots may always take
+
+
+class Clock:
+    """Seconds of each part of an evaluation, and in all."""
+
+    def __init__(self) -> None:
+        self._begun = self._last = time.perf_counter()
+        self._laps: dict[str, float] = {}
+
+    @property
+    def elapsed(self) -> float:
+        return time.perf_counter() - self._begun
+
+    @property
+    def since_lap(self) -> float:
+        return time.perf_counter() - self._last
+
+    def lap(self, name: str) -> None:
+        """Count the time since the last lap for `name`."""
+        self.add({name: self.since_lap})
+
+    def add(self, laps: dict[str, float]) -> None:
+        """Count laps that were timed elsewhere; the next one begins now."""
+        for name, seconds in laps.items():
+            self._laps[name] = self._laps.get(name, 0.0) + seconds
+        self._last = time.perf_counter()
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds by name, and the total so far."""
+        return {**self._laps, "total": self.elapsed}
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +134,18 @@ def log_f_of(model: Model, states: Bits, seed: int, run: Run) -> LogF:
 
 
 def exact_log_z_of(model: Model, exact: bool | None, run: Run) -> float | None:
-    """The exact log Z if it is asked for or, with `exact` None, cheap; otherwise None."""
-    if not (model.smaller_side <= EXACT_UNITS if exact is None else exact):
+    """The exact log Z if it is asked for or, with `exact` None, takes about a second; otherwise None."""
+    if exact is False:
         return None
-    return run.once(EXACT, float, lambda: exact_log_z(model, threads=run.threads, progress=run.progress))
+    if exact or model.smaller_side <= EXACT_UNITS:
+        return run.once(EXACT, float, lambda: exact_log_z(model, threads=run.threads, progress=run.progress))
+    found = run.recall(EXACT, float)
+    if found is None:
+        eliminated = cheap_elimination(model)
+        if eliminated is not None:
+            found = eliminated.log_z
+            run.keep(EXACT, found)
+    return found
 
 
 @dataclass(frozen=True)
@@ -126,47 +164,26 @@ def conventions_of(model: Model, states: Bits, run: Run) -> ConventionCheck | No
     return run.once(CONVENTIONS, Conventions, compute).check
 
 
-def make_base(name: str, model: Model, train: Bits | None, seed: int, run: Run) -> Base:
-    """The base distribution of this name; the model's own rates come from chains of the run."""
-    if name == "uniform":
-        return uniform()
-    if name == "model":
-        return rates_of_chains(model, seed, run)
-    if name != "data" or train is None:  # `base_name` refuses it; a run's folder may still ask for it
-        raise InputError(
-            found=f"a base named {name!r} in the run's folder",
-            expected="'data' (with training data), 'model' or 'uniform'",
-            remedy="restore the folder from a copy, or begin the run anew in another one",
-        )
-    return data_rates(model.decode(train), model)
-
-
+@dataclass(eq=False)
 class Origins:
     """The bases of an evaluation by name, and friction from those that were tried; each is made once in a run.
 
-    Their last bits may depend on the machine that computes them, and a schedule must be frozen before the run.
+    Their last bits may depend on the machine that computes them, and a schedule must be frozen before the run. `train`
+    are states (example, visible unit), and `own` is the base that was given.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        train: Bits | None,
-        own: Base | None,
-        seed: int,
-        run: Run,
-        *,
-        by_friction: bool,
-        budget: float | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        self._model, self._train, self._own, self._seed, self._run = model, train, own, seed, run
-        self._by_friction, self._budget, self._clock = by_friction, budget, clock or Clock()
-        self._tried: dict[str, Origin] = {}
-        self._candidates = 1
+    model: Model
+    train: Bits | None
+    own: Base | None
+    settings: Settings
+    run: Run
+    clock: Clock
+    _tried: dict[str, Origin] = field(default_factory=dict)
+    _candidates: int = 1
 
     def choose(self, names: Sequence[str]) -> Origin:
         """The origin with the smallest loss in its pilot; without pilots the first."""
-        if not self._by_friction:
+        if self.settings.schedule != "friction":
             return self.at(names[0])
         self._candidates = len(names)
         pilots = [origin.friction.pilot for name in names if (origin := self.at(name)).friction]
@@ -176,23 +193,35 @@ class Origins:
     def at(self, name: str) -> Origin:
         """The origin at the base of this name. Its pilot has the chain-steps of all that were run by then."""
         if name not in self._tried:
-            base = self.base(name)
-            friction = None
-            if self._by_friction:
-                friction = self._run.once(schedule_name(name), FrictionSchedule, lambda: self._pilot(base))
+            base, friction = self.base(name), None
+            if self.settings.schedule == "friction":
+                friction = self.run.once(schedule_name(name), FrictionSchedule, lambda: self._pilot(base))
             self._tried[name] = Origin(base, friction)
+        found = self._tried[name]
         frictions = [origin.friction for origin in self._tried.values() if origin.friction]
-        return with_steps_of_all(self._tried[name], frictions)
+        return replace(found, friction=with_steps_of_all(found.friction, frictions))
 
     def base(self, name: str) -> Base:
         """The base of this name."""
 
         def make() -> Base:
-            if self._own is not None and self._own.name == name:
-                return self._own
-            return make_base(name, self._model, self._train, self._seed, self._run.inside(base_name(name)))
+            if self.own is not None and self.own.name == name:
+                return self.own
+            if name == "uniform":
+                return uniform()
+            if name == "model":
+                return rates_of_chains(self.model, self.settings.seed, self.run.inside(base_name(name)))
+            if (
+                name != "data" or self.train is None
+            ):  # the settings refuse it; a run's folder may still ask for it
+                raise InputError(
+                    found=f"a base named {name!r} in the run's folder",
+                    expected="'data' (with training data), 'model' or 'uniform'",
+                    remedy="restore the folder from a copy, or begin the run anew in another one",
+                )
+            return data_rates(self.model.decode(self.train), self.model)
 
-        base = self._run.once(base_name(name), Base, make)
+        base = self.run.once(base_name(name), Base, make)
         if base.name != name or any(np.isnan(bias).any() or bias.ndim == 0 for bias in base.biases):
             raise InputError(
                 found=f"the record {base_name(name)} of the run with other arrays than biases",
@@ -202,23 +231,24 @@ class Origins:
         return base
 
     def _pilot(self, base: Base) -> FrictionSchedule:
-        run, steps = self._run.inside(pilot_folder(base.name)), PILOT_STEPS
-        if self._budget is not None:
-            left = self._budget - self._clock.elapsed
+        run, steps = self.run.inside(pilot_folder(base.name)), PILOT_STEPS
+        if self.settings.budget is not None:
+            left = self.settings.budget - self.clock.elapsed
             share = max(_PILOT_SECONDS, _PILOT_SHARE * left) / self._candidates
             # As the clock has chosen them once in a run.
-            steps = run.once("steps", int, lambda: pilot_steps_within(share, self._model, base, run))
+            steps = run.once("steps", int, lambda: pilot_steps_within(share, self.model, base, run))
             steps = min(PILOT_STEPS, max(1, steps))
-        return run_pilot(self._model, self._train, base, steps, self._seed, run)
+        return run_pilot(self.model, self.train, base, steps, self.settings.seed, run)
 
 
-def with_steps_of_all(origin: Origin, frictions: Sequence[FrictionSchedule]) -> Origin:
-    """The same origin; its pilot has the chain-steps of all."""
-    if origin.friction is None:
-        return origin
-    spent = sum(friction.pilot.chain_steps for friction in frictions)
-    pilot = replace(origin.friction.pilot, chain_steps=spent)
-    return replace(origin, friction=replace(origin.friction, pilot=pilot))
+def with_steps_of_all(
+    friction: FrictionSchedule | None, frictions: Sequence[FrictionSchedule]
+) -> FrictionSchedule | None:
+    """The same friction, if there is one; its pilot has the chain-steps of all pilots."""
+    if friction is None:
+        return None
+    spent = sum(each.pilot.chain_steps for each in frictions)
+    return replace(friction, pilot=replace(friction.pilot, chain_steps=spent))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,12 +3,11 @@
 import difflib
 import inspect
 import math
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import replace
-from typing import Literal, TypeAlias, TypedDict, get_args
+from dataclasses import fields, replace
+from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +16,7 @@ from meltpoint.annealing.base import Base
 from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.backends.numba.precision import Precision, check_precision
 from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS, Settings
-from meltpoint.errors import InputError, Progress
+from meltpoint.errors import InputError
 from meltpoint.estimators.pilot import ScheduleName
 from meltpoint.layers.unit import Floats
 from meltpoint.models.checks import check_count, check_switch
@@ -51,88 +50,86 @@ class SharedOptions(TypedDict, total=False):
     threads: int | None
 
 
-class EvaluationOptions(SharedOptions, total=False):
-    """All keywords of evaluate()."""
-
-    gap: float | None
-    budget: str | float | None
-    seed: int
-    confidence: float
-    evidence: bool
-    run: str | os.PathLike[str] | None
-    part: int
-    progress: Progress | None
-    watch: Watch | None
-    names: Mapping[str, str] | None
-
-
-def check_keywords(
-    function: Callable[..., object], given: Iterable[str], declared: type[SharedOptions] = SharedOptions
-) -> None:
-    """Refuse what is not among the `declared` keywords of a function: `Unpack` checks nothing at run time."""
+def check_keywords(function: Callable[..., object], given: Iterable[str]) -> None:
+    """Refuse what is not among the `SharedOptions` of a function: `Unpack` checks nothing at run time."""
+    declared = SharedOptions.__annotations__
     for name in given:
-        if name not in declared.__annotations__:
+        if name not in declared:
             parameters = inspect.signature(function).parameters.values()
             named = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
-            near = difflib.get_close_matches(name, [*named, *declared.__annotations__], n=1)
+            near = difflib.get_close_matches(name, [*named, *declared], n=1)
             hint = f". Did you mean '{near[0]}'?" if near else ""
             raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'{hint}")
 
 
 def resolve_settings(
-    test_examples: int, train: ArrayLike | None, options: EvaluationOptions
+    test_examples: int, train: ArrayLike | None, options: Mapping[str, Any]
 ) -> tuple[Settings, Floats | None]:
-    """Checked settings, and the betas if they were given. Sizes that stages are to choose are 0."""
-    base, steps = options.get("base"), options.get("steps")
-    chains, examples, ais_chains = (options.get(name) for name in ("chains", "examples", "ais_chains"))
-    particles, tolerance = options.get("particles"), options.get("tolerance")
-    gap, budget, exact = options.get("gap"), options.get("budget"), options.get("exact")
-    sizes = {"steps": steps, "chains": chains, "examples": examples, "ais_chains": ais_chains}
-    given = steps is not None and np.ndim(steps) > 0
+    """Checked settings from keywords of evaluate(), and the betas if they were given; None stands for a default.
+
+    Sizes that stages are to choose are 0.
+    """
+    asked = {field.name: None for field in fields(Settings)} | dict(options)
+    base, steps, particles, exact = (asked[name] for name in ("base", "steps", "particles", "exact"))
+    steps_are_betas = steps is not None and np.ndim(steps) > 0
+
+    def or_default(name: str) -> Any:  # noqa: ANN401
+        return getattr(DEFAULTS, name) if asked[name] is None else asked[name]
+
     settings = replace(
         DEFAULTS,
         base=base_name(base, train),
-        schedule="given" if given else check_schedule(options.get("schedule", DEFAULTS.schedule)),  # pyright: ignore[reportArgumentType]
-        seed=check_seed(options.get("seed", DEFAULTS.seed)),
-        precision=check_precision(options.get("precision", DEFAULTS.precision)),  # pyright: ignore[reportArgumentType]
-        tolerance=check_nats(
-            DEFAULTS.tolerance if tolerance is None else tolerance, "tolerance", "1 is usual"
-        ),
-        confidence=float(check_confidence(options.get("confidence", DEFAULTS.confidence))),
+        schedule="given" if steps_are_betas else _check_schedule(or_default("schedule")),
+        seed=check_seed(or_default("seed")),
+        precision=check_precision(or_default("precision")),  # pyright: ignore[reportArgumentType]
+        tolerance=_check_nats(or_default("tolerance"), "tolerance", "1 is usual"),
+        confidence=float(check_confidence(or_default("confidence"))),
         particles=None if particles is None else _check_particles(particles),
-        evidence=check_switch(options.get("evidence", DEFAULTS.evidence), "evidence"),
+        evidence=check_switch(or_default("evidence"), "evidence"),
         exact=None if exact is None else check_switch(exact, "exact"),
     )
-    if gap is not None or budget is not None:
-        _check_left_out(sizes)
-        target = None if gap is None else check_nats(gap, "gap", "0.1 is a good answer")
-        return replace(
-            settings,
-            base=TO_BE_CHOSEN
-            if (base is None or base == "auto") and settings.schedule == "friction"
-            else settings.base,
-            steps=0,
-            examples=0,
-            chains=0,
-            ais_chains=0,
-            tolerance=settings.tolerance if target is None or tolerance is not None else target,
-            gap=target,
-            budget=seconds_of(BUDGET_OF_GAP if budget is None else budget),
-        ), None
-    betas = as_betas(DEFAULTS.steps if steps is None else steps)
-    n = check_example_count(examples, test_examples)
+    if asked["gap"] is not None or asked["budget"] is not None:
+        settings = replace(settings, **_resolve_target(asked, settings))
+        if base in (None, "auto") and settings.schedule == "friction":
+            settings = replace(settings, base=TO_BE_CHOSEN)
+        return settings, None
+    betas = as_betas(or_default("steps"))
+    n = _check_example_count(asked["examples"], test_examples)
     remedy = "chains per example: 1 is enough with many steps, the paper uses 50"
-    per_example = check_count(DEFAULTS.chains if chains is None else chains, "chains", remedy)
-    forward = n * per_example if ais_chains is None else ais_chains
-    forward = check_count(forward, "ais_chains", "1,000 are usual")
-    if particles is not None and particles - 1 > forward:
+    chains = check_count(or_default("chains"), "chains", remedy)
+    ais_chains = n * chains if asked["ais_chains"] is None else asked["ais_chains"]
+    ais_chains = check_count(ais_chains, "ais_chains", "1,000 are usual")
+    if particles is not None and particles - 1 > ais_chains:
         raise InputError(
-            found=f"particles={particles:,} with {forward:,} AIS chains",
-            expected=f"at most {forward + 1:,}: each particle but the example's own is an AIS chain",
+            found=f"particles={particles:,} with {ais_chains:,} AIS chains",
+            expected=f"at most {ais_chains + 1:,}: each particle but the example's own is an AIS chain",
             remedy="raise ais_chains, or leave particles out",
         )
-    resolved = replace(settings, steps=betas.size - 1, examples=n, chains=per_example, ais_chains=forward)
-    return resolved, betas if given else None
+    settings = replace(settings, steps=betas.size - 1, examples=n, chains=chains, ais_chains=ais_chains)
+    return settings, betas if steps_are_betas else None
+
+
+def check_left_out(sizes: Mapping[str, object]) -> None:
+    """Refuse sizes that are given together with a gap or a budget."""
+    given = [name for name, value in sizes.items() if value is not None]
+    if given:
+        raise InputError(
+            found=f"{given[0]} together with a gap or a budget",
+            expected="one or the other",
+            remedy=f"leave out {' and '.join(given)}: sizes follow from the gap and the budget",
+        )
+
+
+def _resolve_target(asked: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """The settings of a run with a gap or a budget."""
+    sizes = ("steps", "chains", "examples", "ais_chains")
+    check_left_out({name: asked[name] for name in sizes})
+    gap, budget, tolerance = asked["gap"], asked["budget"], settings.tolerance
+    if gap is not None:
+        gap = _check_nats(gap, "gap", "0.1 is a good answer")
+        tolerance = gap if asked["tolerance"] is None else tolerance
+    seconds = seconds_of(BUDGET_OF_GAP if budget is None else budget)
+    return {"gap": gap, "budget": seconds, "tolerance": tolerance, **dict.fromkeys(sizes, 0)}
 
 
 def base_name(base: BaseChoice | Base | None, train: ArrayLike | None) -> str:
@@ -162,8 +159,7 @@ def candidate_bases(settings: Settings, train: ArrayLike | None) -> tuple[str, .
     return base_name(None, train), "uniform"
 
 
-def check_example_count(examples: int | None, available: int) -> int:
-    """The number of examples RAISE is run for: as given, or the default, or all if there are fewer."""
+def _check_example_count(examples: int | None, available: int) -> int:
     usual = DEFAULTS.examples
     if examples is None:
         return min(usual, available)
@@ -177,8 +173,7 @@ def check_example_count(examples: int | None, available: int) -> int:
     return n
 
 
-def check_schedule(schedule: ScheduleName) -> ScheduleName:
-    """The schedule's name, or an error."""
+def _check_schedule(schedule: ScheduleName) -> ScheduleName:
     if schedule not in get_args(ScheduleName):
         raise InputError(
             found=f"schedule={schedule!r}",
@@ -223,8 +218,7 @@ def seconds_of(budget: str | float) -> float:
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
 
 
-def check_nats(value: float, name: str, remedy: str) -> float:
-    """A positive number of nats, or an error."""
+def _check_nats(value: float, name: str, remedy: str) -> float:
     if isinstance(value, bool) or not 0 < value < math.inf:
         raise InputError(found=f"{name}={value!r}", expected="a number of nats above 0", remedy=remedy)
     return float(value)
@@ -232,13 +226,3 @@ def check_nats(value: float, name: str, remedy: str) -> float:
 
 def _check_particles(particles: int) -> int:
     return check_count(particles, "particles", "1 is the paper's estimator; leave it out for all AIS chains")
-
-
-def _check_left_out(sizes: dict[str, object]) -> None:
-    given = [name for name, value in sizes.items() if value is not None]
-    if given:
-        raise InputError(
-            found=f"{given[0]} together with a gap or a budget",
-            expected="one or the other",
-            remedy=f"leave out {' and '.join(given)}: sizes follow from the gap and the budget",
-        )

@@ -6,10 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from numpy.typing import ArrayLike
-
 from meltpoint.errors import InputError, Progress
-from meltpoint.evaluation.evaluate import Evaluation, evaluate_with_inputs
 from meltpoint.formats.load import load
 from meltpoint.formats.objects import from_object
 from meltpoint.models import Model
@@ -20,22 +17,13 @@ ModelSource: TypeAlias = Model | str | os.PathLike[str]
 """A model, or the file that it is in."""
 
 
-def evaluate_in_folder(
-    model: Model,
-    test: ArrayLike,
-    train: ArrayLike | None,
-    folder: Path | None,
-    **options: Any,  # noqa: ANN401
-) -> Evaluation:
-    """Evaluate a model in a folder of a folder of runs, or continue there; without one nothing is kept."""
-    if folder is not None:
-        check_inside(folder / SPECIFICATION, folder.parent)
-    return evaluate_with_inputs(model, test, train, run=folder, **options)
-
-
 def folder_of(run: str | os.PathLike[str] | None, number: int, name: str) -> Path | None:
     """The folder of a model in a folder of runs, None if there is none."""
-    return None if run is None else Path(run) / folder_name(number, name)
+    if run is None:
+        return None
+    folder = Path(run) / folder_name(number, name)
+    check_inside(folder / SPECIFICATION, folder.parent)
+    return folder
 
 
 def folder_name(number: int, name: str) -> str:

@@ -1,25 +1,22 @@
-"""A stage: AIS and RAISE once each along one schedule, and what other starts say of them.
+"""A stage: AIS and RAISE once each along one schedule. log_z() has stages without examples.
 
 Its log weights depend on the stage, the model and the settings, and on nothing that was computed before.
 """
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base
-from meltpoint.annealing.schedule import as_betas
 from meltpoint.errors import InputError
 from meltpoint.estimators.ais import ForwardWeights, LogZ, ais_batch, log_z_of
 from meltpoint.estimators.chain_batches import Annealing
 from meltpoint.estimators.evidence import Starts
 from meltpoint.estimators.particles import Melted
 from meltpoint.estimators.raise_ import RaiseWeights, raise_batch
-from meltpoint.estimators.starts import Computation, ask_starts
 from meltpoint.fingerprint import fingerprint
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model
@@ -87,8 +84,13 @@ class Stage:
         """Where its records lie in a run's folder."""
         return stage_folder(self.part, self.number)
 
-    def batches(self, model: Any, precision: str) -> tuple[Batch[ForwardWeights], Batch[RaiseWeights]]:  # noqa: ANN401
-        """AIS first, so that one side is known early. Parts have chains of other numbers."""
+    def batches(
+        self, model: "Model | ModelFacts", precision: str
+    ) -> tuple[Batch[ForwardWeights], Batch[RaiseWeights]]:
+        """AIS first, so that one side is known early. Parts have chains of other numbers.
+
+        With the facts of a model what was computed can be read, and nothing be computed.
+        """
         annealing = Annealing(model, self.base, precision)  # pyright: ignore[reportArgumentType]
         n, chains = self.size.ais_chains, self.size.chains
         return (
@@ -110,12 +112,16 @@ def stage_seed(seed: int, number: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class StageResult:
-    """A stage, its weights as far as they are finished, and what other starts found, None if they were not asked."""
+    """A stage, its weights as far as they are finished, and what other starts found, None if they were not asked.
+
+    `exact_reverse` (state,) are reverse log weights of exact samples, where log_z() has melted some.
+    """
 
     stage: Stage
     ais: Results[ForwardWeights]
     raised: Results[RaiseWeights]
     starts: Starts | None = None
+    exact_reverse: Floats | None = None
     interrupted: bool = False
 
     @property
@@ -161,7 +167,7 @@ def run_stage(stage: Stage, model: Model, precision: str, run: Run, task: str = 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What reports say of a model: a run's folder has no model."""
+    """What reports say of a model, and what tells how a stage was cut into chunks: a run's folder has no model."""
 
     description: str
     n_visible: int
@@ -170,21 +176,20 @@ class ModelFacts:
     unit: str
     densities: bool
 
+    @classmethod
+    def of(cls, model: Model) -> "ModelFacts":
+        unit = model.support
+        return cls(
+            repr(model),
+            model.n_visible,
+            model.raise_passes,
+            model.raise_starts_from,
+            unit.name,
+            unit.n_states is None,
+        )
 
-def facts_of(model: Model) -> ModelFacts:
-    """The facts of a model."""
-    unit = model.support
-    return ModelFacts(
-        repr(model),
-        model.n_visible,
-        model.raise_passes,
-        model.raise_starts_from,
-        unit.name,
-        unit.n_states is None,
-    )
 
-
-def kept_stage(folder: str, model: ModelFacts, precision: str, run: Run) -> StageResult | None:
+def kept_stage(folder: str, model: Model | ModelFacts, precision: str, run: Run) -> StageResult | None:
     """What a run has of a stage, None if it was not begun."""
     own = run.inside(folder)
     stage = own.recall(STAGE, Stage)
@@ -225,38 +230,3 @@ def join_parts(parts: Sequence[StageResult]) -> StageResult:
         ),
         raised=Results(raised, known, sum(part.raised.seconds for part in parts)),
     )
-
-
-def other_bases(chosen: str, has_train: bool) -> list[str]:
-    """Names of the bases that are asked besides the chosen one.
-
-    The model's own rates come from chains that start at the uniform base, and cost more than all other starts. They are
-    used only if there is no other base.
-    """
-    names = ["data"] if has_train else []
-    return [name for name in (*names, "uniform") if name != chosen] or ["model"]
-
-
-def with_evidence(
-    result: StageResult, model: Model, precision: str, run: Run, bases: Callable[[], Sequence[Base]]
-) -> StageResult:
-    """The result of a complete stage with what other starts found. Ctrl-C leaves it without.
-
-    Other bases have as many steps, equally spaced. Modes are sought in this process, also where workers run the chains:
-    that takes half a second.
-    """
-    stage, log_z = result.stage, result.log_z
-    own = run.inside(stage.folder)
-    assert log_z is not None, "the stage is complete"
-
-    def ask() -> Starts:
-        begun, linear = time.perf_counter(), as_betas(stage.size.steps)
-        how = Computation(stage.seed, precision, own.inside(EVIDENCE))  # pyright: ignore[reportArgumentType]
-        others = [(base, linear) for base in bases()]
-        found = ask_starts(model, stage.base, stage.betas, log_z.log_weights, others, how)
-        return replace(found, seconds=time.perf_counter() - begun)
-
-    try:
-        return replace(result, starts=own.once(EVIDENCE, Starts, ask))
-    except KeyboardInterrupt:
-        return replace(result, interrupted=True)

@@ -1,4 +1,4 @@
-"""Stage after stage: one of the size that was given, or as many as a plan asks for, and the report of the best.
+"""Stage after stage: one of the size that was given, or as many as a plan asks for.
 
 A stage's size depends on earlier stages and on the clock, its random numbers and its examples on nothing but its own
 seed, so that its estimates are as unbiased as those of any run. Log Z from every base is a lower bound, so where no
@@ -9,101 +9,36 @@ a smaller gap goes on from there, and a smaller budget or a larger gap reports w
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic
+
+import numpy as np
 
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.defaults import Settings
-from meltpoint.evaluation.clock import Clock
-from meltpoint.evaluation.plan import Budget, Decision, Planner
-from meltpoint.evaluation.prerequisites import Origin, Origins
-from meltpoint.evaluation.settings import Watch
+from meltpoint.estimators.evidence import Starts
+from meltpoint.estimators.starts import Computation, ask_starts
+from meltpoint.evaluation.plan import Decision, Measured, Planner
+from meltpoint.evaluation.prerequisites import Clock, Origins
+from meltpoint.evaluation.reporting import FinishedStage, R
 from meltpoint.evaluation.stage import (
-    ANNEALING,
-    ModelFacts,
     Size,
     Stage,
     StageResult,
     choose_examples,
     kept_stage,
-    other_bases,
     run_stage,
     stage_seed,
-    with_evidence,
 )
-from meltpoint.evaluation.stage_report import best_stage, report_of, summary_of, with_stages
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model
-from meltpoint.models.log_f import LogF
-from meltpoint.results.report import Report
-from meltpoint.results.stages import StageSummary
-from meltpoint.runs.contents import decision_name, part_folder
+from meltpoint.runs.contents import EVIDENCE, SPENT, decision_name, part_folder
 from meltpoint.runs.run import Run
 
 _MOST_STAGES = 12
-
-
-@dataclass(frozen=True, eq=False)
-class Context:
-    """What all stages of an evaluation share; `betas` are those that were given, `base_is_free` if no base was."""
-
-    model: Model
-    facts: ModelFacts
-    test: Bits
-    settings: Settings
-    betas: Floats | None
-    log_f: LogF
-    exact_log_z: float | None
-    origins: Origins
-    origin: Origin
-    base_is_free: bool
-    has_train: bool
-    part: int
-    run: Run
-    clock: Clock
-
-    def report(self, result: StageResult) -> Report:
-        """The report of a stage."""
-        origin = self.origins.at(result.stage.base.name)
-        seconds = self.clock.seconds()
-        return report_of(self.facts, self.settings, self.log_f, self.exact_log_z, origin, result, seconds)
-
-
-@dataclass(frozen=True, eq=False)
-class FinishedStage:
-    """A complete stage, its report, and its summary, which is made without other starts."""
-
-    result: StageResult
-    report: Report
-    summary: StageSummary
-
-    @property
-    def better_base(self) -> str | None:
-        """Name of the base that found more of log Z, if one did."""
-        log_z, starts = self.result.log_z, self.result.starts
-        if starts is None or log_z is None:
-            return None
-        better = starts.evidence(log_z.log_weights).better_base(log_z.log_weights)
-        return better and better.name
-
-
-class Plan(Protocol):
-    """Decides on stages one after the other."""
-
-    @property
-    def reached(self) -> bool:
-        """Whether nothing more is needed."""
-        ...
-
-    def decide(self, number: int) -> Decision | None:
-        """What to do for the stage of this number, None to stop."""
-        ...
-
-    def learn(self, result: StageResult, report: Report, better: str | None) -> None:
-        """Take in a complete stage, and the base that found more of log Z, if one did and may be used."""
-        ...
 
 
 @dataclass(eq=False)
@@ -114,131 +49,155 @@ class GivenSize:
     base: str | None
     reached = False
 
-    def decide(self, number: int) -> Decision | None:
-        """The stage of the base, once."""
+    def decide(self, number: int, _seconds: float) -> Decision | None:
         return None if self.base is None or number > 1 else Decision(self.size, self.base)
 
-    def learn(self, result: StageResult, report: Report, better: str | None) -> None:
-        """Go on from a base that found more."""
+    def learn(self, _finished: FinishedStage[Any], _found: Measured, better: str | None) -> None:
         self.base = better
 
 
-def run_stages(context: Context, watch: Watch) -> tuple[Report, int]:
-    """The report of the best stage, and its number.
+@dataclass(eq=False, kw_only=True)
+class Evaluation(ABC, Generic[R]):
+    """What all stages of an evaluation share, and its stages one after the other.
 
-    Ctrl-C gives that of the best complete one, or what is finished of the first.
+    `betas` are those that were given; `base` is that of the first stage, `base_is_free` if none was asked for. `test`
+    (example, visible unit) are the states of the test set. A first stage of given size has the seed `given_seed`.
     """
-    s, clock = context.settings, context.clock
-    run = context.run.inside(part_folder(context.part))
-    budget = Budget(s.budget or math.inf, run, clock)
-    plan = _plan(context, budget)
-    finished: list[FinishedStage] = []
-    unfinished: StageResult | None = None
-    stopped = False
-    for number in range(_MOST_STAGES):
-        kept = run.recall(decision_name(number), Decision)
-        decision = kept or plan.decide(number)
-        if decision is None:
-            break
-        if kept is None:
-            run.keep(decision_name(number), decision)
+
+    model: Model
+    settings: Settings
+    betas: Floats | None
+    origins: Origins
+    base: str
+    base_is_free: bool
+    test: Bits
+    given_seed: int
+    run: Run
+    clock: Clock
+    part: int = 0
+    finished: list[FinishedStage[R]] = field(default_factory=list)
+    stopped: bool = False
+
+    @abstractmethod
+    def planner(self, run: Run) -> Planner:
+        """What decides on the sizes of stages, where they were not given."""
+
+    @abstractmethod
+    def other_starts(self, stage: Stage) -> tuple[list[tuple[Base, Floats]], dict[str, int]]:
+        """Bases with their betas for other starts, and options of `ask_starts`."""
+
+    @abstractmethod
+    def task(self, stage: Stage) -> str:
+        """What progress calls a stage."""
+
+    @abstractmethod
+    def measured(self, finished: FinishedStage[R]) -> Measured:
+        """What a stage says of the sizes of others."""
+
+    @abstractmethod
+    def finish(self, result: StageResult) -> FinishedStage[R]:
+        """A complete stage with its report."""
+
+    @abstractmethod
+    def tell(self, finished: FinishedStage[R]) -> None:
+        """Tell the caller of a finished stage of several."""
+
+    def run_stages(self) -> StageResult | None:
+        """Run all stages. Ctrl-C ends them; what is finished of the one under way is returned."""
+        s, run = self.settings, self.run.inside(part_folder(self.part))
+        size = Size(s.steps, s.examples, s.chains, s.ais_chains) if s.budget is None else None
+        plan = self.planner(run) if size is None else GivenSize(size, self.base)
+        spent_before = run.recall(SPENT, float) or 0.0
+        for number in range(_MOST_STAGES):
+            kept = run.recall(decision_name(number), Decision)
+            left = (s.budget or math.inf) - spent_before - self.clock.elapsed
+            decision = kept or plan.decide(number, left)
+            if decision is None:
+                break
+            if kept is None:
+                run.keep(decision_name(number), decision)
+            try:
+                stage = self._stage(decision, number)
+            except KeyboardInterrupt:
+                self.stopped = True
+                break
+            if plan.reached and not self._is_kept(stage):
+                break  # begun for a smaller gap than is asked for now
+            result = self._run(stage)
+            if s.budget is not None:
+                run.keep(SPENT, spent_before + self.clock.elapsed)
+            self.stopped = result.interrupted
+            if result.interrupted or not result.complete:  # whatever the workers had finished by then
+                return result
+            finished = self.finish(result)
+            self.finished.append(finished)
+            if s.budget is not None:
+                self.tell(finished)
+            better = finished.better_base if self.base_is_free else None
+            plan.learn(finished, self.measured(finished), better)
+        if not self.finished:
+            raise KeyboardInterrupt
+        return None
+
+    def _stage(self, decision: Decision, number: int) -> Stage:
+        s, size = self.settings, decision.size
+        origin = self.origins.at(decision.base)
+        self.clock.lap("base and pilot" if origin.friction else "base")
+        betas = self.betas
+        if betas is None:
+            betas = origin.friction.betas(size.steps) if origin.friction else as_betas(size.steps)
+        seed = self.given_seed if s.budget is None and number == 0 else stage_seed(s.seed, number)
+        if s.budget is None and self.finished:
+            # A second stage of a given size has the same examples, and chains of its own.
+            chosen = self.finished[0].result.stage.positions
+        else:
+            chosen = choose_examples(len(self.test), size.examples, seed)
+        return Stage(size, origin.base, betas, chosen, self.test[chosen], seed, number, self.part)
+
+    def _is_kept(self, stage: Stage) -> bool:
+        kept = kept_stage(stage.folder, self.model, self.settings.precision, self.run)
+        return kept is not None and kept.complete
+
+    def _run(self, stage: Stage) -> StageResult:
+        """A stage with what other starts found, if they are to be asked; without that where Ctrl-C came."""
+        result = run_stage(stage, self.model, self.settings.precision, self.run, self.task(stage))
+        self.clock.add(_laps(result, self.clock.since_lap))
+        if not self.settings.evidence or not result.complete or result.interrupted:
+            return result
         try:
-            stage = _stage(context, decision, number, finished)
+            result = self.with_starts(result)
         except KeyboardInterrupt:
-            stopped = True
-            break
-        if plan.reached and not _is_kept(context, stage):
-            break  # begun for a smaller gap than is asked for now
-        result = _run(context, stage, finished)
-        if s.budget is not None:
-            budget.keep()
-        stopped = result.interrupted
-        if stopped or not result.complete:  # whatever the workers had finished by then
-            unfinished = result
-            break
-        report = context.report(result)
-        alone = context.report(replace(result, starts=None)) if result.starts else report
-        summary = summary_of(alone, stage, context.facts.raise_passes)
-        finished.append(FinishedStage(result, report, summary))
-        if s.budget is not None:
-            watch(summary)
-        plan.learn(result, report, finished[-1].better_base if context.base_is_free else None)
-    if finished:
-        best = best_stage([stage.report for stage in finished])
-    elif unfinished is not None:
-        best = context.report(unfinished)
-    else:
-        raise KeyboardInterrupt
-    friction = context.origins.at(best.settings.base).friction
-    pilot = friction.pilot if friction else None
-    best = replace(best, seconds=clock.seconds(), interrupted=stopped, friction=friction, pilot=pilot)
-    if s.budget is not None:
-        best = with_stages(best, [stage.summary for stage in finished])
-    reported = [stage.report.ais_log_weights is best.ais_log_weights for stage in finished]
-    return best, reported.index(True) if any(reported) else 0
-
-
-def _plan(context: Context, budget: Budget) -> Plan:
-    s, base = context.settings, context.origin.base.name
-    if s.budget is None:
-        return GivenSize(Size(s.steps, s.examples, s.chains, s.ais_chains), base)
-    passes = context.facts.raise_passes
-    return Planner(s, context.log_f, len(context.test), passes, base, budget, context.run)
-
-
-def _stage(context: Context, decision: Decision, number: int, finished: Sequence[FinishedStage]) -> Stage:
-    s, size = context.settings, decision.size
-    origin = context.origins.at(decision.base)
-    context.clock.lap("base and pilot" if origin.friction else "base")
-    betas = context.betas
-    if betas is None:
-        betas = origin.friction.betas(size.steps) if origin.friction else as_betas(size.steps)
-    seed = s.seed if s.budget is None and number == 0 else stage_seed(s.seed, number)
-    # A second stage of a given size has the same examples, and chains of its own.
-    first = finished[0].result.stage if s.budget is None and finished else None
-    chosen = choose_examples(len(context.test), size.examples, seed) if first is None else first.positions
-    return Stage(size, origin.base, betas, chosen, context.test[chosen], seed, number, context.part)
-
-
-def _is_kept(context: Context, stage: Stage) -> bool:
-    kept = kept_stage(stage.folder, context.facts, context.settings.precision, context.run)
-    return kept is not None and kept.complete
-
-
-def _run(context: Context, stage: Stage, finished: Sequence[FinishedStage]) -> StageResult:
-    """A stage with what other starts found, if they are to be asked; without that where Ctrl-C came."""
-    s, clock = context.settings, context.clock
-    task = ANNEALING if s.budget is None else _task(stage, finished)
-    result = run_stage(stage, context.model, s.precision, context.run, task)
-    clock.add(_laps(result, clock.since_lap))
-    if not s.evidence or not result.complete or result.interrupted:
+            result = replace(result, interrupted=True)
+        self.clock.lap("evidence")
         return result
 
-    def bases() -> list[Base]:
-        return [context.origins.base(name) for name in other_bases(stage.base.name, context.has_train)]
+    def with_starts(self, result: StageResult) -> StageResult:
+        """A complete stage with what other starts found.
 
-    result = with_evidence(result, context.model, s.precision, context.run, bases)
-    clock.lap("evidence")
-    return result
+        Modes are sought in this process, also where workers run the chains: that takes half a second.
+        """
+        stage, own = result.stage, self.run.inside(result.stage.folder)
+        forward = result.ais.values.log_weights if result.ais.values else np.zeros(0)
+
+        def ask() -> Starts:
+            begun = time.perf_counter()
+            others, options = self.other_starts(stage)
+            how = self.computation(stage, own.inside(EVIDENCE))
+            found = ask_starts(self.model, stage.base, stage.betas, forward, others, how, **options)
+            return replace(found, seconds=time.perf_counter() - begun)
+
+        return replace(result, starts=own.once(EVIDENCE, Starts, ask))
+
+    def computation(self, stage: Stage, run: Run) -> Computation:
+        """How chains of other starts are run."""
+        return Computation(stage.seed, self.settings.precision, run)  # pyright: ignore[reportArgumentType]
 
 
 def _laps(result: StageResult, seconds: float) -> dict[str, float]:
     """Seconds of AIS and of RAISE, which shared the time that both took, and core seconds of earlier calls."""
-    parts = {"AIS": result.ais, "RAISE": result.raised}
+    parts = {"AIS": result.ais, "RAISE": result.raised} if result.stage.size.examples else {"AIS": result.ais}
     own = {name: part.seconds - part.earlier for name, part in parts.items()}
     total = sum(own.values()) or 1.0
     earlier = sum(part.earlier for part in parts.values())
     laps = {name: seconds * share / total for name, share in own.items()}
     return {**laps, **({"earlier calls": earlier} if earlier else {})}
-
-
-def _task(stage: Stage, finished: Sequence[FinishedStage]) -> str:
-    """What progress calls a stage: which it is, and how close the two numbers are by now."""
-    so_far = ""
-    if finished:
-        last = finished[-1].summary
-        so_far = (
-            f", RAISE {last.conservative:.2f}, AIS {last.optimistic:.2f}, "
-            f"effective {last.ess:,.0f} of {last.ais_chains:,}"
-        )
-    return f"stage {stage.number + 1}, {stage.size.steps:,} steps{so_far}"

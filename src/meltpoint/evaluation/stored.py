@@ -6,34 +6,29 @@ Neither model nor data are needed. Reports are made by the same code as those of
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from meltpoint.annealing.base import Base
 from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
-from meltpoint.estimators.conventions import ConventionCheck
 from meltpoint.estimators.pilot import FrictionSchedule
 from meltpoint.evaluation.plan import Decision
-from meltpoint.evaluation.prerequisites import Conventions, Origin, Samples, with_steps_of_all
+from meltpoint.evaluation.prerequisites import Conventions, Samples, with_steps_of_all
+from meltpoint.evaluation.reporting import FinishedStage, Subject, report_of_best
 from meltpoint.evaluation.stage import ModelFacts, Stage, StageResult, join_parts, kept_stage
-from meltpoint.evaluation.stage_report import best_stage, report_of, summary_of, with_stages
 from meltpoint.fingerprint import fingerprint
 from meltpoint.models.log_f import LogF
 from meltpoint.results.report import Report
 from meltpoint.runs.contents import (
     CONVENTIONS,
-    EVIDENCE,
     EXACT,
     LOG_F,
     MODEL,
     NAMES,
     SAMPLES,
-    STAGE,
-    base_name,
     decision_name,
     part_folder,
     schedule_name,
@@ -44,28 +39,27 @@ from meltpoint.runs.run import Run
 from meltpoint.runs.specification import Specification, read_specification
 from meltpoint.runs.store import RunFolder, open_run, reading_run
 
+_RECORDS = ("*.npz", "part-*/*.npz", "part-*/stage-*/*.npz")
+"""Where reports find what they are made of; other folders have chunks of what is finished."""
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class StoredRun:
     """A run on the disk: its folder, what it computes, and the stages of all its parts as far as they are there.
 
-    `origins` are those of the stages by the names of their bases, `turned` the parts that are evaluated from a second
-    base too, `damaged` the names of records that are there and cannot be read.
+    `subject` is what reports say besides, None where it is not yet there; `frictions` are those from bases by name,
+    `samples` those of the model to look at. `answered` says that there is a report of what was asked for last.
+    `damaged` are the names of records that are there and cannot be read.
     """
 
     folder: Path
     specification: Specification
-    facts: ModelFacts | None
+    subject: Subject | None
     stages: tuple[StageResult, ...]
-    log_f: LogF | None
-    exact_log_z: float | None
-    origins: Mapping[str, Origin]
-    finished: bool
-    conventions: ConventionCheck | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
-    samples: NDArray[Any] | None = None
-    turned: frozenset[int] = frozenset()
-    damaged: frozenset[str] = frozenset()
+    frictions: Mapping[str, FrictionSchedule]
+    samples: NDArray[Any] | None
+    answered: bool
+    damaged: frozenset[str]
 
     def __repr__(self) -> str:
         return f"StoredRun({self.folder}, {'finished' if self.complete else 'unfinished'})"
@@ -73,21 +67,21 @@ class StoredRun:
     @property
     def settings(self) -> Settings:
         """What was asked for when the run was begun."""
-        return Settings(**self.specification.settings, **self.specification.reporting_settings)
+        return _settings_of(self.specification)
 
     @property
     def complete(self) -> bool:
         """Whether its report was written, and nothing is missing of what was begun."""
-        if self.damaged:
-            return False
         parts = set(self.specification.parts)
+        if self.damaged or {result.stage.part for result in self.stages} != parts:
+            return False
         if self.settings.budget is not None:
-            begun = {result.stage.part for result in self.stages}
-            return begun == parts and all(result.complete for result in self.stages) and self.finished
-        wanted = {(part, 0) for part in parts}
-        if self.settings.evidence:
-            wanted |= {(part, 1) for part in self.turned}
-        return wanted <= {(r.stage.part, r.stage.number) for r in self.stages if self._is_done(r)}
+            return self.answered and all(result.complete for result in self.stages)
+        return all(self._is_done(result) for result in self.stages if self._is_wanted(result))
+
+    def _is_wanted(self, result: StageResult) -> bool:
+        """Whether a stage of given size is reported: without evidence no second base is."""
+        return self.settings.evidence or result.stage.number == 0
 
     def _is_done(self, result: StageResult) -> bool:
         """Whether all weights of a stage are there, and what other starts say of it, if they were to be asked."""
@@ -99,28 +93,39 @@ class StoredRun:
         If RAISE has finished no example it raises Interrupted with what AIS has found; if AIS has finished no chain,
         an InputError.
         """
-        begun = [result for result in self.stages if result.ais.values is not None]
-        if not begun or self.log_f is None or self.facts is None:
+        begun = [self._reported(result) for result in self.stages if result.ais.values is not None]
+        if not begun or self.subject is None:
             raise InputError(
                 found=f"no finished chain in {self.folder}",
                 expected="at least one finished chain",
                 remedy="continue the run: repeat the call that began it",
             )
-        in_stages = self.settings.budget is not None
-        report = self._stages_report(begun) if in_stages else self._bases_report(begun)
-        shown = report.shown
-        if shown is not None and self.samples is not None:
-            shown = replace(shown, samples=self.samples)
+        finished = self._finished_stages(begun)
+        report = report_of_best(finished) if finished else self.subject.report(begun[0])
+        shown, friction = report.shown, self.frictions.get(report.settings.base)
+        spent = sum(result.seconds for result in begun)
+        friction = with_steps_of_all(friction, list(self.frictions.values()))
         return replace(
             report,
-            conventions=self.conventions,
-            shown=shown,
-            fingerprints=dict(self.specification.fingerprints),
-            names=dict(self.names),
+            shown=replace(shown, samples=self.samples) if shown and self.samples is not None else shown,
+            friction=friction,
+            pilot=friction.pilot if friction else None,
+            seconds={"earlier calls": spent, "total": spent},
+            interrupted=not self.complete,
         )
 
-    def _bases_report(self, begun: Sequence[StageResult]) -> Report:
-        """The report of the base that found more, where all parts have turned to the same second one."""
+    def _reported(self, result: StageResult) -> StageResult:
+        """A stage as reports take it in: without other starts if these were not to be asked."""
+        return result if self.settings.evidence else replace(result, starts=None)
+
+    def _finished_stages(self, begun: Sequence[StageResult]) -> list[FinishedStage[Report]]:
+        """What to choose the reported stage from: complete ones, or, of a given size, what parts found together.
+
+        A second base counts where all parts have turned to the same one.
+        """
+        assert self.subject is not None, "report() has made sure"
+        if self.settings.budget is not None:
+            return [self.subject.finish(result) for result in begun if result.complete]
         first, second = ([result for result in begun if result.stage.number == k] for k in (0, 1))
         both = (
             self.settings.evidence
@@ -128,29 +133,7 @@ class StoredRun:
             and all(self._is_done(result) for result in (*first, *second))
             and len({_fingerprint_of(result.stage) for result in second}) == 1
         )
-        reports = [self._parts_report(parts) for parts in ((first, second) if both else (first,))]
-        spent = sum(result.seconds for result in begun)
-        return replace(best_stage(reports), seconds={"earlier calls": spent, "total": spent})
-
-    def _parts_report(self, parts: Sequence[StageResult]) -> Report:
-        assert self.log_f is not None, "report() has made sure"
-        assert self.facts is not None, "report() has made sure"
-        result = replace(join_parts(parts), interrupted=not self.complete)
-        if not self.settings.evidence:
-            result = replace(result, starts=None)
-        base = result.stage.base
-        origin = self.origins.get(base.name) or Origin(base)
-        seconds = {"earlier calls": result.seconds, "total": result.seconds}
-        return report_of(self.facts, self.settings, self.log_f, self.exact_log_z, origin, result, seconds)
-
-    def _stages_report(self, begun: Sequence[StageResult]) -> Report:
-        assert self.facts is not None, "report() has made sure"
-        complete = [result for result in begun if result.complete]
-        reports = [self._parts_report([result]) for result in complete or begun[:1]]
-        passes = self.facts.raise_passes
-        alone = [replace(result, starts=None) for result in complete]
-        summaries = [summary_of(self._parts_report([result]), result.stage, passes) for result in alone]
-        return with_stages(best_stage(reports), summaries)
+        return [self.subject.finish(join_parts(parts)) for parts in ((first, second) if both else (first,))]
 
 
 def read_run(folder: str | os.PathLike[str]) -> StoredRun:
@@ -175,29 +158,33 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
     store = RunFolder(path, specification.fingerprint)
     run = Run(1, folder=store)
     facts = run.recall(MODEL, ModelFacts)
-    precision = str(specification.settings["precision"])
-    stages = tuple(
-        result
-        for part in specification.parts
-        if facts is not None
-        for result in _read_stages(run, part, facts, precision)
-    )
+    log_f = run.recall(LOG_F, LogF, example=specification.test_examples)
     conventions = run.recall(CONVENTIONS, Conventions)
+    exact_log_z, names = run.recall(EXACT, float), run.recall(NAMES, dict[str, str])
+    stages = () if facts is None else tuple(_read_stages(run, specification, facts))
     samples = run.recall(SAMPLES, Samples)
+    subject = None
+    if facts is not None and log_f is not None:
+        subject = Subject(
+            facts=facts,
+            settings=_settings_of(specification),
+            log_f=log_f,
+            exact_log_z=exact_log_z,
+            conventions=conventions and conventions.check,
+            fingerprints=specification.fingerprints,
+            names=names or {},
+        )
+    bases = dict.fromkeys(("data", "model", "uniform", *(result.stage.base.name for result in stages)))
+    frictions = {name: run.recall(schedule_name(name), FrictionSchedule) for name in bases}
     return StoredRun(
-        path,
-        specification,
-        facts,
-        stages,
-        run.recall(LOG_F, LogF, example=specification.test_examples),
-        run.recall(EXACT, float),
-        {result.stage.base.name: _read_origin(run, result.stage.base) for result in stages},
-        _answered(store, specification),
-        conventions and conventions.check,
-        run.recall(NAMES, dict[str, str]) or {},
-        None if samples is None else samples.states,
-        frozenset(result.stage.part for result in stages if result.stage.number > 0),
-        frozenset(store.refused),  # after all that is read above
+        folder=path,
+        specification=specification,
+        subject=subject,
+        stages=stages,
+        frictions={name: friction for name, friction in frictions.items() if friction is not None},
+        samples=None if samples is None else samples.states,
+        answered=_is_answered(store, specification),
+        damaged=frozenset(store.refused),  # after all that is read above
     )
 
 
@@ -251,37 +238,32 @@ def merge_runs(
         key=lambda result: (result.stage.part, result.stage.number),
     )
     parts = tuple(dict.fromkeys(result.stage.part for result in stages))
-    joint = replace(
-        first,
-        specification=replace(first.specification, parts=parts),
-        stages=tuple(stages),
-        origins={name: origin for run in reversed(runs) for name, origin in run.origins.items()},
-        turned=frozenset().union(*(run.turned for run in runs)),
-    )
+    frictions = {name: friction for run in reversed(runs) for name, friction in run.frictions.items()}
+    specification = replace(first.specification, parts=parts)
+    joint = replace(first, specification=specification, stages=tuple(stages), frictions=frictions)
     report = joint.report()
     if out is not None:
-        _write(joint, runs, report, Path(out))
+        _write(specification, runs, report, Path(out))
     return report
 
 
-def _read_stages(run: Run, part: int, facts: ModelFacts, precision: str) -> Iterator[StageResult]:
-    for number in itertools.count():
-        if run.inside(part_folder(part)).recall(decision_name(number), Decision) is None:
-            return
-        result = kept_stage(stage_folder(part, number), facts, precision, run)
-        if result is None:
-            return
-        yield result
+def _settings_of(specification: Specification) -> Settings:
+    return Settings(**specification.settings, **specification.reporting_settings)
 
 
-def _read_origin(run: Run, base: Base) -> Origin:
-    """Where stages start. The pilot has the chain-steps of all bases that were tried."""
-    names = dict.fromkeys(("data", "model", "uniform", base.name))
-    frictions = {name: run.recall(schedule_name(name), FrictionSchedule) for name in names}
-    return with_steps_of_all(Origin(base, frictions[base.name]), [f for f in frictions.values() if f])
+def _read_stages(run: Run, specification: Specification, facts: ModelFacts) -> Iterator[StageResult]:
+    """The stages of all parts, as far as they were begun."""
+    precision = str(specification.settings["precision"])
+    for part in specification.parts:
+        for number in itertools.count():
+            decided = run.inside(part_folder(part)).recall(decision_name(number), Decision)
+            result = decided and kept_stage(stage_folder(part, number), facts, precision, run)
+            if result is None:
+                break
+            yield result
 
 
-def _answered(store: RunFolder, specification: Specification) -> bool:
+def _is_answered(store: RunFolder, specification: Specification) -> bool:
     """Whether there is a report of what was asked for last, and not only of what was asked for before."""
     settings = (store.read_report() or {}).get("settings")
     asked = specification.reporting_settings
@@ -323,19 +305,14 @@ def _fingerprint_of(stage: Stage) -> str:
     return fingerprint(to_arrays(replace(stage, part=0)))
 
 
-def _write(joint: StoredRun, runs: Sequence[StoredRun], report: Report, out: Path) -> None:
-    with open_run(out, joint.specification) as target:
+def _write(specification: Specification, runs: Sequence[StoredRun], report: Report, out: Path) -> None:
+    """Write the joint run: all records of all runs, of those that they share the first one's."""
+    with open_run(out, specification) as target:
         for run in runs:
-            source = RunFolder(run.folder, run.specification.fingerprint)
-            names = [MODEL, LOG_F, EXACT, CONVENTIONS, NAMES, SAMPLES]
-            for result in run.stages:
-                stage = result.stage
-                names += [base_name(stage.base.name), schedule_name(stage.base.name)]
-                names += [f"{part_folder(stage.part)}/{decision_name(stage.number)}"]
-                names += [f"{stage.folder}/{name}" for name in (STAGE, EVIDENCE)]
-                for batch in stage.batches(run.facts, run.settings.precision):
-                    names += [f"{stage.folder}/{chunk.name}" for chunk in batch.chunks]
-            for name in names:
+            source = RunFolder(run.folder, specification.fingerprint)
+            files = [file for pattern in _RECORDS for file in sorted(run.folder.glob(pattern))]
+            for file in files:
+                name = file.relative_to(run.folder).with_suffix("").as_posix()
                 arrays = source.load(name, dict)
                 if arrays is not None and target.load(name, dict) is None:
                     target.write(name, arrays)

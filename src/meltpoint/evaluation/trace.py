@@ -13,6 +13,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack, get_args
 
@@ -21,13 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_EXAMPLES, TRACE_STEPS
 from meltpoint.errors import InputError, Progress
-from meltpoint.evaluation.evaluate import Evaluation
-from meltpoint.evaluation.prerequisites import Origin
+from meltpoint.evaluation.evaluate import evaluate
 from meltpoint.evaluation.settings import SharedOptions, check_keywords
 from meltpoint.evaluation.several import (
     ModelSource,
     check_same_visible,
-    evaluate_in_folder,
     folder_of,
     named_sources,
     progress_named,
@@ -185,7 +184,7 @@ class Tracer:
         self._options: dict[str, Any] = sizes | given
         self._number = 0
         self._first: tuple[str, Model] | None = None
-        self._origin: Origin | None = None
+        self._source: Report | None = None
         self._share = 0.0
         self._shown = None if train is None else _some(train, len(test), self._seed)
         self.test_examples = len(test)
@@ -197,59 +196,55 @@ class Tracer:
         if self._first is not None:
             check_same_visible(name, model, *self._first)
         if last:  # what a reader quotes is as good as a first one
-            self._origin, self._next_steps = None, TRACE_STEPS
-        origin = self._origin
+            self._source, self._next_steps = None, TRACE_STEPS
+        source = self._source
         # A chain of an earlier checkpoint must not come back: its noise has decided what is carried on.
         seed = int(sequence(self._seed, Purpose.STAGE, self._number, 1).generate_state(1)[0])
-        ask = self._evidence == "all" or (self._evidence == "some" and origin is None)
-        found = evaluate_in_folder(
+        report = evaluate(
             model,
             self._test,
             self._train,
-            folder_of(self._run, self._number, name),
+            run=folder_of(self._run, self._number, name),
             seed=seed,
             confidence=self._confidence,
-            evidence=ask,
+            evidence=self._evidence == "all" or (self._evidence == "some" and source is None),
             progress=progress_named(name, self._progress),
-            **self._options | self._carried(origin),
+            **self._options | self._carried(source),
         )
-        if found.report.interrupted:
+        if report.interrupted:
             raise KeyboardInterrupt
         self._first = self._first or (name, model)
         self._number += 1
-        self._carry_on(found, new=origin is None)
+        self._carry_on(report, new=source is None)
         shown = None if self._shown is None else model.log_f_estimate(self._shown, seed=seed)
-        return _point(
-            name, found, shown, seed, origin is None, time.perf_counter() - begun, 1 - self._confidence
-        )
+        point = _point(name, report, shown, 1 - self._confidence)
+        return replace(point, new_schedule=source is None, seconds=time.perf_counter() - begun)
 
-    def _carried(self, origin: Origin | None) -> dict[str, Any]:
+    def _carried(self, source: Report | None) -> dict[str, Any]:
         """The number of steps, or base and betas of an earlier checkpoint, if they are to be carried on."""
         steps = self._next_steps if self._steps is None else self._steps
-        if origin is None:
+        if source is None:
             return {"steps": steps}
-        if origin.friction is None or np.ndim(steps) > 0:
-            return {"base": origin.base, "steps": steps}
-        return {"base": origin.base, "steps": origin.friction.betas(int(steps))}
+        if source.friction is None or np.ndim(steps) > 0:
+            return {"base": source.chosen_base, "steps": steps}
+        return {"base": source.chosen_base, "steps": source.friction.betas(int(steps))}
 
-    def _carry_on(self, found: Evaluation, new: bool) -> None:
+    def _carry_on(self, report: Report, new: bool) -> None:
         """Keep what a new pilot has found, or drop it where too few chains have come to count; choose the steps."""
-        share = found.report.ess / len(found.report.ais_log_weights)
+        share = report.ess / len(report.ais_log_weights)
         if new:
-            self._origin, self._share = found.origin, share
+            self._source, self._share = report, share
         if share > _MANY:
             self._next_steps = max(_LEAST_STEPS, self._next_steps // 2)
         elif share < _FEW:
             self._next_steps = min(TRACE_STEPS, 2 * self._next_steps)
             if share < _RENEW_SHARE * self._share:
-                self._origin = None
+                self._source = None
 
 
-def _point(
-    name: str, found: Evaluation, train: LogF | None, seed: int, new: bool, seconds: float, alpha: float
-) -> TracePoint:
-    """The point of a checkpoint; `train` is log f of training examples."""
-    report, test = found.report, found.report.log_f
+def _point(name: str, report: Report, train: LogF | None, alpha: float) -> TracePoint:
+    """What the report of a checkpoint gives to its point; `train` is log f of training examples."""
+    test = report.log_f
     assert test is not None, "a composed report has it"
     return TracePoint(
         name=name,
@@ -263,11 +258,11 @@ def _point(
         ess=report.ess,
         ais_chains=len(report.ais_log_weights),
         steps=report.settings.steps,
-        seed=seed,
-        new_schedule=new,
+        seed=report.settings.seed,
+        new_schedule=False,
         checked=report.evidence is not None,
         reason="misread" if report.misreading else report.verdict.reason,
-        seconds=seconds,
+        seconds=report.seconds["total"],
     )
 
 

@@ -13,7 +13,6 @@ from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_prob_limits
 from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob, particle_log_prob
-from meltpoint.estimators.pilot import Pilot
 from meltpoint.models.log_f import LogF
 from meltpoint.results.report import PerExample, Report
 from meltpoint.results.verdict import Case, StartLoss, WeightDiagnostics, judge
@@ -26,35 +25,37 @@ from meltpoint.version import __version__
 
 
 def compose(
+    *,
     model: str,
     settings: Settings,
     log_f: LogF,
-    exact_log_z: float | None,
     log_z: LogZ,
     melted: Melted,
     positions: NDArray[np.integer],
-    seconds: dict[str, float],
-    pilot: Pilot | None = None,
-    alpha: float | None = None,
-    interrupted: bool = False,
+    exact_log_z: float | None = None,
     evidence: Evidence | None = None,
+    alpha: float | None = None,
     starts_from: str | None = None,
     densities: bool = False,
 ) -> Report:
     """The report from the results of the estimators; `positions` (example,) are RAISE's in the test set.
 
-    `alpha` is the probability that each of `between` and the certificates may miss, if it is not all of 1 -
-    confidence because stages share it. Without `evidence` no other starts were tried.
-    `starts_from` is what RAISE's starts are drawn from, if they are; `densities` says that visible units are real.
+    Without `evidence` no other starts were tried. `alpha` is the probability that each of `between` and the
+    certificates may miss, if it is not all of 1 - confidence because stages share it. `starts_from` is what RAISE's
+    starts are drawn from, if they are; `densities` says that visible units are real.
     """
     alpha = 1 - settings.confidence if alpha is None else alpha
-    log_f = controlled_log_f(log_f, melted, positions)
+    # RAISE's weight is p_0(v) w_heat w_melt and its reverse weight Z_0 / w_melt: their product Z_0 p_0(v) w_heat is an
+    # annealed importance weight of the hidden units given v, unbiased for f(v), where log f has no other control.
+    log_f = log_f.controlled_by(positions, melted.log_weights + melted.log_reverse_weights)
     forward = log_z.log_weights
     particles = None if settings.particles is None else min(settings.particles, len(forward) + 1)
     prob = particle_log_prob(*melted, forward, particles)
     optimistic = optimistic_of(log_z, log_f)
-    conservative = conservative_of(prob, log_f, positions, log_z.ess - 1)
-    gap = gap_of(prob, log_z, log_f, positions, optimistic)
+    errors = np.hypot(prob.stderrs, log_f.stderrs[positions])
+    mean, own_error = control_variate_mean(prob.values, log_f.values[positions], log_f.values, errors)
+    conservative = _conservative(prob, mean, own_error, log_z.ess - 1)
+    gap = _gap(prob, log_z, log_f, positions, optimistic.value - mean, own_error)
     plain_error = subset_error(prob.values, prob.stderrs, len(log_f.values))
     diagnostics = WeightDiagnostics(
         log_z.ess,
@@ -64,8 +65,15 @@ def compose(
     )
     evidence = evidence if evidence and evidence.asked else None
     most = math.inf if densities else 0.0
-    between = between_of(log_f, log_z, conservative, evidence, alpha, most)
-    exact = None if exact_log_z is None else exact_of(exact_log_z, log_f)
+    between = mean_log_prob_limits(
+        log_f.mean_limits(alpha),
+        log_z_limits(forward, evidence or Evidence(), alpha),
+        conservative,
+        alpha,
+        log_z_ceiling=evidence.log_z_ceiling if evidence else math.inf,
+        most=most,
+    )
+    exact = None if exact_log_z is None else _exact(exact_log_z, log_f)
     case = Case(
         gap,
         diagnostics,
@@ -87,7 +95,7 @@ def compose(
         test_examples=len(log_f.values),
         settings=settings,
         particles=prob.particles,
-        pilot=pilot,
+        pilot=None,
         conservative=conservative,
         optimistic=optimistic,
         gap=gap,
@@ -109,21 +117,11 @@ def compose(
         verdict=judge(case),
         per_example=PerExample(positions, prob.values, prob.stderrs, log_f.values[positions], *melted),
         ais_log_weights=forward,
-        seconds=seconds,
+        seconds={},
         versions=versions(),
-        interrupted=interrupted,
         densities=densities,
         log_f=log_f,
     )
-
-
-def controlled_log_f(log_f: LogF, melted: Melted, positions: NDArray[np.integer]) -> LogF:
-    """Log f controlled by RAISE's heating, where it is estimated and has no other control.
-
-    RAISE's weight is p_0(v) w_heat w_melt and its reverse weight Z_0 / w_melt: their product Z_0 p_0(v) w_heat is
-    an annealed importance weight of the hidden units given v, unbiased for f(v).
-    """
-    return log_f.controlled_by(positions, melted.log_weights + melted.log_reverse_weights)
 
 
 def start_loss_of(melted: Melted, log_f: LogF, positions: NDArray[np.integer]) -> float:
@@ -140,29 +138,6 @@ def start_loss_of(melted: Melted, log_f: LogF, positions: NDArray[np.integer]) -
     return float(np.mean(log_f.values[positions] - starts))
 
 
-def between_of(
-    log_f: LogF,
-    log_z: LogZ,
-    conservative: Estimate,
-    evidence: Evidence | None,
-    alpha: float,
-    most: float = math.inf,
-) -> tuple[float, float]:
-    """The interval for the mean log-probability of the model itself, if no start missed a mode.
-
-    `most` is the upper limit of any log-probability of such a model.
-    """
-    log_z_ends = log_z_limits(log_z.log_weights, evidence or Evidence(), alpha)
-    return mean_log_prob_limits(
-        log_f.mean_limits(alpha),
-        log_z_ends,
-        conservative,
-        alpha,
-        log_z_ceiling=evidence.log_z_ceiling if evidence else math.inf,
-        most=most,
-    )
-
-
 def optimistic_of(log_z: LogZ, log_f: LogF) -> Estimate:
     """The mean log-probability of the whole test set that follows from AIS."""
     mean = log_f.mean
@@ -170,22 +145,20 @@ def optimistic_of(log_z: LogZ, log_f: LogF) -> Estimate:
     return Estimate(mean.value - log_z.value, error, "optimistic", log_z.covers, df=df)
 
 
-def exact_of(log_z: float, log_f: LogF) -> Estimate:
+def _exact(log_z: float, log_f: LogF) -> Estimate:
     """The exact mean log-probability, but for the error of log f, if it has one."""
     mean = log_f.mean
     covers = "nothing to cover: log Z by enumeration" if log_f.is_exact else "the noise of log f"
     return Estimate(mean.value - log_z, mean.error, "exact", covers, df=mean.df)
 
 
-def conservative_of(
-    prob: LogProb, log_f: LogF, positions: NDArray[np.integer], forward_df: float = math.inf
-) -> Estimate:
+def _conservative(prob: LogProb, mean: float, own_error: float, forward_df: float) -> Estimate:
     """RAISE's mean over the test set; `forward_df` are the degrees of freedom of its forward chains' error."""
-    mean, own = _control_variate(prob, log_f, positions)
-    error, df = combined_error(
-        (own, len(positions) - 1),
-        _forward_error(prob, forward_df),
-    )
+    if len(prob.group_parts):
+        forward = _jackknife(prob.group_parts.mean(axis=0))
+    else:
+        forward = norm(mean_shares(prob) * prob.forward_stderrs), forward_df
+    error, df = combined_error((own_error, len(prob.values) - 1), forward)
     return Estimate(
         mean,
         error,
@@ -195,21 +168,20 @@ def conservative_of(
     )
 
 
-def gap_of(
-    prob: LogProb, log_z: LogZ, log_f: LogF, positions: NDArray[np.integer], optimistic: Estimate
+def _gap(
+    prob: LogProb, log_z: LogZ, log_f: LogF, positions: NDArray[np.integer], value: float, own_error: float
 ) -> Estimate:
-    """The distance of RAISE's mean over the test set from AIS's.
+    """The distance of RAISE's mean over the test set from AIS's; `own_error` is that of RAISE's examples and chains.
 
     Both have a part in common: a relative error of the sum of forward weights moves AIS's end by as much, and RAISE's
     by its forward share. And the mean of log f over the test set is in both, but for its correction by annealing, which
     is in AIS's end only. So the gap is known better than its ends.
     """
-    mean, own = _control_variate(prob, log_f, positions)
     correction = (log_f.mean.error, log_f.mean.df) if log_f.is_corrected else (0.0, math.inf)
     if log_f.is_corrected and np.array_equal(log_f.positions, positions):
         # Both ends have the same heating: AIS less RAISE is the mean of log f by heating less log p_N.
         differences = log_mean_exp(log_f.annealed) - prob.values
-        own, correction = subset_error(differences, prob.stderrs, len(log_f.values)), (0.0, math.inf)
+        own_error, correction = subset_error(differences, prob.stderrs, len(log_f.values)), (0.0, math.inf)
     shares = mean_shares(prob)
     in_ais = _shares_of_sum(log_z.log_weights, prob)
     common, common_df = log_z.stderr, log_z.ess - 1
@@ -217,27 +189,14 @@ def gap_of(
         common, common_df = _jackknife(prob.group_parts.mean(axis=0) + in_ais - 1 / len(in_ais))
     elif len(shares):
         common = norm((in_ais - shares) * prob.forward_stderrs)
-    error, df = combined_error((own, len(positions) - 1), (common, common_df), correction)
-    return Estimate(optimistic.value - mean, error, "difference", "the errors of both ends", df=df)
+    error, df = combined_error((own_error, len(positions) - 1), (common, common_df), correction)
+    return Estimate(value, error, "difference", "the errors of both ends", df=df)
 
 
 def versions() -> dict[str, str]:
     """Versions of what the numbers depend on."""
     packages = {name: version(name) for name in ("numpy", "numba")}
     return {"meltpoint": __version__, **packages, "Python": platform.python_version()}
-
-
-def _control_variate(prob: LogProb, log_f: LogF, positions: NDArray[np.integer]) -> tuple[float, float]:
-    """RAISE's mean over the test set, and what the choice of examples and their own chains add to its error."""
-    errors = np.hypot(prob.stderrs, log_f.stderrs[positions])
-    return control_variate_mean(prob.values, log_f.values[positions], log_f.values, errors)
-
-
-def _forward_error(prob: LogProb, df: float) -> tuple[float, float]:
-    """What the forward chains add to the error of RAISE's mean, and its degrees of freedom."""
-    if len(prob.group_parts):
-        return _jackknife(prob.group_parts.mean(axis=0))
-    return norm(mean_shares(prob) * prob.forward_stderrs), df
 
 
 def _jackknife(parts: NDArray[np.floating]) -> tuple[float, float]:

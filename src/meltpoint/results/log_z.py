@@ -13,8 +13,9 @@ from meltpoint.estimators.log_z_sides import EXACT_SAMPLES, Sides
 from meltpoint.layers.unit import Floats
 from meltpoint.records import Record, plain, plain_fields
 from meltpoint.results.charts import Chart, sides_chart, spread_chart, steps_axis
+from meltpoint.results.compose import versions
 from meltpoint.results.document import Document, Estimates, Fact, Readable, Section
-from meltpoint.results.stages import alpha_of, within_text
+from meltpoint.results.stages import within_text
 from meltpoint.results.verdict import Case, Verdict, WeightDiagnostics, judge
 from meltpoint.results.words import (
     asked_text,
@@ -186,23 +187,18 @@ class LogZBracket(Readable):
 
 
 def compose_log_z(
+    *,
     model: str,
     clamped: int,
     settings: LogZSettings,
     sides: Sides,
     rests_on: str,
     exact: float | None,
-    seconds: dict[str, float],
-    versions: dict[str, str],
-    *,
-    stage: int | None = None,
-    interrupted: bool = False,
+    alpha: float,
 ) -> LogZBracket:
     """The bracket that follows from both sides' weights; a stage of several has its part of alpha."""
-    alpha = 1 - settings.confidence
-    own_alpha = alpha if stage is None else alpha_of(stage, alpha)
     lower, upper = log_z_of(sides.forward), sides.upper
-    between = sides.between(own_alpha)
+    between = sides.between(alpha)
     gap = Estimate(
         upper.value - lower.value, upper.stderr, "difference", "the errors of both sides", df=upper.df
     )
@@ -220,7 +216,7 @@ def compose_log_z(
         between=between,
         exact=exact,
     )
-    certificate = sides.certified_lower(own_alpha)
+    certificate = sides.certified_lower(alpha)
     return LogZBracket(
         model=model,
         clamped=clamped,
@@ -232,16 +228,15 @@ def compose_log_z(
         rests_on=rests_on,
         exact=exact,
         lower_certificate=Certificate(certificate.bound, settings.confidence, certificate.quantity),
-        certified_upper=sides.certified_upper(own_alpha),
+        certified_upper=sides.certified_upper(alpha),
         evidence=sides.evidence,
         starts=sides.n_starts,
         pareto_k=diagnostics.pareto_k,
         verdict=judge(case),
         log_reverse_weights=sides.melted,
         stages=(),
-        seconds=seconds,
-        versions=versions,
-        interrupted=interrupted,
+        seconds={},
+        versions=versions(),
     )
 
 

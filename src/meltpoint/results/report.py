@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.annealing.base import Base
 from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
 from meltpoint.estimators.ais import LogZ
@@ -39,6 +40,15 @@ PlotKind: TypeAlias = Literal[
     "overview", "bracket", "differences", "weights", "evidence", "friction", "samples"
 ]
 
+_NOT_PLAIN = (
+    "per_example",
+    "ais_log_weights",
+    "friction",
+    "evidence",
+    "log_f",
+    "chosen_base",
+    "stage_number",
+)
 _ESTIMATES = ("conservative", "optimistic", "gap", "log_z", "exact")
 _WEIGHTS = ("ais", "raise", "raise_reverse")
 
@@ -75,7 +85,8 @@ class Report(Readable):
     evaluation from another base, None if there was none. `conventions` says whether the data fit another reading of
     the parameters better, None if it was not checked. `friction` is what the pilot measured, `shown` are examples and
     samples to look at. `fingerprints` and `names` say what was evaluated: of the model, the test set and the training
-    set. `log_f` is that of all test examples; JSON does not have it.
+    set. Three fields are not in JSON: `log_f` of all test examples, the `chosen_base` that annealing started from, and
+    the `stage_number` of the reported stage.
     """
 
     model: str
@@ -114,6 +125,8 @@ class Report(Readable):
     shown: ShownStates | None = None
     fingerprints: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    chosen_base: Base | None = None
+    stage_number: int = 0
 
     @property
     def misreading(self) -> str | None:
@@ -188,7 +201,7 @@ class Report(Readable):
         estimates = {name: getattr(self, name) for name in _ESTIMATES}
         weights = (self.ais_log_weights, per.log_weights, per.log_reverse_weights)
         return {
-            **plain_fields(self, without=("per_example", "ais_log_weights", "friction", "evidence", "log_f")),
+            **plain_fields(self, without=_NOT_PLAIN),
             "unit": self.unit,
             "evidence": self.evidence and self.evidence.to_dict(self.settings.confidence),
             "examples": plain_fields(per, without=("log_weights", "log_reverse_weights")),
