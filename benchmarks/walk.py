@@ -75,7 +75,7 @@ def _has_ais(frame: FrameType) -> bool:
 
 
 def _is_in_ais(frame: FrameType) -> bool:
-    return any(name.endswith(":run_ais") for name in _under_way(frame))
+    return "estimators/ais.py:compute" in _under_way(frame)
 
 
 def _under_way(frame: FrameType | None) -> list[str]:

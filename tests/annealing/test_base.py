@@ -13,6 +13,7 @@ from meltpoint.annealing.base import Base, uniform
 from meltpoint.errors import InputError
 from meltpoint.estimators.base_rates import data_rates, model_rates, resolve_base
 from meltpoint.models.rbm import RBM
+from meltpoint.runs.run import Run
 from oracle.driving import models
 from oracle.driving.truth import oracle_path
 from oracle.tables import all_states, marginal
@@ -116,15 +117,15 @@ def test_data_rates_of_spins_are_those_of_their_bits() -> None:
 @pytest.mark.parametrize("model", [models.rbm(57, 3, 2), models.dbn(57, [4, 3, 2])], ids=repr)
 def test_a_base_by_its_name(model) -> None:
     train = all_states(model.n_visible)[:5]
-    assert resolve_base(None, model).name == resolve_base("uniform", model).name == "uniform"
+    assert resolve_base(None, model, Run(1)).name == resolve_base("uniform", model, Run(1)).name == "uniform"
     np.testing.assert_array_equal(
-        resolve_base("model", model, seed=3).biases[0], model_rates(model, seed=3).biases[0]
+        resolve_base("model", model, Run(1), seed=3).biases[0], model_rates(model, seed=3).biases[0]
     )
     np.testing.assert_array_equal(
-        resolve_base("data", model, train=train).biases[0], data_rates(train, model).biases[0]
+        resolve_base("data", model, Run(1), train=train).biases[0], data_rates(train, model).biases[0]
     )
     own = Base("own", (np.zeros(3),))
-    assert resolve_base(own, model) is own
+    assert resolve_base(own, model, Run(1)) is own
 
 
 ESTIMATES = [

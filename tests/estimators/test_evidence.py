@@ -14,7 +14,7 @@ from contract.three_blocks import three_blocks
 from meltpoint.annealing.base import uniform
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.estimators.ais import ais_log_z, anywhere
+from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.base_rates import data_rates
 from meltpoint.estimators.evidence import Evidence, Finding, log_reach
 from meltpoint.estimators.exact import exact_log_z
@@ -122,7 +122,7 @@ def _path_sigmas(model, melt):
     along = HOW.along(model, uniform())
     constant = along.path.log_z_base + along.path.target.log_constant
     segments = [Segment(betas), Segment(np.ones(2))]
-    (run,) = HOW.anneal([HOW.chains(along, segments, anywhere(along.path, chains), 0, 1)])
+    (run,) = HOW.anneal([HOW.chains(along, segments, along.anywhere(chains), 0, 1)])
     log_weights = run.log_weights + constant
     weights = np.exp(log_weights - log_weights.max())
     found = []

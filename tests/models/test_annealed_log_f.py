@@ -9,10 +9,11 @@ from scipy.special import expit, logsumexp
 
 import meltpoint as mp
 from meltpoint.annealing.schedule import as_betas
-from meltpoint.backends.registry import prepare_path
-from meltpoint.estimators.raise_ import run_raise
+from meltpoint.estimators.chain_batches import Annealing
+from meltpoint.estimators.raise_ import MeltingChains
 from meltpoint.models import posterior
 from meltpoint.models.log_f import LogF
+from meltpoint.progress import silent
 from oracle.driving import models
 from oracle.driving.truth import f_visible
 from oracle.tables import all_states
@@ -60,9 +61,9 @@ def test_annealing_makes_weights_equal(monkeypatch):
 
 def heated(model, chains, steps=5):
     """RAISE's log weights and log reverse weights (visible state, chain)."""
-    path = prepare_path(model.path(mp.uniform()))
     states = all_states(model.n_visible)
-    return run_raise(model, path, as_betas(steps), states, np.arange(len(states)), np.arange(chains), 3)
+    work = MeltingChains(Annealing(model, mp.uniform()), as_betas(steps), states, chains, 3)
+    return work.compute(np.arange(len(states)), silent)
 
 
 @pytest.mark.parametrize("model", DBMS, ids=repr)

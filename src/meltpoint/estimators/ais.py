@@ -5,25 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-import numpy as np
-from numpy.typing import NDArray
-
 from meltpoint.annealing.base import Base, BaseName
 from meltpoint.annealing.blocks import Segment
-from meltpoint.annealing.path import Path
 from meltpoint.annealing.schedule import Steps, as_betas
-from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba.precision import Precision
-from meltpoint.backends.tiles import Annealed, anneal
+from meltpoint.backends.tiles import anneal
 from meltpoint.defaults import AIS_CHAINS, DEFAULTS
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.base_rates import resolve_base
-from meltpoint.estimators.chain_batches import Annealing
-from meltpoint.fingerprint import fingerprint
+from meltpoint.estimators.chain_batches import Annealing, PathWork
 from meltpoint.kernels.streams import Streams
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats
 from meltpoint.models.checks import check_count
-from meltpoint.models.model import Model, ModelLike
+from meltpoint.models.model import ModelLike
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.records import fields_html
@@ -109,86 +103,43 @@ def ais_log_z(
     True
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    betas = as_betas(steps)
-    own_base = resolve_base(base, model, seed=seed, threads=threads, progress=progress)
-    annealing = Annealing(model, own_base, precision)
+    betas, run = as_betas(steps), Run(threads, progress)
+    annealing = Annealing(model, resolve_base(base, model, run, seed=seed), precision)
     batch = ais_batch(annealing, betas, check_count(chains, "chains", "1,000 chains are usual"), seed)
-    (found,), _ = Run(threads, progress).results_so_far([batch], "AIS")
+    (found,), _ = run.results_so_far([batch], "AIS")
     if found.values is None:
         raise KeyboardInterrupt
-    return replace(log_z_of(found.values.log_weights), path=path_digest(model, own_base, betas, precision))
+    return replace(log_z_of(found.values.log_weights), path=annealing.digest(betas))
 
 
 @dataclass(frozen=True, eq=False)
 class ForwardWeights:
-    """Log weights of AIS chains."""
+    """Log weights of AIS chains: exp of each is unbiased for Z."""
 
     log_weights: Annotated[Floats, "chain"]
 
 
 @dataclass(frozen=True, eq=False)
-class ForwardChains:
+class ForwardChains(PathWork):
     """Chains of AIS along betas; their random numbers are named from `first_number` on."""
 
-    annealing: Annealing
     betas: Floats
     seed: int
     first_number: int = 0
 
-    def prepare(self, progress: Progress | None) -> None:
-        self.annealing.prepare(progress)
-
     def compute(self, items: Items, progress: Progress) -> ForwardWeights:
-        numbers = self.first_number + items
-        return ForwardWeights(
-            run_ais(self.annealing.prepared, self.betas, numbers, self.seed, progress=progress).log_weights
-        )
+        """Log weights of some of them. A weight does not depend on which others are run with it."""
+        streams = Streams(self.seed, Purpose.AIS, self.first_number + items)
+        path, start = self.annealing.path, self.annealing.anywhere(len(items))
+        run = anneal(self.annealing.prepared, [Segment(self.betas)], start, streams, progress=progress)
+        return ForwardWeights(run.log_weights + path.log_z_base + path.log_constant)
 
 
 def ais_batch(
     annealing: Annealing, betas: Floats, chains: int, seed: int, first_number: int = 0
 ) -> Batch[ForwardWeights]:
-    """So many chains of AIS."""
+    """Chains of AIS as a batch."""
     return Batch("ais", ForwardChains(annealing, betas, seed, first_number), chains, betas.size - 1.0)
-
-
-def run_ais(
-    prepared: PreparedPath,
-    betas: Floats,
-    chains: NDArray[np.integer],
-    seed: int,
-    *,
-    progress: Progress | None = None,
-) -> Annealed:
-    """Run the chains with these numbers (chain,); exp of each log weight is unbiased for Z.
-
-    A chain's weight does not depend on which others are run with it.
-    """
-    path = prepared.path
-    run = anneal(
-        prepared,
-        [Segment(betas)],
-        anywhere(path, len(chains)),
-        Streams(seed, Purpose.AIS, chains),
-        progress=progress,
-        task="AIS",
-    )
-    log_weights = run.cumulative_log_weights + path.log_z_base + path.log_constant
-    return replace(run, cumulative_log_weights=log_weights)
-
-
-def anywhere(path: Path, chains: int) -> Bits:
-    """States (chain, unit) for chains that begin at beta 0, where the first sweep draws from the base exactly."""
-    return np.zeros((chains, path.n_state), path.dtype)
-
-
-def path_digest(model: Model, base: Base, betas: Floats, precision: Precision) -> str:
-    """A short text that differs when the path of intermediate distributions does."""
-    undirected = model.undirected
-    own = undirected.with_biases(base) if isinstance(base, Base) else ()
-    biases = {str(k): bias for k, bias in enumerate(own)}
-    name = () if biases else (base.name,)
-    return fingerprint({"betas": betas, **biases}, undirected.fingerprint(), precision, *name)
 
 
 def log_z_of(log_weights: Floats) -> LogZ:

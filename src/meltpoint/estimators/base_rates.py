@@ -89,14 +89,9 @@ def rates_of_chains(model: Model, seed: int, run: Run) -> Base:
     """As `model_rates`, from chains of a run."""
     undirected = model.undirected
     annealing = Annealing(undirected, uniform())
-    batch = chains_batch(
-        "rates",
-        annealing,
-        [Segment(as_betas(_RATE_STEPS)), Segment(np.ones(_RATE_SWEEPS + 1))],
-        annealing.anywhere(_RATE_CHAINS),
-        Streams(seed, Purpose.BASE_RATES, np.arange(_RATE_CHAINS)),
-    )
-    found = run.results(batch, "base rates")
+    segments = [Segment(as_betas(_RATE_STEPS)), Segment(np.ones(_RATE_SWEEPS + 1))]
+    streams = Streams(seed, Purpose.BASE_RATES, np.arange(_RATE_CHAINS))
+    found = run.results(chains_batch("rates", annealing, segments, _RATE_CHAINS, streams), "base rates")
     rates = undirected.visible_means(found.state, generator(seed, Purpose.BASE_RATES))
     return Base("model", (undirected.support.bias_from_sample(rates, _RATE_SMOOTHING),))
 
@@ -104,11 +99,10 @@ def rates_of_chains(model: Model, seed: int, run: Run) -> Base:
 def resolve_base(
     base: Base | BaseName | None,
     model: Model,
+    run: Run,
     *,
     train: ArrayLike | None = None,
     seed: int = 0,
-    threads: int | None = None,
-    progress: Progress | None = None,
 ) -> Base:
     """The base that a name stands for; None is uniform. "data" needs training data."""
     if isinstance(base, Base) or (hasattr(base, "draw") and hasattr(base, "log_prob")):
@@ -116,7 +110,7 @@ def resolve_base(
     if base is None or base == "uniform":
         return uniform()
     if base == "model":
-        return model_rates(model, seed=seed, threads=threads, progress=progress)
+        return rates_of_chains(model, seed, run)
     if base != "data":
         raise InputError(
             found=f"base={base!r}",

@@ -16,8 +16,9 @@ from meltpoint.backends.numba.precision import Precision
 from meltpoint.backends.registry import prepare_path
 from meltpoint.backends.tiles import Annealed, anneal, compile_kernels
 from meltpoint.errors import Progress
+from meltpoint.fingerprint import fingerprint
 from meltpoint.kernels.streams import Streams
-from meltpoint.layers.unit import Bits
+from meltpoint.layers.unit import Bits, Floats
 from meltpoint.randomness import Purpose
 from meltpoint.runs.batch import Batch, Items
 
@@ -50,8 +51,13 @@ class Annealing:
         """Log normaliser of the base, and the constant that the path leaves out."""
         return self.path.log_z_base + self.path.log_constant
 
-    def prepare(self, progress: Progress | None) -> None:
-        compile_kernels(self.prepared, progress)
+    def digest(self, betas: Floats) -> str:
+        """A short text that differs when the intermediate distributions do."""
+        undirected, base = self.model.undirected, self.base
+        biases = undirected.with_biases(base) if isinstance(base, Base) else ()
+        arrays = {"betas": betas, **{str(k): bias for k, bias in enumerate(biases)}}
+        name = () if biases else (base.name,)
+        return fingerprint(arrays, undirected.fingerprint(), self.precision, *name)
 
     def anywhere(self, chains: int) -> Bits:
         """States (chain, unit) for chains that begin at beta 0, where the first sweep draws from the base exactly."""
@@ -59,22 +65,28 @@ class Annealing:
 
 
 @dataclass(frozen=True, eq=False)
-class Chains:
+class PathWork:
+    """What chains along one path share, for a batch."""
+
+    annealing: Annealing
+
+    def prepare(self, progress: Progress | None) -> None:
+        """Lay the path out, and load the kernels."""
+        compile_kernels(self.annealing.prepared, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class Chains(PathWork):
     """Chains that start at `state` (chain, unit of the state) and go through segments.
 
     Their random numbers are named by the seed, the purpose and their keys (chain,) or (chain, number).
     """
 
-    annealing: Annealing
     segments: tuple[Segment, ...]
     state: Bits
     seed: int
     purpose: int
     keys: NDArray[np.integer]
-
-    def prepare(self, progress: Progress | None) -> None:
-        """Lay the path out, and load the kernels."""
-        self.annealing.prepare(progress)
 
     def compute(self, items: Items, progress: Progress) -> Annealed:
         """What became of some of them."""
@@ -83,13 +95,10 @@ class Chains:
 
 
 def chains_batch(
-    name: str,
-    annealing: Annealing,
-    segments: Sequence[Segment],
-    state: Bits,
-    streams: Streams,
+    name: str, annealing: Annealing, segments: Sequence[Segment], state: Bits | int, streams: Streams
 ) -> Batch[Annealed]:
-    """A batch of chains; `name` tells it apart from others."""
+    """A batch of chains from these states, or from so many exact draws of the base; `name` tells it apart."""
+    state = annealing.anywhere(state) if isinstance(state, int) else state
     work = Chains(annealing, tuple(segments), state, streams.seed, int(streams.purpose), streams.keys)
     steps = sum(segment.steps for segment in segments)
     return Batch(name, work, len(state), float(steps), short=steps < _FEW_STEPS)

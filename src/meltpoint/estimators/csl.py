@@ -20,7 +20,7 @@ from meltpoint.backends.tiles import anneal
 from meltpoint.defaults import CSL_CHAINS, DEFAULTS
 from meltpoint.errors import Progress
 from meltpoint.estimators.base_rates import resolve_base
-from meltpoint.estimators.chain_batches import Annealing
+from meltpoint.estimators.chain_batches import Annealing, PathWork
 from meltpoint.estimators.particles import LogProb
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sum_softplus
@@ -38,7 +38,7 @@ from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 EVERY = 20
 """Moves from one sample to the next; states in between are strongly correlated. (The authors of CSL take 100.)"""
 
-_BURN_IN = 10  # one move in so many is spent on annealing from the base to the model
+_BURN_IN = 10  # one move in ten is spent on annealing from the base to the model
 
 
 @reports_progress
@@ -56,7 +56,7 @@ def csl_log_prob(
 ) -> LogProb:
     """Estimate log p(v) of every example from below, as the mean of p(v | h) over samples h of the model.
 
-    Each chain makes `steps` Gibbs moves, as an AIS chain with so many steps does: the first tenth while it is
+    Each chain makes `steps` Gibbs moves, like an AIS chain of as many steps: the first tenth while it is
     annealed from the base, the others in the model. One sample is taken every `every` moves in the model. The
     log weights (example, chain) of the result are each chain's own estimates, and memory does not grow with the
     number of samples. The estimate is conservative if the chains are samples of the model.
@@ -88,12 +88,13 @@ def csl_log_prob(
     chains = check_count(chains, "chains", "as many as AIS takes, for the same number of Gibbs moves")
     every = check_count(every, "every", f"{EVERY} are usual")
     states = model.encode(x)
-    own_base = resolve_base(base, model, seed=seed, threads=threads, progress=progress)
+    run = Run(threads, progress)
+    annealing = Annealing(model, resolve_base(base, model, run, seed=seed), "float32")
     burn_in = -(-steps // _BURN_IN)
     moves = min(every, max(1, steps - burn_in))
     samples = max(1, (steps - burn_in) // moves)
-    work = SamplingChains(Annealing(model, own_base, "float32"), states, burn_in, moves, samples, seed)
-    found = Run(threads, progress).results(Batch("csl", work, chains, float(steps)), "CSL")
+    work = SamplingChains(annealing, states, burn_in, moves, samples, seed)
+    found = run.results(Batch("csl", work, chains, float(steps)), "CSL")
     log_weights = found.log_weights.T
     return LogProb(log_mean_exp(log_weights), log_mean_error(log_weights), log_weights)
 
@@ -106,21 +107,17 @@ class ChainEstimates:
 
 
 @dataclass(frozen=True, eq=False)
-class SamplingChains:
+class SamplingChains(PathWork):
     """Gibbs chains, and the examples' states (example, visible unit) that their samples give probabilities to.
 
-    After `burn_in` moves from base to model each takes so many samples, one every `moves` moves.
+    After `burn_in` moves from base to model each takes one sample every `moves` moves.
     """
 
-    annealing: Annealing
     states: Bits
     burn_in: int
     moves: int
     samples: int
     seed: int
-
-    def prepare(self, progress: Progress | None) -> None:
-        self.annealing.prepare(progress)
 
     def compute(self, items: Items, progress: Progress) -> ChainEstimates:
         model, prepared = self.annealing.model, self.annealing.prepared

@@ -28,7 +28,7 @@ from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model, ModelLike
 from meltpoint.progress import reports_progress, silent
 from meltpoint.randomness import Purpose, generator
-from meltpoint.records import plain, short_repr
+from meltpoint.records import plain, plain_fields, short_repr
 from meltpoint.runs.batch import Batch
 from meltpoint.runs.run import Run
 
@@ -69,7 +69,7 @@ class Pilot:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
-        return {name: plain(value) for name, value in (*vars(self).items(), ("helps", self.helps))}
+        return {**plain_fields(self), "helps": plain(self.helps)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,25 +136,24 @@ def friction_schedule(
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     steps = check_count(steps, "steps", f"{PILOT_STEPS} are usual")
-    own_base = resolve_base(base, model, train=train, seed=seed, threads=threads, progress=progress)
+    run = Run(threads, progress)
+    own_base = resolve_base(base, model, run, train=train, seed=seed)
     states = None if train is None else model.encode(train, "train")
-    return run_pilot(model, states, own_base, steps, seed, Run(threads, progress))
+    return run_pilot(model, states, own_base, steps, seed, run)
 
 
 def run_pilot(
     model: Model, train: Bits | None, base: Base, steps: int, seed: int, run: Run
 ) -> FrictionSchedule:
     """As `friction_schedule`, with chains of a run; `train` are states (example, visible unit)."""
-    examples = None if train is None else _some(train, seed)
     rounds = _Rounds(Annealing(model, base), steps, seed, run)
-    first = rounds.run(0, as_betas(steps), examples)
-    again = spend_equally(first.edges, first.friction, steps)
-    second = rounds.run(1, again, first.examples)
+    first = rounds.run(0, as_betas(steps), None if train is None else _some(train, seed))
+    second = rounds.run(1, spend_equally(first.edges, first.friction, steps), first.examples)
     gains = second.down - first.down  # of the same examples
     pilot = Pilot(
         steps=steps,
         chain_steps=2 * rounds.chain_steps,
-        linear_kept=first.kept,
+        linear_kept=float(first.offset + first.up.mean() + first.down.mean()),
         gain=float(second.up.mean() - first.up.mean() + gains.mean()),
         gain_error=math.hypot(_error(first.up), _error(second.up), _error(gains)),
     )
@@ -162,15 +161,14 @@ def run_pilot(
 
 
 def pilot_steps_within(seconds: float, model: Model, base: Base, run: Run) -> int:
-    """Steps with which a pilot should end within so many seconds, as many as usual at most; a trial of a few tells."""
+    """Steps with which a pilot should end within these seconds, as many as usual at most; a trial of a few tells."""
     if seconds > _SURELY:
         return PILOT_STEPS
     annealing, streams = Annealing(model, base), Streams(0, Purpose.PILOT, _keys(2, 0))
-    start = annealing.anywhere(_CHAINS)
 
     def time_of(steps: int, run: Run) -> float:
         begun = time.perf_counter()
-        run.results(chains_batch(_TRIAL, annealing, [Segment(as_betas(steps))], start, streams), _TRIAL)
+        run.results(chains_batch(_TRIAL, annealing, [Segment(as_betas(steps))], _CHAINS, streams), _TRIAL)
         return time.perf_counter() - begun
 
     run = run.without_folder()
@@ -187,7 +185,10 @@ def pilot_steps_within(seconds: float, model: Model, base: Base, run: Run) -> in
 
 @dataclass(frozen=True, eq=False)
 class _Round:
-    """Friction (window,) between edges, and log weights (chain,) of the chains that went up and came down."""
+    """Friction (window,) between edges, and log weights (chain,) of the chains that went up and came down.
+
+    `offset` is what bases do not share of the mean log weight of RAISE; `examples` are where the way down began.
+    """
 
     edges: Floats
     friction: Floats
@@ -195,11 +196,6 @@ class _Round:
     down: Floats
     offset: float
     examples: Bits
-
-    @property
-    def kept(self) -> float:
-        """Mean log weight of AIS and of RAISE together, with all that bases do not share."""
-        return float(self.offset + self.up.mean() + self.down.mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,34 +213,32 @@ class _Rounds:
         return _CHAINS * self.steps * (1 + self.annealing.model.raise_passes)
 
     def run(self, k: int, betas: Floats, examples: Bits | None) -> _Round:
-        annealing, path = self.annealing, self.annealing.path
+        model, path = self.annealing.model, self.annealing.path
         windows = Windows.of(betas, _WINDOWS)
-        count = len(windows.parts)
-        done = k * self.chain_steps
-        segments = [Segment(part) for part in windows.parts]
-        going_up = self._chains(f"{k}-up", segments, annealing.anywhere(_CHAINS), _keys(k, 0))
-        went_up = []
+        rising = [Segment(part) for part in windows.parts]
+        up = self._chains(f"{k}-up", rising, _CHAINS, _keys(k, 0))
+        done, went_up = k * self.chain_steps, []
         if examples is None:
-            went_up = self._anneal([going_up], done)
-            examples = self._visible(went_up[0].state, k)
+            went_up = self._anneal([up], done)
+            examples = model.generate(went_up[0].state, generator(self.seed, Purpose.PILOT, k))
             done += _CHAINS * self.steps
-        start = annealing.model.raise_start(path, examples, betas, self.seed, _keys(k, 1))
+        start = model.raise_start(path, examples, betas, self.seed, _keys(k, 1))
         parts = [
             replace(segment, betas=part)
             for segment in start.segments
             for part in replace(windows, betas=segment.betas).parts
         ]
-        going_down = self._chains(f"{k}-down", parts, start.state, _keys(k, 1))
+        down = self._chains(f"{k}-down", parts, start.state, _keys(k, 1))
         # From examples that are known the way down does not wait for the way up.
-        up, down = [*went_up, *self._anneal([going_down] if went_up else [going_up, going_down], done)]
-        weights = _by_segment(down)
+        risen, melted = [*went_up, *self._anneal([down] if went_up else [up, down], done)]
+        weights, count = _by_segment(melted), len(windows.parts)
         heating, backward = weights[:, :-count], weights[:, -count:][:, ::-1]
-        friction = measure_friction(windows, _by_segment(up), backward, heating if heating.size else None)
+        friction = measure_friction(windows, _by_segment(risen), backward, heating if heating.size else None)
         offset = float(path.log_z_base + start.log_weights.mean())
-        return _Round(windows.edges, friction, up.log_weights, down.log_weights, offset, examples)
+        return _Round(windows.edges, friction, risen.log_weights, melted.log_weights, offset, examples)
 
     def _chains(
-        self, name: str, segments: Sequence[Segment], start: Bits, keys: np.ndarray
+        self, name: str, segments: Sequence[Segment], start: Bits | int, keys: np.ndarray
     ) -> Batch[Annealed]:
         return chains_batch(name, self.annealing, segments, start, Streams(self.seed, Purpose.PILOT, keys))
 
@@ -257,9 +251,6 @@ class _Rounds:
             progress(task, here, total)
 
         return self.kept.counting(whole).together(batches, _TASK)
-
-    def _visible(self, state: Bits, k: int) -> Bits:
-        return self.annealing.model.generate(state, generator(self.seed, Purpose.PILOT, k))
 
 
 def _keys(k: int, direction: int) -> np.ndarray:

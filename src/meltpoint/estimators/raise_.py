@@ -11,23 +11,22 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base, BaseName
 from meltpoint.annealing.schedule import Steps, as_betas
-from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.backends.tiles import anneal
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import Progress
-from meltpoint.estimators.ais import LogZ, path_digest
+from meltpoint.estimators.ais import LogZ
 from meltpoint.estimators.base_rates import resolve_base
-from meltpoint.estimators.chain_batches import Annealing
+from meltpoint.estimators.chain_batches import Annealing, PathWork
 from meltpoint.estimators.particles import LogProb, check_forward, particle_log_prob
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.checks import check_count
-from meltpoint.models.model import Model, ModelLike
+from meltpoint.models.model import ModelLike
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.runs.batch import CHUNK_SIZE, Batch, Items
@@ -98,14 +97,12 @@ def raise_log_prob(
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     chains = check_count(chains, "chains", "1 is enough with many steps, the paper uses 50")
     states = model.encode(x)
-    betas = as_betas(steps)
-    own_base = resolve_base(base, model, seed=seed, threads=threads, progress=progress)
-    annealing = Annealing(model, own_base, precision)
+    betas, run = as_betas(steps), Run(threads, progress)
+    annealing = Annealing(model, resolve_base(base, model, run, seed=seed), precision)
     if isinstance(forward, LogZ):
-        forward.check_path(path_digest(model, own_base, betas, precision))
+        forward.check_path(annealing.digest(betas))
     others = check_forward(forward.log_weights if isinstance(forward, LogZ) else forward, particles)
-    batch = raise_batch(annealing, betas, states, chains, seed)
-    (found,), _ = Run(threads, progress).results_so_far([batch], "RAISE")
+    (found,), _ = run.results_so_far([raise_batch(annealing, betas, states, chains, seed)], "RAISE")
     n = len(states) if found.complete else int(np.argmin(found.finished))
     if n == 0 or found.values is None:
         raise KeyboardInterrupt
@@ -114,29 +111,30 @@ def raise_log_prob(
 
 
 @dataclass(frozen=True, eq=False)
-class MeltingChains:
+class MeltingChains(PathWork):
     """Chains of RAISE, `chains` for each example's state (example, visible unit), numbered from `first_number` on."""
 
-    annealing: Annealing
     betas: Floats
     states: Bits
     chains: int
     seed: int
     first_number: int = 0
 
-    def prepare(self, progress: Progress | None) -> None:
-        self.annealing.prepare(progress)
-
     def compute(self, items: Items, progress: Progress) -> RaiseWeights:
-        return run_raise(
-            self.annealing.model,
-            self.annealing.prepared,
-            self.betas,
-            self.states[items],
-            items,
-            self.first_number + np.arange(self.chains),
-            self.seed,
-            progress=progress,
+        """Log weights of some of the examples. A weight does not depend on what is run with it."""
+        numbers = self.first_number + np.arange(self.chains)
+        keys = np.stack(np.meshgrid(items, numbers, indexing="ij"), axis=-1).reshape(-1, 2)
+        visible = np.repeat(self.states[items], self.chains, axis=0)
+        model, path = self.annealing.model, self.annealing.path
+        start = model.raise_start(path, visible, self.betas, self.seed, keys)
+        streams = Streams(self.seed, Purpose.RAISE, keys)
+        run = anneal(self.annealing.prepared, start.segments, start.state, streams, progress=progress)
+        cumulative = run.cumulative_log_weights
+        melted = cumulative[:, -1] - cumulative[:, -2] if len(start.segments) > 1 else cumulative[:, -1]
+        shape = len(items), self.chains
+        return RaiseWeights(
+            (start.log_weights + run.log_weights).reshape(shape),
+            (self.annealing.log_z_base - melted).reshape(shape),
         )
 
 
@@ -147,41 +145,3 @@ def raise_batch(
     work = MeltingChains(annealing, betas, states, chains, seed, first_number)
     steps = float(chains * annealing.model.raise_passes * (betas.size - 1))
     return Batch("raise", work, len(states), steps, max(1, CHUNK_SIZE // chains))
-
-
-def run_raise(
-    model: Model,
-    prepared: PreparedPath,
-    betas: Floats,
-    states: Bits,
-    examples: NDArray[np.integer],
-    chains: NDArray[np.integer],
-    seed: int,
-    *,
-    progress: Progress | None = None,
-) -> RaiseWeights:
-    """Melt examples: their log weights.
-
-    `states` (example, visible unit), from `model.encode`, are those of the examples with the numbers `examples`
-    (example,); each is melted by the chains with the numbers `chains` (chain,). A weight does not depend on what is run
-    with it.
-    """
-    keys = np.stack(np.meshgrid(examples, chains, indexing="ij"), axis=-1).reshape(-1, 2)
-    visible = np.repeat(states, len(chains), axis=0)
-    start = model.raise_start(prepared.path, visible, betas, seed, keys)
-    run = anneal(
-        prepared,
-        start.segments,
-        start.state,
-        Streams(seed, Purpose.RAISE, keys),
-        progress=progress,
-        task="RAISE",
-    )
-    shape = len(examples), len(chains)
-    cumulative = run.cumulative_log_weights
-    melted = cumulative[:, -1] - cumulative[:, -2] if len(start.segments) > 1 else cumulative[:, -1]
-    log_z_base = prepared.path.log_z_base + prepared.path.log_constant
-    return RaiseWeights(
-        (start.log_weights + run.log_weights).reshape(shape),
-        (log_z_base - melted).reshape(shape),
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -84,7 +83,7 @@ def sample_states(model: Model, n: int, betas: Floats, moves: int, seed: int, ru
     annealing = Annealing(model, uniform(), "float32")
     segments = [Segment(betas), Segment(np.ones(moves + 1))]
     streams = Streams(seed, Purpose.SAMPLE, np.arange(n))
-    found = run.results(chains_batch("chains", annealing, segments, annealing.anywhere(n), streams), _TASK)
+    found = run.results(chains_batch("chains", annealing, segments, n, streams), _TASK)
     return model.generate(found.state, generator(seed, Purpose.SAMPLE))
 
 
@@ -129,55 +128,30 @@ def sample_annealing_model(
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     particles = check_count(particles, "particles", "1 is the paper's annealing model")
     n = check_count(n, "n", "ask for at least one sample")
-    betas, last = as_betas(steps), np.ones(2)
-    own_base = resolve_base(base, model, seed=seed, threads=threads, progress=progress)
-    annealing = Annealing(model, own_base, precision)
-    run = Run(threads, progress)
-    chains = _Sampler(
-        annealing, Purpose.ANNEALING_SAMPLE, seed, run if particles == 1 else run.counting(None)
-    )
-    start = annealing.anywhere(n)
+    betas, run = as_betas(steps), Run(threads, progress)
+    annealing = Annealing(model, resolve_base(base, model, run, seed=seed), precision)
+    numbers, purpose = np.arange(n), Purpose.ANNEALING_SAMPLE
+    last = Segment(np.ones(2))
+
+    def chains(segments: list[Segment], start: Bits | int, keys: NDArray[np.integer], run: Run) -> Annealed:
+        streams = Streams(seed, purpose, keys)
+        return run.results(chains_batch("chains", annealing, segments, start, streams), _TASK)
+
     if particles == 1:
-        return chains.visible(chains.anneal([betas, last], start, np.arange(n)).state)
-    chosen = start
-    block = max(1, _BLOCK_CHAINS // particles)
-    for low in range(0, n, block):
-        numbers = np.arange(low, min(low + block, n))
-        chosen[numbers] = chains.resample(betas, numbers, particles)
-        if progress:
-            progress(_TASK, float(numbers[-1] + 1), float(n))
-    keys = np.stack([np.arange(n), np.full(n, particles)], axis=1)
-    return chains.visible(chains.anneal([last], chosen, keys).state)
-
-
-@dataclass(frozen=True, eq=False)
-class _Sampler:
-    """Chains of one path, purpose and seed."""
-
-    annealing: Annealing
-    purpose: Purpose
-    seed: int
-    run: Run
-
-    def anneal(self, schedule: list[Floats], start: Bits, keys: NDArray[np.integer]) -> Annealed:
-        """Forward sweeps through the betas of the schedule, one segment for each array."""
-        segments = [Segment(betas) for betas in schedule]
-        streams = Streams(self.seed, self.purpose, keys)
-        return self.run.results(chains_batch("chains", self.annealing, segments, start, streams), _TASK)
-
-    def resample(self, betas: Floats, numbers: NDArray[np.integer], particles: int) -> Bits:
-        """For each sample number the state (sample, unit) of one of its particles, in proportion to their weights."""
-        keys = np.stack(np.meshgrid(numbers, np.arange(particles), indexing="ij"), axis=-1).reshape(-1, 2)
-        run = self.anneal([betas], self.annealing.anywhere(len(keys)), keys)
-        states = run.state.reshape(len(numbers), particles, -1)
-        log_weights = run.log_weights.reshape(len(numbers), particles)
-        # The largest of log weight + Gumbel noise is a draw in proportion to the weights.
-        noise = [
-            generator(self.seed, self.purpose, int(i), particles).gumbel(size=particles) for i in numbers
-        ]
-        return states[np.arange(len(numbers)), np.argmax(log_weights + np.array(noise), axis=1)]
-
-    def visible(self, state: Bits) -> NDArray[Any]:
-        """Visible values (chain, visible unit) of states of the Markov random field."""
-        model = self.annealing.model
-        return model.decode(model.generate(state, generator(self.seed, self.purpose)))
+        state = chains([Segment(betas), last], n, numbers, run).state
+    else:
+        chosen = annealing.anywhere(n)
+        quiet = run.counting(None)
+        block = max(1, _BLOCK_CHAINS // particles)
+        for low in range(0, n, block):
+            own = numbers[low : low + block]
+            keys = np.stack(np.meshgrid(own, np.arange(particles), indexing="ij"), axis=-1).reshape(-1, 2)
+            found = chains([Segment(betas)], len(keys), keys, quiet)
+            # The largest of log weight + Gumbel noise is a draw in proportion to the weights.
+            noise = [generator(seed, purpose, int(i), particles).gumbel(size=particles) for i in own]
+            kept = np.argmax(found.log_weights.reshape(len(own), -1) + np.array(noise), axis=1)
+            chosen[own] = found.state.reshape(len(own), particles, -1)[np.arange(len(own)), kept]
+            if progress:
+                progress(_TASK, float(own[-1] + 1), float(n))
+        state = chains([last], chosen, np.stack([numbers, np.full(n, particles)], axis=1), quiet).state
+    return model.decode(model.generate(state, generator(seed, purpose)))

@@ -13,11 +13,12 @@ from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.field import BlockPath
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.reference import anneal_reference
-from meltpoint.backends.registry import prepare_path
 from meltpoint.backends.tiles import Annealed
 from meltpoint.estimators import ais, particles, raise_
+from meltpoint.estimators.chain_batches import Annealing
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model, dbn
+from meltpoint.progress import silent
 from oracle.driving.dictated import Dictation
 from oracle.driving.double import in_double
 from oracle.driving.truth import recognition_outcomes, recognition_probability
@@ -55,8 +56,8 @@ def forward_weights(model: Model, base: Base, betas: Floats) -> tuple[Floats, Fl
     run = EveryTrajectory()
     units = sum(model.undirected.layer_sizes)
     with mock.patch.object(ais, "anneal", run):
-        prepared = prepare_path(model.path(base))
-        found = ais.run_ais(prepared, betas, np.arange(2 ** (units * (betas.size - 1))), seed=0)
+        work = ais.ForwardChains(Annealing(model, base), betas, 0)
+        found = work.compute(np.arange(2 ** (units * (betas.size - 1))), silent)
     weights, which = np.unique(found.log_weights.round(13), return_inverse=True)
     return np.bincount(which, run.probability), weights
 
@@ -94,14 +95,12 @@ def expected_estimates(
 
 
 def _melt(model: Model, base: Base, betas: Floats, run: Any, chains: int) -> raise_.RaiseWeights:
-    """What `run_raise` gives for every visible state, with chains that take every trajectory."""
+    """What `MeltingChains` give for every visible state, with chains that take every trajectory."""
     states = all_states(model.n_visible)
     with (
         mock.patch.object(raise_, "anneal", run),
         mock.patch.object(dbn, "draw_given", recognition_outcomes(model)),
         in_double(),
     ):
-        prepared = prepare_path(model.path(base))
-        return raise_.run_raise(
-            model, prepared, betas, states, np.arange(len(states)), np.arange(chains), seed=0
-        )
+        work = raise_.MeltingChains(Annealing(model, base), betas, states, chains, 0)
+        return work.compute(np.arange(len(states)), silent)
