@@ -218,11 +218,14 @@ class _Rounds:
         rising = [Segment(part) for part in windows.parts]
         up = self._chains(f"{k}-up", rising, _CHAINS, _keys(k, 0))
         done, went_up = k * self.chain_steps, []
+        visible: Bits
         if examples is None:
             went_up = self._anneal([up], done)
-            examples = model.generate(went_up[0].state, generator(self.seed, Purpose.PILOT, k))
+            visible = model.generate(went_up[0].state, generator(self.seed, Purpose.PILOT, k))
             done += _CHAINS * self.steps
-        start = model.raise_start(path, examples, betas, self.seed, _keys(k, 1))
+        else:
+            visible = examples
+        start = model.raise_start(path, visible, betas, self.seed, _keys(k, 1))
         parts = [
             replace(segment, betas=part)
             for segment in start.segments
@@ -235,7 +238,7 @@ class _Rounds:
         heating, backward = weights[:, :-count], weights[:, -count:][:, ::-1]
         friction = measure_friction(windows, _by_segment(risen), backward, heating if heating.size else None)
         offset = float(path.log_z_base + start.log_weights.mean())
-        return _Round(windows.edges, friction, risen.log_weights, melted.log_weights, offset, examples)
+        return _Round(windows.edges, friction, risen.log_weights, melted.log_weights, offset, visible)
 
     def _chains(
         self, name: str, segments: Sequence[Segment], start: Bits | int, keys: np.ndarray
