@@ -26,12 +26,11 @@ class Purpose(IntEnum):
     ANNEALED_LOG_F = 14
 
 
-def check_seed(seed: int) -> int:
+def check_seed(seed: int, name: str = "seed") -> int:
     """The seed as an int, or an error."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(
-            found=f"seed {seed!r}", expected="a whole number from 0 on", remedy="seed=0 is as good as any"
-        )
+        found, remedy = f"{name} {seed!r}", f"{name}=0 is as good as any"
+        raise InputError(found=found, expected="a whole number from 0 on", remedy=remedy)
     return int(seed)
 
 

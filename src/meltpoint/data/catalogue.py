@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from meltpoint.data import sources
-from meltpoint.data.dataset import Binarize, Dataset, Images, binarized, known_binarize, whole
+from meltpoint.data.dataset import Binarize, Dataset, Images, binarized, known_binarize
 from meltpoint.errors import InputError, Progress
 from meltpoint.formats.download import RemoteFile, obtain
 from meltpoint.progress import reports_progress
+from meltpoint.randomness import check_seed
 
 
 @dataclass(frozen=True)
@@ -52,19 +53,17 @@ def names() -> tuple[str, ...]:
 
 def entry_of(name: str) -> Entry:
     """The entry of that name, or an error that says which names there are."""
-    if os.sep in os.fspath(name) or Path(name).is_file():
+    known, path = ", ".join(ENTRIES), os.fspath(name)
+    if os.sep in path or Path(path).is_file():
         raise InputError(
-            found=f"{os.fspath(name)!r}, a path",
-            expected=f"the name of a data set, {', '.join(names())}",
-            remedy=f"read a file with meltpoint.datasets.read({os.fspath(name)!r})",
+            found=f"{path!r}, a path",
+            expected=f"the name of a data set, {known}",
+            remedy=f"read a file with meltpoint.datasets.read({path!r})",
         )
     if name not in ENTRIES:
-        near = difflib.get_close_matches(str(name), names(), n=1)
-        raise InputError(
-            found=f"a data set named {name!r}",
-            expected=f"one of {', '.join(names())}",
-            remedy=f"did you mean {near[0]}?" if near else "choose one of these",
-        )
+        near = difflib.get_close_matches(name, ENTRIES, n=1)
+        remedy = f"did you mean {near[0]}?" if near else "choose one of these"
+        raise InputError(found=f"a data set named {name!r}", expected=f"one of {known}", remedy=remedy)
     return ENTRIES[name]
 
 
@@ -95,5 +94,5 @@ def load(
     (1500, 64)
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    entry, binarize, seed = entry_of(name), known_binarize(binarize), whole(seed, "seed")
+    entry, binarize, seed = entry_of(name), known_binarize(binarize), check_seed(seed)
     return binarized(entry.name, entry.read(*paths_of(entry, progress)), binarize, seed)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.layers.unit import Bits
+from meltpoint.randomness import check_seed
 
 Levels: TypeAlias = NDArray[Any]
 """Grey images (example, pixel) as their file stores them: 0 is off, the data set's `white` is fully on."""
@@ -70,12 +71,12 @@ class Dataset:
     @property
     def grey_train(self) -> NDArray[np.float32]:
         """Grey training images (example, pixel), from 0 to 1. Made anew at each call."""
-        return _unit_interval(self.images.train, self.images.white)
+        return self.images.train.astype(np.float32) / np.float32(self.images.white)
 
     @property
     def grey_test(self) -> NDArray[np.float32]:
         """Grey test images (example, pixel), from 0 to 1. Made anew at each call."""
-        return _unit_interval(self.images.test, self.images.white)
+        return self.images.test.astype(np.float32) / np.float32(self.images.white)
 
     def epoch(self, seed: int, number: int) -> Bits:
         """Training images (example, pixel) for one epoch: a stochastic draw that belongs to (seed, number).
@@ -87,8 +88,8 @@ class Dataset:
         >>> bool((digits.epoch(0, 1) == digits.epoch(0, 2)).all())
         False
         """
-        stream = (EPOCH, whole(number, "epoch number"))
-        return stochastic(self.images.train, self.images.white, whole(seed, "seed"), stream)
+        stream = (EPOCH, check_seed(number, "epoch number"))
+        return stochastic(self.images.train, self.images.white, check_seed(seed), stream)
 
 
 def stochastic(levels: Levels, white: float, seed: int, stream: tuple[int, int]) -> Bits:
@@ -111,11 +112,7 @@ def stochastic(levels: Levels, white: float, seed: int, stream: tuple[int, int])
 
 
 def threshold(levels: Levels, white: float) -> Bits:
-    """Bits (example, pixel), on where the level is more than half of white.
-
-    >>> threshold(np.array([[0, 127, 128, 255]]), white=255)
-    array([[0, 0, 1, 1]], dtype=uint8)
-    """
+    """Bits (example, pixel), on where the level is more than half of white."""
     return (levels > white / 2).astype(np.uint8)
 
 
@@ -140,16 +137,3 @@ def known_binarize(binarize: str) -> Binarize:
         expected="'stochastic' or 'threshold'",
         remedy="for a new draw in each epoch load it either way and call .epoch(seed, number)",
     )
-
-
-def whole(value: int, name: str) -> int:
-    """A whole number that is not negative, or an error that names it."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise InputError(
-            found=f"{name} {value!r}", expected="a whole number from 0 up", remedy=f"choose another {name}"
-        )
-    return int(value)
-
-
-def _unit_interval(levels: Levels, white: float) -> NDArray[np.float32]:
-    return levels.astype(np.float32) / np.float32(white)

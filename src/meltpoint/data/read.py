@@ -66,18 +66,22 @@ def _examples(table: Table, file: Path) -> NDArray[Any]:
     values, names = table.values, table.names
     left_out = [f"{word!r} (not numbers)" for word in table.words]
     kept = np.ones(values.shape[1], bool)
+
+    def leave_out(k: int, reason: str) -> None:
+        name = f"{names[k]!r}" if names and names[k].strip() else f"{k}"
+        left_out.append(f"column {name} ({reason})")
+        kept[k] = False
+
     for k in range(values.shape[1]):
-        said = _not_an_example(values, names, k)
-        if said and kept.sum() > 1:
-            kept[k] = False
-            left_out.append(f"{_name(names, k)} ({said})")
+        reason = _not_an_example(values, names, k)
+        if reason and kept.sum() > 1:
+            leave_out(k, reason)
     if not left_out:
         # Labels without a name: the only column that is not zeros and ones.
         bits = ((values == 0) | (values == 1)).all(axis=0)
         ends = [k for k in (0, values.shape[1] - 1) if not bits[k]]
         if len(ends) == 1 and bits.sum() == len(bits) - 1 > 1 and (values[:, ends[0]] % 1 == 0).all():
-            kept[ends[0]] = False
-            left_out.append(f"{_name(names, ends[0])} (labels: the others are 0 and 1)")
+            leave_out(ends[0], "labels: the others are 0 and 1")
     if left_out:
         shown = f"{', '.join(left_out[:5])}{', …' if len(left_out) > 5 else ''}"
         text = f"{file}: left out {shown}; {kept.sum():,} columns are examples"
@@ -87,16 +91,9 @@ def _examples(table: Table, file: Path) -> NDArray[Any]:
 
 def _not_an_example(values: NDArray[np.float64], names: tuple[str, ...] | None, k: int) -> str:
     """Why a column is no part of the examples, empty if it is one."""
-    name = names[k].strip().lower() if names else None
+    name, column = names[k].strip().lower() if names else None, values[:, k]
     if name in _LABELS:
         return "labels"
-    column = values[:, k]
-    if k == 0 and (name in _INDEX or len(column) >= _ROWS) and counts_rows(column):
-        return "an index"
-    if name in _INDEX and (column % 1 == 0).all() and len(np.unique(column)) == len(column) > 2:
-        return "an index"
-    return ""
-
-
-def _name(names: tuple[str, ...] | None, k: int) -> str:
-    return f"column {k}" if names is None or not names[k].strip() else f"column {names[k]!r}"
+    counts = k == 0 and (name in _INDEX or len(column) >= _ROWS) and counts_rows(column)
+    differs = name in _INDEX and (column % 1 == 0).all() and len(np.unique(column)) == len(column) > 2
+    return "an index" if counts or differs else ""

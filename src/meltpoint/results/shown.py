@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.data.picture import side_by_side
+from meltpoint.data.picture import mosaic
 from meltpoint.layers.unit import Floats
 from meltpoint.records import short_repr
 
@@ -18,7 +18,6 @@ _MOST_VALUES = 16_000  # of all samples together, so that a report stays small
 _LEAST = 4
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _LEAST_SIDE = 5
-_PAPER, _LINE = 255, 170
 _MOST_NUMBERS = 24
 
 
@@ -97,12 +96,9 @@ def image_side(visible: int) -> int | None:
 
 def tiled(states: NDArray[Any]) -> NDArray[np.uint8]:
     """Squares (example, unit) as one grey picture (row, column): the largest state is black, lines stand between."""
-    values = np.asarray(states, np.float64)
-    low, high = float(values.min(initial=0.0)), float(values.max(initial=1.0))
-    grey = np.round(_PAPER * (1 - (values - low) / ((high - low) or 1.0))).astype(np.uint8)
     side = math.isqrt(states.shape[1])
-    tiles = grey.reshape(-1, side, side)
-    return tiles[0] if len(tiles) == 1 else side_by_side(tiles, _LINE)
+    picture = mosaic(states, (side, side))
+    return picture[1:-1, 1:-1] if len(states) == 1 else picture
 
 
 def as_text(state: NDArray[Any]) -> str:
