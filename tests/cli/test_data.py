@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from meltpoint import datasets
-from meltpoint.cli.data import app
+from meltpoint.cli.app import app
 from meltpoint.data import sources
 
 
@@ -21,7 +21,7 @@ def run(tmp_path, monkeypatch):
         "socket.getaddrinfo", lambda *args, **kwargs: (_ for _ in ()).throw(OSError("no network"))
     )
     monkeypatch.setattr("meltpoint.formats.download.time.sleep", lambda seconds: None)
-    return lambda *arguments: CliRunner().invoke(app, arguments)
+    return lambda *arguments: CliRunner().invoke(app, ["data", *arguments])
 
 
 def test_list_shows_every_set_and_whether_it_is_here(run):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from meltpoint.cli.inputs import read_test_and_train
+from meltpoint.cli.inputs import Reading
 from meltpoint.errors import DataWarning
 
 SMALL = ("--steps", "5", "--examples", "2", "--chains", "1", "--no-evidence")
@@ -25,7 +25,7 @@ def test_a_table_with_an_index(run, tmp_path):
 
 def read_as_the_command_does(path, model, **options):
     silent = lambda *_: None  # noqa: E731
-    return read_test_and_train(str(path), None, None, 0, silent, model=model, **options)[0]
+    return Reading(silent, **options).pair(str(path), model)[0]
 
 
 def test_sequences(tmp_path):

@@ -71,7 +71,7 @@ def test_a_log_gets_a_line_a_minute(capsys, monkeypatch):
             clock.now = 1000.0 + second
             tell("AIS", second, 200)
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["AIS: 30%, 2 min remain", "AIS: 60%, 80 s remain", "AIS: 90%, 20 s remain"]
+    assert lines == ["AIS: 30%, 2 min 20 s remain", "AIS: 60%, 80 s remain", "AIS: 90%, 20 s remain"]
 
 
 def test_a_task_that_has_just_begun_makes_no_promises(capsys, monkeypatch):
@@ -118,7 +118,7 @@ with progress_bar() as progress:
     progress("stage 1, 601 steps", 1, 4)
     progress._bar.refresh()
     echo_err("hello")
-    echo_parts(("      601 steps", "RAISE -87.12", "AIS -86.20", "within ± 0.37", "effective 70 of 128 chains"))
+    echo_parts("      601 steps", "RAISE -87.12", "AIS -86.20", "within ± 0.37", "effective 70 of 128 chains")
     progress("stage 2, 3,000 steps, RAISE -87.12, AIS -86.20, effective 70 of 128", 1, 4)
     progress._bar.refresh()
     echo_err("bye")

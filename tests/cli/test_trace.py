@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from meltpoint.cli import trace as tracing
 from meltpoint.evaluation.training_trace import TrainingTrace
-from meltpoint.results.trace import TracePoint
 
 QUICK = ("--steps", "40", "--examples", "10", "--ais-chains", "60", "--threads", "1")
 
@@ -157,26 +155,6 @@ def test_a_training_that_is_continued_continues_its_trace(run, folder, monkeypat
     whole = json.loads((folder / "model.trace" / "trace.json").read_text())
     assert [point["name"] for point in whole["points"]] == ["training-5", "training-7"]
     assert whole["points"][0]["between"] == part["points"][0]["between"]
-
-
-def test_on_a_terminal_there_is_a_live_table(monkeypatch, checkpoints, capsys):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    models = {f"epoch-{n}": checkpoints / "run" / f"epoch-{n}.npz" for n in (1, 2)}
-    with tracing.trace_screen() as screen:
-        found = mp.trace(
-            models,
-            np.load(checkpoints / "test.npy"),
-            steps=40,
-            threads=1,
-            evidence="none",
-            progress=screen.progress,
-            watch=screen.show,
-        )
-    assert all(isinstance(point, TracePoint) for point in found.points)
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "checkpoint" in shown.err
-    assert "epoch-2" in shown.err
 
 
 @pytest.mark.slow

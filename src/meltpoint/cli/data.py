@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from meltpoint.cli import options
-from meltpoint.cli.ending import report_errors
-from meltpoint.cli.screen import echo, echo_err, echo_json, progress_bar
+from meltpoint.cli.screen import as_json, echo, echo_err, progress_bar
 
 if TYPE_CHECKING:
     from meltpoint.data.catalogue import Entry
@@ -23,10 +22,9 @@ def list_(json: bool) -> None:
     """List the data sets, and whether their files are here."""
     from meltpoint.data.catalogue import ENTRIES
 
-    with report_errors():
-        described = [_described(entry) for entry in ENTRIES.values()]
+    described = [_described(entry) for entry in ENTRIES.values()]
     if json:
-        echo_json(described)
+        echo(as_json(described))
         return
     layout = "{:<17} {:>7} {:>7}  {:<8} {:<31} {}"
     echo(layout.format("name", "train", "test", "pixels", "what", "files"))
@@ -42,16 +40,15 @@ def fetch(name: str) -> None:
     """Fetch the files of a data set, unless they are here; their paths go to stdout."""
     from meltpoint.data.catalogue import entry_of, paths_of
 
-    with report_errors():
-        entry = entry_of(name)
-        with progress_bar() as progress:
-            paths = paths_of(entry, progress)
-            # Reading finds what no checksum can in a file that the user supplied.
-            entry.read(*paths)
-        if not paths:
-            echo_err(f"{name} is built in: there is nothing to fetch.")
-        for path in paths:
-            echo(path)
+    entry = entry_of(name)
+    with progress_bar() as progress:
+        paths = paths_of(entry, progress)
+        # Reading finds what no checksum can in a file that the user supplied.
+        entry.read(*paths)
+    if not paths:
+        echo_err(f"{name} is built in: there is nothing to fetch.")
+    for path in paths:
+        echo(path)
 
 
 @app.command()
@@ -68,15 +65,14 @@ def show(name: str, out: Path | None, count: int, seed: int) -> None:
     from meltpoint.data.catalogue import load
     from meltpoint.data.picture import mosaic, write_png
 
-    with report_errors():
-        with progress_bar() as progress:
-            dataset = load(name, seed=seed, progress=progress)
-        shown = min(count, len(dataset.train))
-        chosen = np.sort(np.random.default_rng(seed).choice(len(dataset.train), shown, replace=False))
-        path = Path(f"{name}.png") if out is None else out
-        write_png(mosaic(dataset.train[chosen], dataset.image_shape), path)
-        echo_err(str(dataset))
-        echo(path)
+    with progress_bar() as progress:
+        dataset = load(name, seed=seed, progress=progress)
+    shown = min(count, len(dataset.train))
+    chosen = np.sort(np.random.default_rng(seed).choice(len(dataset.train), shown, replace=False))
+    path = Path(f"{name}.png") if out is None else out
+    write_png(mosaic(dataset.train[chosen], dataset.image_shape), path)
+    echo_err(str(dataset))
+    echo(path)
 
 
 def _described(entry: "Entry") -> dict[str, Any]:

@@ -21,10 +21,8 @@ from meltpoint.cli.screen import echo_err
 from meltpoint.cli.signals import orderly_signals
 from meltpoint.errors import DataWarning, InputError, RunWarning, SystemFailure
 
-NOT_TO_BE_TRUSTED = 1
-WRONG_INPUT = 2
-FAILURE = 3
-INTERRUPTED = 130
+NOT_TO_BE_TRUSTED, WRONG_INPUT, FAILURE, INTERRUPTED = 1, 2, 3, 130
+NOTHING_FINISHED = "nothing was finished by then"
 
 
 def run() -> int:
@@ -47,7 +45,7 @@ def run() -> int:
 
 
 @contextmanager
-def report_errors(after_interruption: str = "") -> Iterator[None]:
+def report_errors() -> Iterator[None]:
     """Turn expected errors into one sentence and an exit code; any other is a bug of meltpoint and keeps its traceback.
 
     SIGTERM, which schedulers send when a job's time is over, counts as Ctrl-C: what is finished is not lost.
@@ -55,31 +53,30 @@ def report_errors(after_interruption: str = "") -> Iterator[None]:
     try:
         with orderly_signals(), _warnings_as_sentences():
             yield
-    except InputError as problem:
-        raise _ended(str(problem), WRONG_INPUT) from None
-    except SystemFailure as problem:
-        raise _ended(str(problem), FAILURE) from None
-    except MemoryError:
-        text = "found too little memory, expected enough for the model and its chains: use smaller numbers"
-        raise _ended(text, FAILURE) from None
-    except ImportError as problem:
-        text = (
-            f"found a broken installation ({problem}), expected a complete one: pip install --force-reinstall"
-        )
-        raise _ended(f"{text} meltpoint", FAILURE) from None
-    except OSError as problem:
-        text = f"found a failure of the system ({problem}), expected none: try again, or use another disk"
-        raise _ended(text, FAILURE) from None
-    except KeyboardInterrupt as stop:
-        echo_err(f"meltpoint: interrupted: {str(stop) or 'nothing was finished by then'}")
-        if after_interruption:
-            echo_err(after_interruption)
-        raise typer.Exit(INTERRUPTED) from None
+    except (InputError, SystemFailure, MemoryError, ImportError, OSError, KeyboardInterrupt) as problem:
+        text, code = _ending(problem)
+        echo_err(f"meltpoint: {text}")
+        raise typer.Exit(code) from None
 
 
-def _ended(text: str, code: int) -> typer.Exit:
-    echo_err(f"meltpoint: {text}")
-    return typer.Exit(code)
+def _ending(problem: BaseException) -> tuple[str, int]:
+    match problem:
+        case InputError():
+            return str(problem), WRONG_INPUT
+        case SystemFailure():
+            return str(problem), FAILURE
+        case MemoryError():
+            text = (
+                "found too little memory, expected enough for the model and its chains: use smaller numbers"
+            )
+        case ImportError():
+            text = f"found a broken installation ({problem}), expected a complete one: "
+            text += "pip install --force-reinstall meltpoint"
+        case KeyboardInterrupt():
+            return f"interrupted: {str(problem) or NOTHING_FINISHED}", INTERRUPTED
+        case _:
+            text = f"found a failure of the system ({problem}), expected none: try again, or use another disk"
+    return text, FAILURE
 
 
 @contextmanager

@@ -3,13 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from meltpoint.cli import options
-from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
-from meltpoint.cli.evaluating import evaluating, to_continue
+from meltpoint.cli.evaluating import evaluating
 from meltpoint.cli.inputs import check_output, load_model
-from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, progress_bar, write_result
+from meltpoint.cli.screen import echo_parts
 
 if TYPE_CHECKING:
     from meltpoint.results.stages import StageSummary
@@ -27,27 +24,19 @@ if TYPE_CHECKING:
     *options.SIZES,
     *options.READING,
     options.TOLERANCE,
-    options.CONFIDENCE,
+    options.setting("confidence", "Confidence of the interval."),
     options.EVIDENCE,
-    options.EXACT,
-    options.PRECISION,
+    options.option("exact", bool, "Compute log Z exactly too.", "where that takes less than a second"),
+    options.setting("precision", "Arithmetic of the chains: mixed or float64."),
     options.RUN,
     options.option(
         "part", int, "1, 2, …: as many other chains, for another --run; join with runs merge.", default=0
     ),
     *options.COMPUTING,
     *options.OUTPUT,
-    options.HTML,
+    options.option("html", Path, "Write the whole report as one HTML file.", metavar="FILE"),
 )
-def evaluate(
-    model: Path,
-    data: str,
-    option: list[str] | None,
-    json: bool,
-    plot: Path | None,
-    html: Path | None,
-    **given: Any,
-) -> None:
+def evaluate(model: Path, data: str, option: list[str] | None, html: Path | None, **given: Any) -> None:
     """Bracket a model's mean test log-probability between RAISE and AIS.
 
     Exit code 0: the two agree, and other starts found nothing else. 1: otherwise (the verdict says why); or the data
@@ -55,42 +44,26 @@ def evaluate(
     2: wrong input. 3: any other failure, such as a full disk or dead workers. 130: Ctrl-C before
     there was a report.
     """
-    again = to_continue(given["run"])
-    with report_errors(again):
-        check_output(plot, *PLOT_FORMATS)
+    with evaluating(given) as command:
         check_output(html, ".html", ".htm")
         import meltpoint as mp
 
         loaded = load_model(model, option)
         names = {"model": str(model), "test": data} | ({"train": given["train"]} if given["train"] else {})
-        with progress_bar() as progress, evaluating(given, progress) as command:
-            examples = command.read(data, loaded)
-            report = mp.evaluate(loaded, *examples, **command.keywords, watch=show_stage, names=names)
-        write_result(report, json, plot)
-        if html is not None:
-            report.to_html(html)
-            echo_err(f"report: {html}")
-        if report.interrupted:
-            done, asked = len(report.per_example.log_prob), report.settings.examples
-            what = (
-                f"a partial report, from {done:,} of {asked:,} examples"
-                if done < asked
-                else f"the report of the best of {len(report.stages):,} finished stages"
-            )
-            echo_err(f"meltpoint: interrupted: {what}")
-            echo_err(again)
-    if not report.trusted:
-        raise typer.Exit(NOT_TO_BE_TRUSTED)
+        with command.computing() as (read, keywords):
+            report = mp.evaluate(loaded, *read(data, loaded), **keywords, watch=show_stage, names=names)
+        done, asked = len(report.per_example.log_prob), report.settings.examples
+        partial = f"a partial report, from {done:,} of {asked:,} examples"
+        best = f"the report of the best of {len(report.stages):,} finished stages"
+        command.show(report, partial if done < asked else best, html)
 
 
 def show_stage(stage: "StageSummary") -> None:
     """A line for each finished stage: its size and both estimates."""
     echo_parts(
-        (
-            f"{stage.steps:>9,} steps",
-            f"RAISE {stage.conservative:.2f}",
-            f"AIS {stage.optimistic:.2f}",
-            stage.within,
-            f"effective {stage.ess:,.0f} of {stage.ais_chains:,} chains",
-        )
+        f"{stage.steps:>9,} steps",
+        f"RAISE {stage.conservative:.2f}",
+        f"AIS {stage.optimistic:.2f}",
+        stage.within,
+        f"effective {stage.ess:,.0f} of {stage.ais_chains:,} chains",
     )

@@ -1,6 +1,7 @@
 """What arguments of commands name: models, examples in a file or a data set, and files to be written."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -16,13 +17,26 @@ if TYPE_CHECKING:
 
 Split: TypeAlias = Literal["train", "test"]
 
-_NUMBERS: dict[str, type[int] | type[float]] = {
-    "temperature": float,
-    "beta": float,
-    "states": int,
-    "base": int,
-    "unpacked": int,
+LOAD_OPTIONS: dict[str, tuple[type[str] | type[int] | type[float], str]] = {
+    "orientation": (str, "Axes of square weights: visible-hidden or hidden-visible."),
+    "visible": (str, "Kind of the visible units: bernoulli or spin."),
+    "hidden": (str, "Kind of the hidden units: bernoulli or spin."),
+    "weights": (str, "Name of the array that holds the weights."),
+    "visible_bias": (str, "Name of the array of visible biases."),
+    "hidden_bias": (str, "Name of the array of hidden biases."),
+    "units": (str, "Units of a graph: spin or bernoulli."),
+    "temperature": (float, "T of exp(-E / T), for files that hold an energy."),
+    "beta": (float, "1 / T, in place of --temperature."),
+    "states": (int, "Number of states of every site."),
+    "base": (int, "Number of the first site: 0 or 1."),
+    "alphabet": (str, "Letters of the states in order, or protein, rna, dna."),
+    "gap": (str, "Whether a gap is a state: state or masked."),
+    "gauge": (str, "zero-sum, to move the couplings there."),
+    "update": (str, "Which update of training: a number, first, last."),
+    "member": (str, "Which file of a tar archive."),
+    "unpacked": (int, "Megabytes that a packed file may be unpacked to (256)."),
 }
+"""Keywords of `load`: their types, and what they leave open."""
 
 _STREAMS: dict[Split, tuple[int, int]] = {"test": (9, 0), "train": (9, 1)}
 """Streams of the stochastic binarisation, apart from those of the named data sets."""
@@ -69,7 +83,7 @@ def _named_values(options: list[str] | None) -> dict[str, Any]:
                 remedy="for example --option temperature=1",
             )
         try:
-            given[name] = _NUMBERS.get(name, str)(value.strip())
+            given[name] = LOAD_OPTIONS.get(name, (str,))[0](value.strip())
         except ValueError:
             raise InputError(
                 found=f"--option {text}", expected=f"a number as {name}", remedy="correct it"
@@ -77,41 +91,52 @@ def _named_values(options: list[str] | None) -> dict[str, Any]:
     return given
 
 
-def read_test_and_train(
-    test: str,
-    train: str | None,
-    binarize: str | None,
-    seed: int,
-    progress: Progress,
-    model: "Model",
-    alphabet: str | None = None,
-    outside: str = "refuse",
-) -> "tuple[Examples, Examples | None]":
-    """Test examples, and training examples if they are named or belong to the same data set.
+@dataclass(frozen=True)
+class Reading:
+    """How examples are read from a file or a data set: grey values by `binarize`, sequences by `alphabet`."""
 
-    Grey values are binarised for a model of bits; other models take the values as they are.
-    """
-    if _is_data_set(test) and train in (None, test):
-        dataset = _load(test, binarize, seed, progress)
-        return dataset.test, dataset.train
-    examples = _read(test, "test", binarize, seed, progress, model, alphabet, outside)
-    if train is None:
-        return examples, None
-    return examples, _read(train, "train", binarize, seed, progress, model, alphabet, outside)
+    progress: Progress
+    seed: int = 0
+    binarize: str | None = None
+    alphabet: str | None = None
+    outside: str = "refuse"
 
+    def pair(self, test: str, model: "Model", train: str | None = None) -> "tuple[Examples, Examples | None]":
+        """Test examples, and training examples if they are named or belong to the same data set."""
+        if _is_data_set(test) and train in (None, test):
+            dataset = self._load(test)
+            return dataset.test, dataset.train
+        return self.read(test, "test", model), None if train is None else self.read(train, "train", model)
 
-def read_train(
-    source: str,
-    binarize: str | None,
-    seed: int,
-    progress: Progress,
-    *,
-    model: "Model | None" = None,
-    alphabet: str | None = None,
-    outside: str = "refuse",
-) -> "Examples":
-    """Training examples (example, pixel) from a file, or those of the data set of this name."""
-    return _read(source, "train", binarize, seed, progress, model, alphabet, outside)
+    def read(self, source: str, split: Split, model: "Model") -> "Examples":
+        """Examples (example, unit) from a file, or those of a data set.
+
+        Grey values are binarised for a model of bits; other models take the values as they are.
+        """
+        if _is_data_set(source):
+            dataset = self._load(source)
+            return dataset.train if split == "train" else dataset.test
+        from meltpoint.data.read import read
+        from meltpoint.layers import BERNOULLI
+
+        examples = read(source, alphabet=self.alphabet, outside=self.outside)  # pyright: ignore[reportArgumentType]
+        if self.binarize is None and model.units[0] != BERNOULLI:
+            return examples
+        return _binarized(examples, source, self._method(), self.seed, _STREAMS[split])
+
+    def _load(self, name: str) -> "Dataset":
+        from meltpoint.data.catalogue import load
+
+        return load(name, binarize=self._method() or "stochastic", seed=self.seed, progress=self.progress)
+
+    def _method(self) -> "Binarize | None":
+        if self.binarize is None or self.binarize == "stochastic" or self.binarize == "threshold":
+            return self.binarize
+        raise InputError(
+            found=f"--binarize {self.binarize}",
+            expected="stochastic or threshold",
+            remedy="leave it out for binary data",
+        )
 
 
 def check_output(path: Path | None, *suffixes: str) -> None:
@@ -139,47 +164,9 @@ def check_output(path: Path | None, *suffixes: str) -> None:
         )
 
 
-def _read(
-    source: str,
-    split: Split,
-    binarize: str | None,
-    seed: int,
-    progress: Progress,
-    model: "Model | None",
-    alphabet: str | None,
-    outside: str,
-) -> "Examples":
-    if _is_data_set(source):
-        dataset = _load(source, binarize, seed, progress)
-        return dataset.train if split == "train" else dataset.test
-    from meltpoint.data.read import read
-    from meltpoint.layers import BERNOULLI
-
-    examples = read(source, alphabet=alphabet, outside=outside)  # pyright: ignore[reportArgumentType]
-    if binarize is None and model is not None and model.units[0] != BERNOULLI:
-        return examples
-    return _binarized(examples, source, _known(binarize), seed, _STREAMS[split])
-
-
 def _is_data_set(source: str) -> bool:
     """Whether this can only be the name of a data set: one word, and no file of that name."""
     return source.replace("-", "").isalnum() and not Path(source).exists()
-
-
-def _load(name: str, binarize: str | None, seed: int, progress: Progress) -> "Dataset":
-    from meltpoint.data.catalogue import load
-
-    return load(name, binarize=_known(binarize) or "stochastic", seed=seed, progress=progress)
-
-
-def _known(binarize: str | None) -> "Binarize | None":
-    if binarize is None or binarize == "stochastic" or binarize == "threshold":
-        return binarize
-    raise InputError(
-        found=f"--binarize {binarize}",
-        expected="stochastic or threshold",
-        remedy="leave it out for binary data",
-    )
 
 
 def _binarized(

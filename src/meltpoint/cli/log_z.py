@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from meltpoint.cli import options
-from meltpoint.cli.ending import NOT_TO_BE_TRUSTED, report_errors
-from meltpoint.cli.inputs import check_output, load_model, read_train
+from meltpoint.cli.ending import NOT_TO_BE_TRUSTED
+from meltpoint.cli.inputs import Reading, check_output, load_model
 from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, progress_bar, write_result
 from meltpoint.defaults import LOG_Z_DEFAULTS
 
@@ -22,27 +22,20 @@ if TYPE_CHECKING:
         "evidence",
         Path,
         "Clamp the observed variables of a UAI evidence file (.evid).",
+        "none",
         metavar="FILE",
-        shown="none",
     ),
     options.GAP,
     options.BUDGET,
-    options.option(
-        "base",
-        str,
-        "auto (a short trial from each chooses), data, model or uniform.",
-        default=LOG_Z_DEFAULTS.base,
+    options.setting(
+        "base", "auto (a short trial from each chooses), data, model or uniform.", settings=LOG_Z_DEFAULTS
     ),
     options.option("train", str, "Training examples, for the base of data rates."),
     options.BINARIZE,
     options.STEPS,
-    options.option("chains", int, "Forward chains.", shown=str(LOG_Z_DEFAULTS.chains)),
+    options.option("chains", int, "Forward chains.", str(LOG_Z_DEFAULTS.chains)),
     options.option(
-        "exact",
-        bool,
-        "Compute log Z exactly too, and melt exact samples.",
-        shown="where that takes a second",
-        flags=("--exact/--no-exact",),
+        "exact", bool, "Compute log Z exactly too, and melt exact samples.", "where that takes a second"
     ),
     options.SEED,
     options.TOLERANCE,
@@ -65,31 +58,28 @@ def log_z(
     Ctrl-C made the result partial. 2: wrong input. 3: any other failure. 130: Ctrl-C before there was
     a result.
     """
-    with report_errors():
-        check_output(plot, *PLOT_FORMATS)
-        import meltpoint as mp
-        from meltpoint.formats.uai import read_evidence
+    check_output(plot, *PLOT_FORMATS)
+    import meltpoint as mp
+    from meltpoint.formats.uai import read_evidence
 
-        loaded = load_model(model, option)
-        clamped = None if evidence is None else read_evidence(evidence)
-        with progress_bar() as progress:
-            if train is not None:
-                given["train"] = read_train(train, binarize, given["seed"], progress, model=loaded)
-            bracket = mp.log_z(loaded, clamped=clamped, **given, progress=progress, watch=_show)
-        write_result(bracket, json, plot)
-        if bracket.interrupted:
-            echo_err("meltpoint: interrupted: the result is made of what was finished by then")
-    if bracket.interrupted or not bracket.verdict.trusted:
+    loaded = load_model(model, option)
+    clamped = None if evidence is None else read_evidence(evidence)
+    with progress_bar() as progress:
+        if train is not None:
+            given["train"] = Reading(progress, given["seed"], binarize).read(train, "train", loaded)
+        bracket = mp.log_z(loaded, clamped=clamped, **given, progress=progress, watch=_show)
+    document = write_result(bracket, json, plot)
+    if document.interrupted:
+        echo_err("meltpoint: interrupted: the result is made of what was finished by then")
+    if not document.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
 
 
 def _show(stage: "LogZStage") -> None:
     """A line for each finished stage: its size and both sides."""
     echo_parts(
-        (
-            f"{stage.steps:>9,} steps",
-            f"{stage.lower:.2f} to {stage.upper:.2f}",
-            stage.within,
-            f"effective {stage.ess:,.0f} of {stage.chains:,} chains from base {stage.base}",
-        )
+        f"{stage.steps:>9,} steps",
+        f"{stage.lower:.2f} to {stage.upper:.2f}",
+        stage.within,
+        f"effective {stage.ess:,.0f} of {stage.chains:,} chains from base {stage.base}",
     )

@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from meltpoint.cli.ending import report_errors
 from meltpoint.cli.options import argument, option, takes
 from meltpoint.cli.screen import echo, echo_err, progress_bar
 from meltpoint.errors import InputError
@@ -28,7 +27,7 @@ _CHECKOUT = Path(__file__).resolve().parents[3]
     option("threads", int, "Threads.", shown="all cores"),
     option("docs", Path, "Folder that `page` writes paper.md into.", default=Path("docs")),
     option("only", str, "Compute only these models: NAME,NAME.", shown="all"),
-    option("dry_run", bool, "List the cells that are missing.", default=False, flags=("--dry-run",)),
+    option("dry_run", bool, "List the cells that are missing.", default=False),
 )
 def paper(**chosen: Any) -> None:
     """Reproduce the paper's tables and figures from the trained models, in a checkout of meltpoint's source.
@@ -38,17 +37,16 @@ def paper(**chosen: Any) -> None:
     it; their paths go to stdout. `page` computes nothing: it writes the page of the documentation from what is
     there.
     """
-    with report_errors():
-        if (_CHECKOUT / "reproduce" / "command.py").is_file():
-            sys.path.insert(0, str(_CHECKOUT))
-        try:
-            from reproduce.command import run
-        except ModuleNotFoundError as problem:
-            if problem.name not in ("reproduce", "reproduce.command"):
-                raise
-            raise InputError(
-                found="no folder reproduce, which has the program",
-                expected="a checkout of the source: the package has its options only",
-                remedy="git clone https://github.com/meltpoint/meltpoint, and pip install -e . in it",
-            ) from None
-        run(**chosen, echo=echo, echo_err=echo_err, progress_bar=progress_bar)
+    if (_CHECKOUT / "reproduce" / "command.py").is_file():
+        sys.path.insert(0, str(_CHECKOUT))
+    try:
+        from reproduce.command import run
+    except ModuleNotFoundError as problem:
+        if problem.name not in ("reproduce", "reproduce.command"):
+            raise
+        raise InputError(
+            found="no folder reproduce, which has the program",
+            expected="a checkout of the source: the package has its options only",
+            remedy="git clone https://github.com/meltpoint/meltpoint, and pip install -e . in it",
+        ) from None
+    run(**chosen, echo=echo, echo_err=echo_err, progress_bar=progress_bar)

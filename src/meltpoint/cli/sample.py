@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from meltpoint.cli import options
-from meltpoint.cli.ending import report_errors
-from meltpoint.cli.inputs import check_output, load_model, read_train
+from meltpoint.cli.inputs import Reading, check_output, load_model
 from meltpoint.cli.screen import echo, progress_bar
 from meltpoint.defaults import SAMPLE_COUNT, SAMPLE_STEPS
 from meltpoint.errors import InputError
@@ -19,16 +18,12 @@ from meltpoint.errors import InputError
     options.option("n", int, "How many samples.", default=SAMPLE_COUNT, flags=("-n", "--count")),
     options.option("steps", int, "Annealing steps.", default=SAMPLE_STEPS),
     options.option(
-        "annealing_model",
-        bool,
-        "Sample the annealing model, whose likelihood RAISE bounds.",
-        default=False,
-        flags=("--annealing-model",),
+        "annealing_model", bool, "Sample the annealing model, whose likelihood RAISE bounds.", default=False
     ),
     options.option("train", str, "Training examples, whose base rates the annealing model starts from."),
     options.BINARIZE,
     options.SEED,
-    options.option("width", int, "Pixels per row of a picture.", shown="square"),
+    options.option("width", int, "Pixels per row of a picture.", "square"),
 )
 def sample(
     model: Path,
@@ -42,36 +37,33 @@ def sample(
     **given: Any,
 ) -> None:
     """Draw samples; the path of the file goes to stdout."""
-    with report_errors():
-        check_output(out, ".png", ".npy")
-        if train is not None and not annealing_model:
-            raise InputError(
-                found="--train without --annealing-model",
-                expected="both or neither",
-                remedy="a model's own samples need no base rates",
-            )
-        import numpy as np
-
-        import meltpoint as mp
-        from meltpoint.data.picture import mosaic, write_png
-        from meltpoint.formats.atomic import atomic_write
-
-        loaded = load_model(model, option)
-        shape = (
-            _image_shape(loaded.n_visible, width) if out.suffix.lower() == ".png" else (1, loaded.n_visible)
+    check_output(out, ".png", ".npy")
+    if train is not None and not annealing_model:
+        raise InputError(
+            found="--train without --annealing-model",
+            expected="both or neither",
+            remedy="a model's own samples need no base rates",
         )
-        with progress_bar() as progress:
-            if train is not None:
-                examples = read_train(train, binarize, given["seed"], progress, model=loaded)
-                given["base"] = mp.data_rates(examples, loaded)
-            draw = mp.sample_annealing_model if annealing_model else mp.sample
-            drawn = draw(loaded, n, **given, progress=progress)
-        if out.suffix.lower() == ".png":
-            write_png(mosaic(drawn, shape), out)
-        else:
-            with atomic_write(out) as file:
-                np.save(file, drawn, allow_pickle=False)
-        echo(out)
+    import numpy as np
+
+    import meltpoint as mp
+    from meltpoint.data.picture import mosaic, write_png
+    from meltpoint.formats.atomic import atomic_write
+
+    loaded = load_model(model, option)
+    shape = _image_shape(loaded.n_visible, width) if out.suffix.lower() == ".png" else (1, loaded.n_visible)
+    with progress_bar() as progress:
+        if train is not None:
+            examples = Reading(progress, given["seed"], binarize).read(train, "train", loaded)
+            given["base"] = mp.data_rates(examples, loaded)
+        draw = mp.sample_annealing_model if annealing_model else mp.sample
+        drawn = draw(loaded, n, **given, progress=progress)
+    if out.suffix.lower() == ".png":
+        write_png(mosaic(drawn, shape), out)
+    else:
+        with atomic_write(out) as file:
+            np.save(file, drawn, allow_pickle=False)
+    echo(out)
 
 
 def _image_shape(pixels: int, width: int | None) -> tuple[int, int]:

@@ -2,10 +2,10 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -16,29 +16,13 @@ from meltpoint.progress import Lines, terminal_bars
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from meltpoint.results.document import Document
+    from meltpoint.results.document import Document, Readable
 
 PLOT_FORMATS = ".png", ".pdf", ".svg"
 
 _APART = "   "
 _INDENT = 8
 _terminal: "list[Console]" = []  # the terminal that shows a bar now, if any
-
-
-class CommandResult(Protocol):
-    """What a command finds: it can be read, written as plain values, and drawn."""
-
-    def document(self) -> "Document":
-        """What there is to read."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as plain values."""
-        ...
-
-    def plot(self) -> Any:
-        """The result as a Matplotlib figure."""
-        ...
 
 
 def echo(text: object) -> None:
@@ -62,13 +46,13 @@ def _write(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def echo_result(found: CommandResult) -> None:
-    """Write a result to stdout as text, no wider than the terminal if that is one."""
+def echo_document(document: "Document") -> None:
+    """Write what there is to read to stdout as text, no wider than the terminal if that is one."""
     from meltpoint.results.document import WIDTH
     from meltpoint.results.text import render_text
 
     columns = (os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0) or WIDTH
-    echo(render_text(found.document(), min(WIDTH, columns)))
+    echo(render_text(document, min(WIDTH, columns)))
 
 
 def echo_err(text: str) -> None:
@@ -81,7 +65,7 @@ def echo_err(text: str) -> None:
             typer.echo(safe, err=True)
 
 
-def echo_parts(parts: Sequence[str]) -> None:
+def echo_parts(*parts: str) -> None:
     """Write a message in one line or, where the terminal is too narrow, in several that end between parts."""
     width = _terminal[-1].width if _terminal else 0
     lines = [""]
@@ -94,24 +78,29 @@ def echo_parts(parts: Sequence[str]) -> None:
     echo_err("\n".join(lines))
 
 
-def write_result(found: CommandResult, json: bool, plot: Path | None) -> None:
-    """Write a result to stdout, as JSON or as text, and its figure to a file, if one is named."""
+def write_result(found: "Readable", json: bool, plot: Path | None, html: Path | None = None) -> "Document":
+    """Write a result to stdout, as JSON or as text, and its figure and page to files, if they are named."""
+    document = found.document()
     if json:
-        echo_json(found.to_dict())
+        echo(as_json(found.to_dict()))
     else:
-        echo_result(found)
+        echo_document(document)
     if plot is not None:
         from meltpoint.results.figures import save_figure
 
         save_figure(found.plot(), plot)
         echo_err(f"figure: {plot}")
+    if html is not None:
+        found.to_html(html)
+        echo_err(f"report: {html}")
+    return document
 
 
-def echo_json(content: object) -> None:
-    """Write plain values to stdout as JSON."""
+def as_json(content: object) -> str:
+    """Plain values as JSON, in lines that people can read."""
     from json import dumps
 
-    echo(dumps(content, indent=2, allow_nan=False))
+    return dumps(content, indent=2, allow_nan=False)
 
 
 @contextmanager

@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from meltpoint.cli import options
-from meltpoint.cli.ending import INTERRUPTED, report_errors
+from meltpoint.cli.ending import INTERRUPTED
 from meltpoint.cli.inputs import read_training
-from meltpoint.cli.screen import echo, echo_err
-from meltpoint.cli.trace import TraceScreen, trace_screen
-from meltpoint.errors import InputError
+from meltpoint.cli.screen import as_json, echo, echo_err, progress_bar
+from meltpoint.cli.trace import show_point
+from meltpoint.errors import InputError, Progress
 from meltpoint.training.recipe import Recipe, default_text, read_recipe, values_in
 from meltpoint.training.settings import SEED, stage_options
 
 if TYPE_CHECKING:
-    from meltpoint.evaluation.training_trace import TrainingTrace
     from meltpoint.results.trace import Trace
-    from meltpoint.training.monitor import Epoch
 
 _EACH = "One value, or one for each stage: 40,20."
 _STAGES = {name: f"{text} {_EACH}" for name, (_, text) in stage_options().items() if name != "chains"}
@@ -49,7 +47,6 @@ _NUMBERS = {
         "Bracket the likelihood of held-out and training examples during training, and keep the models of these "
         "moments in OUT.trace.",
         default=False,
-        flags=("--trace",),
     ),
     options.JSON,
 )
@@ -70,19 +67,16 @@ def train(
     Progress is saved beside the model. After Ctrl-C or a crash the same command continues where it
     was, and ends with the same model.
     """
-    with report_errors():
-        given = {
-            name: values_in(value) if isinstance(value, str) else value
-            for name, value in keywords.items()
-            if value is not None
-        }
-        given |= {"seed": seed} if seed != SEED else {}
-        path = out or (Path(f"{recipe.stem}.npz") if recipe else None)
-        if path is None:
-            raise InputError(found="no --out", expected="a file for the model", remedy="add --out model.npz")
-        chosen = _recipe(recipe, model, data, validation, given)
-        with trace_screen(table=trace) as screen:
-            _run(chosen, path, precision, json, trace, screen)
+    given = {name: value for name, value in keywords.items() if value is not None}
+    given = {name: values_in(value) if isinstance(value, str) else value for name, value in given.items()}
+    if seed != SEED:
+        given["seed"] = seed
+    path = out or (Path(f"{recipe.stem}.npz") if recipe else None)
+    if path is None:
+        raise InputError(found="no --out", expected="a file for the model", remedy="add --out model.npz")
+    chosen = _recipe(recipe, model, data, validation, given)
+    with progress_bar() as progress:
+        _run(chosen, path, precision, json, trace, progress)
 
 
 def _recipe(
@@ -106,29 +100,35 @@ def _recipe(
     return Recipe(model, data, validation, options)
 
 
-def _run(recipe: Recipe, path: Path, precision: str, json: bool, trace: bool, screen: TraceScreen) -> None:
+def _run(recipe: Recipe, path: Path, precision: str, json: bool, trace: bool, progress: Progress) -> None:
     """Train by the recipe, save the model with the recipe as its note, and say where it is."""
     from time import monotonic
 
     import meltpoint as mp
+    from meltpoint.evaluation.training_trace import TrainingTrace
+    from meltpoint.training.monitor import Epoch
 
-    train, validation = recipe.split(read_training(recipe.data, recipe.takes_rates, screen.progress))
+    train, validation = recipe.split(read_training(recipe.data, recipe.takes_rates, progress))
     checkpoint = path.with_suffix(".checkpoint.npz")
     if checkpoint.exists():
         echo_err(f"Going on from {checkpoint}")
-    traced = None
-    if trace:
-        from meltpoint.evaluation.training_trace import TrainingTrace
+    traced = TrainingTrace(path, recipe, train, validation, progress, show_point) if trace else None
+    last: Epoch | None = None
 
-        traced = TrainingTrace(path, recipe, train, validation, screen.progress, screen.show)
-    last: list[Epoch] = []
-
-    def after_epoch(epoch: "Epoch") -> None:
-        last[:] = [epoch]
+    def after_epoch(epoch: Epoch) -> None:
+        nonlocal last
+        last = epoch
         if traced:
             traced.add(epoch)
         elif epoch.bracket:
             echo_err(str(epoch))
+
+    def write_trace() -> "Trace | None":
+        found = traced.write() if traced else None
+        if traced and found:
+            echo_err(str(found))
+            echo_err(f"models, trace.json and trace.png: {traced.folder}")
+        return found
 
     trainers = {"rbm": mp.train_rbm, "dbn": mp.train_dbn, "dbm": mp.train_dbm}
     begun = monotonic()
@@ -137,34 +137,23 @@ def _run(recipe: Recipe, path: Path, precision: str, json: bool, trace: bool, sc
             train,
             **recipe.options,
             validation=validation if len(validation) else None,
-            progress=screen.progress,
+            progress=progress,
             on_epoch=after_epoch,
             checkpoint=checkpoint,
         )
     except KeyboardInterrupt:
-        _write(traced)
+        write_trace()
         saved = f"saved in {checkpoint}: the same command goes on from there"
         echo_err(f"meltpoint: interrupted; {saved if checkpoint.exists() else 'nothing was saved'}")
         raise typer.Exit(INTERRUPTED) from None
     mp.save(model, path, dtype=precision, note=str(recipe))
-    found = _write(traced)  # while there is a checkpoint to go on from
+    found = write_trace()  # while there is a checkpoint to go on from
     checkpoint.unlink(missing_ok=True)
     seconds = monotonic() - begun
     if json:
-        from json import dumps
-
         described = {"model": repr(model), "path": str(path), "seconds": seconds, "recipe": str(recipe)}
-        described |= {"trace": found.to_dict() if found else None} if trace else {}
-        echo(dumps(described | {"last_epoch": last[-1].to_dict() if last else None}, indent=2))
+        described |= {"trace": found and found.to_dict()} if trace else {}
+        echo(as_json({**described, "last_epoch": last and last.to_dict()}))
         return
     echo_err(f"{model!r} in {seconds:.0f} s. Next: meltpoint evaluate {path} {recipe.data}")
     echo(path)
-
-
-def _write(traced: "TrainingTrace | None") -> "Trace | None":
-    """Write the trace, if there is one, and its table to stderr."""
-    found = traced.write() if traced else None
-    if traced and found:
-        echo_err(str(found))
-        echo_err(f"models, trace.json and trace.png: {traced.folder}")
-    return found
