@@ -33,7 +33,7 @@ TOY = Format(
     recognises=lambda source: source.head.startswith(b"BIASES"),
     options=("units",),
     model=read_model,
-    array=lambda source, name: read_biases(source)[None],
+    data=lambda source, options, name: read_biases(source)[None],
 )
 
 
@@ -97,7 +97,7 @@ def test_names_and_suffixes_say_what_there_is():
     names = [format.name for format in registry.FORMATS]
     assert len(set(names)) == len(names)
     for format in registry.FORMATS:
-        assert format.model is not None or format.array is not None
+        assert format.model is not None or format.data is not None
         assert all(suffix[0] in ".-" for suffix in format.suffixes)
 
 

@@ -1,6 +1,6 @@
 """Models from what the readers found: the one place where readers of files call constructors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,10 +28,9 @@ def rbm(
     **units: Any,  # noqa: ANN401
 ) -> Model:
     """An RBM; Potts visible units where the weights have three axes (site, state, hidden)."""
-    check_size(source, max(weights.shape, default=0))
     if weights.ndim == 3:
         units = {"visible": "potts"} | units
-    with named(source):
+    with checked(source, max(weights.shape, default=0)):
         return models.RBM(_floats(weights), _floats(visible_bias), _floats(hidden_bias), **units)
 
 
@@ -44,9 +43,8 @@ def ising(
     constant: float = 0.0,
 ) -> Model:
     """An Ising model of n units with couplings (i, j, value); pairs that occur twice are summed."""
-    check_size(source, n)
     i, j, values = pairs
-    with named(source):
+    with checked(source, n):
         if i.size and not (min(i.min(), j.min()) >= 0 and max(i.max(), j.max()) < n and (i != j).all()):
             raise ValueError("a coupling of a unit with itself, or with one that is not there")
         one_way = scipy.sparse.coo_array((_floats(values), (i, j)), shape=(n, n)).tocsr()
@@ -65,7 +63,6 @@ def potts(
 
     If the file has its states in the order of the letters `stored`, they are reordered to `wanted`.
     """
-    check_size(source, len(fields))
     fields, constant = _floats(fields), 0.0
     if wanted is not None and wanted != stored:
         if sorted(wanted) != sorted(stored):
@@ -79,17 +76,8 @@ def potts(
         fields = fields[:, order]
     if options.gauge is not None:
         pairs, fields, constant = zero_sum(pairs, fields)
-    with named(source):
+    with checked(source, len(fields)):
         return models.Potts(pairs, fields, constant=constant)
-
-
-def factor_graph(
-    source: Source, cardinalities: Sequence[int], factors: Sequence[tuple[tuple[int, ...], Floats]]
-) -> Model:
-    """A factor graph of log tables."""
-    check_size(source, len(cardinalities))
-    with named(source):
-        return models.FactorGraph(cardinalities, factors)
 
 
 def zero_sum(pairs: Pairs, fields: Floats) -> tuple[Pairs, Floats, float]:
@@ -123,8 +111,9 @@ def check_size(source: Source, units: int) -> None:
 
 
 @contextmanager
-def named(source: Source) -> Iterator[None]:
-    """Add the file's name to what a model's own checks say."""
+def checked(source: Source, units: int) -> Iterator[None]:
+    """Check the size of a model before it is made, and add the file's name to what its own checks say."""
+    check_size(source, units)
     try:
         yield
     except InputError as problem:

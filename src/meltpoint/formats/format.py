@@ -173,20 +173,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files; `registry.FORMATS` lists them. It has models (`model`), data (`array`), or both."""
+    """A format of files; `registry.FORMATS` lists them. It has models, data, or both."""
 
     name: str
     suffixes: tuple[str, ...]  # for messages: a file is recognised by its content
     recognises: Callable[[Source], bool]
     options: Collection[str] = ()  # names of the `Options` for what the format leaves open
     model: Callable[[Source, Options], Model] | None = None
-    array: Callable[[Source, str | None], NDArray[Any]] | None = (
-        None  # one array, by its name if it has names
-    )
-    examples: Callable[[Source, Options], Table | NDArray[Any]] | None = (
-        None  # where they are more than the array
-    )
-    has_names: bool = False  # whether a file may hold several arrays
+    data: Callable[[Source, Options, str | None], Table | NDArray[Any]] | None = None
+    has_names: bool = False  # whether a file may hold several arrays: `data` takes the name of one
 
 
 def choose(source: Source, name: str | None, names: list[str]) -> str:

@@ -40,7 +40,7 @@ def from_pgmpy(model: Any, _: Options) -> Model:  # noqa: ANN401
         scope = tuple(site[variable] for variable in factor.scope())
         with np.errstate(divide="ignore", invalid="ignore"):  # the constructor says what is wrong with zeros
             tables.append((scope, log(values.reshape(tuple(map(int, factor.cardinality))))))
-    return build.factor_graph(source_of_object(), [cardinality[variable] for variable in variables], tables)
+    return models.FactorGraph([cardinality[variable] for variable in variables], tables)
 
 
 def from_networkx(graph: Any, options: Options) -> Model:  # noqa: ANN401

@@ -61,22 +61,23 @@ def read_array(
     array([[0., 1.],
            [1., 1.]])
     """
-    found = _read(path, name, parse_options({"unpacked": unpacked}), as_examples=False)
-    assert not isinstance(found, Table), "an array was wanted"
-    return found
+    found = read_examples(path, name, parse_options({"unpacked": unpacked}))
+    if not isinstance(found, Table):
+        return found
+    if found.words:
+        raise InputError(
+            found=f"{', '.join(found.words)} in {os.fspath(path)!r}, columns that are not numbers",
+            expected="numbers alone",
+            remedy="drop or convert them first, or read the file with meltpoint.datasets.read, which leaves them out",
+        )
+    return found.values
 
 
 def read_examples(path: str | os.PathLike[str], name: str | None, options: Options) -> Table | NDArray[Any]:
     """As `read_array`, but sequences become states, and a table comes with the names of its columns."""
-    return _read(path, name, options, as_examples=True)
-
-
-def _read(
-    path: str | os.PathLike[str], name: str | None, options: Options, *, as_examples: bool
-) -> Table | NDArray[Any]:
     file, name = split_name(path) if name is None else (Path(path), name)
     with recognised(file, "data", options, name) as (source, format):
-        assert format.array is not None, "data were wanted"
+        assert format.data is not None, "data were wanted"
         if source.name != str(file):  # the name was that of a file in an archive
             name = None
         if name is not None and not format.has_names:
@@ -85,9 +86,7 @@ def _read(
                 expected="no name",
                 remedy="leave the name out",
             )
-        if as_examples and format.examples is not None:
-            return format.examples(source, options)
-        return format.array(source, name)
+        return format.data(source, options, name)
 
 
 def split_name(path: str | os.PathLike[str]) -> tuple[Path, str | None]:

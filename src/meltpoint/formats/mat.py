@@ -168,11 +168,11 @@ def _model(source: Source, options: Options) -> Model:
     return named_arrays.model(source, read_variables(source, present), options)
 
 
-def _array(source: Source, name: str | None) -> NDArray[Any]:
+def _data(source: Source, _: Options, name: str | None) -> NDArray[Any]:
     """The variable; batches (case, pixel, batch) become examples (example, pixel), batch after batch."""
     name = choose(source, name, list(source.once(variables)))
     array = read_variables(source, [name])[name]
     return array.transpose(2, 0, 1).reshape(-1, array.shape[1]) if array.ndim == 3 else array
 
 
-FORMAT = Format(".mat file", (".mat",), is_mat, named_arrays.OPTIONS, _model, _array, has_names=True)
+FORMAT = Format(".mat file", (".mat",), is_mat, named_arrays.OPTIONS, _model, _data, has_names=True)

@@ -142,8 +142,7 @@ def _model(source: Source, _: Options) -> Model:
 
 
 def _built(kind: str, arrays: ParameterArrays, source: Source) -> Model:
-    build.check_size(source, max(max(array.shape, default=0) for array in arrays.values()))
-    with build.named(source):
+    with build.checked(source, max(max(array.shape, default=0) for array in arrays.values())):
         return from_arrays(kind, list(arrays.values()))
 
 

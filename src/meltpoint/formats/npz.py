@@ -4,7 +4,6 @@ What is written has the same bytes every time.
 """
 
 import io
-import struct
 import warnings
 import zipfile
 from collections.abc import Collection, Mapping
@@ -31,10 +30,6 @@ _LONGEST_HEADER = 1 << 16  # that of a structured array may be longer, and claim
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
 
-_AT_ONCE = 1 << 20
-"""Bytes of arrays up to which a file is made in memory: zipfile writes each array in several pieces, and a chunk of a
-run has a handful of small ones."""
-
 _SCHEMA = "schema.json"
 _LONGEST_SCHEMA = 1 << 24
 
@@ -42,11 +37,9 @@ _LONGEST_SCHEMA = 1 << 24
 def read_header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Shape, whether columns come first, and type of the array that follows in a .npy file."""
     version = npy.read_magic(stream)
-    layout, read = (
-        ("<H", npy.read_array_header_1_0) if version == (1, 0) else ("<I", npy.read_array_header_2_0)
-    )
-    stored = stream.read(struct.calcsize(layout))
-    (length,) = struct.unpack(layout, stored)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    stored = stream.read(2 if version == (1, 0) else 4)
+    length = int.from_bytes(stored, "little")
     if version[0] > 3 or length > _LONGEST_HEADER:
         raise _wrong_type(where, "a structured array")
     with warnings.catch_warnings(action="ignore"):  # of a header written by Python 2
@@ -144,15 +137,6 @@ def read_npz(
 
 def write_npz(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays as a compressed .npz whose bytes depend on nothing but the arrays and their order."""
-    if sum(array.nbytes for array in arrays.values()) > _AT_ONCE:
-        _write_archive(file, arrays)
-        return
-    content = io.BytesIO()
-    _write_archive(content, arrays)
-    file.write(content.getbuffer())
-
-
-def _write_archive(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             info = zipfile.ZipInfo(f"{name}.npy", date_time=_NO_TIME)
@@ -173,7 +157,7 @@ def _model(source: Source, options: Options) -> Model:
     return named_arrays.model(source, numbers, options)
 
 
-def _array(source: Source, name: str | None) -> NDArray[Any]:
+def _data(source: Source, _: Options, name: str | None) -> NDArray[Any]:
     names = array_names(source)
     if name is None and (parts := sparse.parts_of(names)):
         label = read_arrays(source, ["format"], "SU")["format"]
@@ -211,10 +195,10 @@ def _skops_model(source: Source, options: Options) -> Model:
 
 
 SKOPS = Format("skops file", (".skops",), lambda source: _SCHEMA in source.once(members), model=_skops_model)
-NPZ = Format(_NAME, (".npz",), is_zip, named_arrays.OPTIONS, _model, _array, has_names=True)
+NPZ = Format(_NAME, (".npz",), is_zip, named_arrays.OPTIONS, _model, _data, has_names=True)
 NPY = Format(
     ".npy file",
     (".npy",),
     is_npy,
-    array=lambda source, _: read_npy(source, source.stream(), source.most, source.name),
+    data=lambda source, _options, _name: read_npy(source, source.stream(), source.most, source.name),
 )

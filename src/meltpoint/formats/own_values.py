@@ -108,8 +108,7 @@ def _undisturbed(x: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401
             own, tensor = own.float(), tensor.float()
     state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
     with ExitStack() as stack:
-        stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore")
+        stack.enter_context(warnings.catch_warnings(action="ignore"))
         stack.enter_context(np.errstate(all="ignore"))
         if torch := sys.modules.get("torch"):
             cards = [tensor.device] if tensor is not None and tensor.device.type == "cuda" else []

@@ -58,7 +58,7 @@ def detect(source: Source, wanted: Wanted) -> Format | None:
 
 
 def _formats_of(wanted: Wanted) -> list[Format]:
-    return [format for format in FORMATS if (format.model if wanted == "model" else format.array) is not None]
+    return [format for format in FORMATS if getattr(format, wanted) is not None]
 
 
 @contextmanager

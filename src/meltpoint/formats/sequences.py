@@ -59,7 +59,7 @@ def alphabet_of_states(source: Source, found: str, alphabet: str | None) -> str:
     return wanted
 
 
-def _examples(source: Source, options: Options) -> Bits:
+def _states(source: Source, options: Options, _: str | None) -> Bits:
     """States (sequence, column) of an alignment.
 
     Without an alphabet: RNA or DNA if the file has no other letters, otherwise protein. Sequences with a letter outside
@@ -96,7 +96,7 @@ def _examples(source: Source, options: Options) -> Bits:
     warnings.warn(
         f"{source.name}: {strange.sum():,} of {len(states):,} sequences have letters outside {letters}: left out",
         DataWarning,
-        stacklevel=5,
+        stacklevel=4,
     )
     return states[~strange]
 
@@ -132,6 +132,5 @@ FASTA = Format(
     (".fasta", ".fa", ".a2m"),
     lambda source: source.is_text and source.first_lines.startswith(b">"),
     options=("alphabet", "outside"),
-    array=lambda source, _: _examples(source, Options()),
-    examples=_examples,
+    data=_states,
 )

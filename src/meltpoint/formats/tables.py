@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
 from meltpoint.extras import require
-from meltpoint.formats.format import Format, Table
+from meltpoint.formats.format import Format, Options, Table
 from meltpoint.formats.source import Source, described, read_promised
 
 IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -28,7 +28,7 @@ def _is_idx(source: Source) -> bool:
     return len(head) >= 4 and head[:2] == b"\0\0" and head[2] in IDX_TYPES and head[3] > 0
 
 
-def _idx(source: Source, _: str | None) -> NDArray[Any]:
+def _idx(source: Source, _options: Options, _name: str | None) -> NDArray[Any]:
     """A magic number, the lengths of the axes, the numbers; images are flattened to (example, pixel)."""
     stream = source.stream()
     magic = stream.read(4)
@@ -38,7 +38,7 @@ def _idx(source: Source, _: str | None) -> NDArray[Any]:
     return read_promised(source, stream, np.dtype(IDX_TYPES[magic[2]]), shape, source.most)
 
 
-def _parquet(source: Source) -> Table:
+def _parquet(source: Source, _options: Options, _name: str | None) -> Table:
     pq = require("pyarrow.parquet", f"reading {source.name}; .csv needs none")
     kinds = require("pyarrow.types", "the same")
     stored = pq.ParquetFile(source.open())
@@ -71,8 +71,8 @@ def _is_text(source: Source) -> bool:
     return source.is_text and source.path.suffix.lower() not in (".pkl", ".pickle")
 
 
-def _text(source: Source, *, skip_words: bool) -> Table:
-    """Numbers (line, column); a first line of words names the columns. Columns of words may be left out, and named."""
+def _text(source: Source, _options: Options, _name: str | None) -> Table:
+    """Numbers (line, column); a first line of words names the columns. Columns of words are left out, and named."""
     source.take(4 * source.size)  # a digit and a separator become eight bytes
     with io.TextIOWrapper(source.open(), encoding="utf-8-sig") as file:
         lines = _content(file)
@@ -91,7 +91,7 @@ def _text(source: Source, *, skip_words: bool) -> Table:
                 remedy="check how the file was made",
             )
         kept = [k for k, cell in enumerate(below) if _is_number(cell)]
-        columns = kept if skip_words and 0 < len(kept) < len(below) else None
+        columns = kept if 0 < len(kept) < len(below) else None
         separator = _separator(second)
         file.seek(0)
         try:
@@ -194,18 +194,6 @@ def _first_bad_line(
     return None
 
 
-IDX = Format("MNIST idx file", (".idx", "-ubyte"), _is_idx, array=_idx)
-PARQUET = Format(
-    "parquet file",
-    (".parquet",),
-    lambda source: source.head.startswith(b"PAR1"),
-    array=lambda source, _: _parquet(source).values,
-    examples=lambda source, _: _parquet(source),
-)
-TEXT = Format(
-    "text table",
-    (".csv", ".tsv", ".txt"),
-    _is_text,
-    array=lambda source, _: _text(source, skip_words=False).values,
-    examples=lambda source, _: _text(source, skip_words=True),
-)
+IDX = Format("MNIST idx file", (".idx", "-ubyte"), _is_idx, data=_idx)
+PARQUET = Format("parquet file", (".parquet",), lambda source: source.head.startswith(b"PAR1"), data=_parquet)
+TEXT = Format("text table", (".csv", ".tsv", ".txt"), _is_text, data=_text)

@@ -22,7 +22,7 @@ from meltpoint.formats.documents import numbers
 from meltpoint.formats.format import Format, Options
 from meltpoint.formats.source import Source, opened, reading, size_of
 from meltpoint.layers.unit import Floats
-from meltpoint.models import Model
+from meltpoint.models import FactorGraph, Model
 from meltpoint.statistics.elementary import log
 
 _KINDS = (b"MARKOV", b"BAYES", b"SPARSEMARKOV")
@@ -54,10 +54,9 @@ def _model(source: Source, options: Options) -> Model:
     scopes = []
     for _ in range(n_factors):
         length = stream.whole("the length of a scope", at_most=_MOST_AXES)
-        scope = tuple(stream.whole("a variable") for _ in range(length))
+        scopes.append(scope := tuple(stream.whole("a variable") for _ in range(length)))
         if len(set(scope)) < len(scope) or any(variable >= n for variable in scope):
             raise ValueError(f"a factor over the variables {scope[:8]}")
-        scopes.append(scope)
     factors: list[tuple[tuple[int, ...], Floats]] = []
     read = _sparse if kind == b"SPARSEMARKOV" else _dense
     for scope in scopes:
@@ -72,7 +71,8 @@ def _model(source: Source, options: Options) -> Model:
             factors.append((scope, log(table)))
     if stream.left:
         raise ValueError(f"{stream.left} numbers after the last table")
-    return build.factor_graph(source, cardinalities, factors)
+    with build.checked(source, n):
+        return FactorGraph(cardinalities, factors)
 
 
 class _Numbers:
@@ -147,7 +147,7 @@ def read_evidence(path: str | os.PathLike[str]) -> dict[int, int]:
     found = values.astype(np.int64).tolist()
     if len(found) % 2 == 0 and found:
         samples, *found = found
-        if samples != 1 and not (samples == 0 and found == [0]):
+        if samples != 1 and (samples, found) != (0, [0]):
             raise _no_evidence(file, f"{samples} samples of evidence", "one sample: a file for each")
     count, *pairs = found or [0]
     if len(pairs) != 2 * count:
