@@ -12,22 +12,27 @@ from meltpoint.annealing.base import uniform
 from meltpoint.backends.numba.bipartite import BipartiteBackend, _call
 from meltpoint.backends.numba.kernels import lists, tile
 from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
-from meltpoint.backends.numba.kernels.lists import Lists
-from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack, spread
-from meltpoint.backends.numba.kernels.tile import Workspace
+from meltpoint.backends.numba.kernels.packing import (
+    CHEAPEST,
+    FLIPS,
+    OFF,
+    ON,
+    TABLES,
+    pack,
+    spread,
+    without_padding,
+)
+from meltpoint.backends.numba.kernels.tile import Chains, Workspace
 from meltpoint.kernels.bits import SLACK, list_on, lister
 from meltpoint.kernels.compiling import compiled
-from meltpoint.kernels.rows import FEW, GROUP, safe_group
+from meltpoint.kernels.rows import GROUP, safe_group
 from meltpoint.kernels.streams import chain_generators
 from meltpoint.models.dbm import DBM
 from meltpoint.randomness import Purpose
 
-KINDS = (ON, OFF, QUADS, FLIPS, CHEAPEST)
+KINDS = (ON, OFF, TABLES, FLIPS, CHEAPEST)
 # Kernels have them without what Python needs to call them.
-add_parts, gather, gather_tables = (
-    compiled(function.py_func) for function in (tile.add_parts, tile.gather, tile.gather_tables)
-)
-list_lines = compiled(lists.list_lines.py_func)
+add_up = compiled(tile.add_up.py_func)
 tables_cost_less = compiled(lists.tables_cost_less.py_func)
 
 LARGEST = np.iinfo(np.int16).max
@@ -49,30 +54,21 @@ class OddFields:
     """The odd side's fields for one state of the even side after the other, as the kernel finds them."""
 
     def __init__(self, packed):
-        self.even, self.odd = even, odd = packed.even, packed.odd
-        self.lists = Lists.of(even.layout, N_CHAINS, odd.feed.kept)
-        self.parts = np.zeros(N_CHAINS * odd.feed.stride, odd.feed.totals.dtype)
+        self.even, self.odd = packed.even, packed.odd
+        self.work = Workspace.of(packed, N_CHAINS)
+        self.lists = self.work.even.lists
         self.later = False
 
     def after(self, bits):
-        even, odd = self.even, self.odd
+        even, odd, work = self.even, self.odd, self.work
         words = to_words(spread(bits, even.layout.sizes))
-        if odd.tabled and even.layout.lists in (CHEAPEST, QUADS):
-            gather_tables(odd.feed, even.layout, words, self.parts)
-        else:
-            list_lines(words, even.layout, np.zeros_like(even.layout.real), self.later, self.lists)
-            gather(odd.feed, even.layout.sections, self.lists, self.parts)
-        self.later = odd.feed.kept
-        field = self.parts.reshape(N_CHAINS, -1)
-        if odd.parts:
-            field = np.ones((N_CHAINS, odd.slope.size + odd.feed.totals.shape[1]), odd.feed.totals.dtype)
-            for chain in range(N_CHAINS):
-                add_parts(odd.feed.strips, self.parts, chain * odd.feed.stride, field[chain])
-        places = [
-            range(start, start + size)
-            for start, size in zip(odd.layout.starts[:-1], odd.layout.sizes, strict=True)
-        ]
-        return np.concatenate([field[:, place] for place in places], axis=1)
+        add_up(
+            odd.feed, odd.slope.size, even.layout, words, work.none_on, self.later, self.lists, work.tables,
+            work.odd.sums, work.odd.floats,
+        )  # fmt: skip
+        self.later = True
+        field = work.odd.sums.reshape(N_CHAINS, -1)
+        return without_padding(field[:, : odd.slope.size], odd.layout.sizes)
 
 
 def expected_field(family, scale, bits):
@@ -101,29 +97,27 @@ def sequences(n_even):
 @pytest.mark.parametrize(
     "sizes", [(100, 40), (200, 130), (96, 30, 70), (70, 40, 90, 33), (64, 20), (1, 100), (100, 1), (900, 70)]
 )
-@pytest.mark.parametrize("kind", KINDS, ids=["on", "off", "quads", "flips", "cheapest"])
+@pytest.mark.parametrize("kind", KINDS, ids=["on", "off", "tables", "flips", "cheapest"])
 def test_fields_are_the_matrix_product(sizes, kind):
     packed, family = make_packed(sizes, kind)
     fields = OddFields(packed)
     for bits in sequences(family.target.n_even):
         np.testing.assert_array_equal(fields.after(bits), expected_field(family, packed.odd.scale, bits))
-        few = family.target.n_even <= FEW
-        if kind == FLIPS and not few and fields.lists.places[..., 3].any():
+        if kind == FLIPS and fields.lists.places[..., 3].any():
             assert (fields.lists.kinds == FLIPS).all()
 
 
-def test_layers_of_one_side_choose_for_themselves():
-    # One layer hardly flips, the other flips wholly: the first is corrected, the second added up anew.
+def test_layers_of_one_side_are_corrected_together_or_choose_for_themselves():
     packed, family = make_packed((100, 40, 200), CHEAPEST)
     fields = OddFields(packed)
-    before = np.random.default_rng(2).integers(0, 2, (N_CHAINS, 300), np.uint8)
-    after = before.copy()
-    after[:, [3, 50]] ^= 1
-    after[:, 100:] ^= 1
-    fields.after(before)
-    np.testing.assert_array_equal(fields.after(after), expected_field(family, packed.odd.scale, after))
-    assert (fields.lists.kinds[:, 0] == FLIPS).all()
-    assert (fields.lists.kinds[:, 1] != FLIPS).all()
+    bits = np.random.default_rng(2).integers(0, 2, (N_CHAINS, 300), np.uint8)
+    bits[:, 100:] = np.arange(200) % 9 > 0
+    other = bits.copy()
+    other[:, [3, 50]] ^= 1
+    for state, kind in ((bits, OFF), (other, FLIPS), (1 - other, ON)):
+        np.testing.assert_array_equal(fields.after(state), expected_field(family, packed.odd.scale, state))
+        assert (fields.lists.kinds[:, 1] == kind).all()
+        assert ((fields.lists.kinds == FLIPS).all(axis=1) == (kind == FLIPS)).all()
 
 
 def test_a_correction_from_the_wrong_state_would_be_seen():
@@ -142,12 +136,12 @@ def run(packed, betas, frozen, seed, n_chains=4):
     start = np.random.default_rng(seed).integers(0, 2, (n_chains, even.layout.sizes.sum()), np.uint8)
     state = to_words(spread(start, even.layout.sizes))
     generators = chain_generators(seed, Purpose.AIS, np.arange(n_chains))
-    log_weights, carried = np.zeros(n_chains), np.ones(n_chains)
+    chains = Chains(state, generators, np.zeros(n_chains), np.ones(n_chains))
     held = to_words(spread(frozen.astype(np.uint8), even.layout.sizes))
-    _call(packed, betas, Workspace.of(packed, n_chains), held, state, generators, log_weights, carried)
+    _call(packed, betas, Workspace.of(packed, n_chains), held, chains)
     kept = to_bits(state)[:, to_bits(held).astype(bool)]
     np.testing.assert_array_equal(kept, start[:, frozen])
-    return state, generators, log_weights, carried
+    return chains
 
 
 @pytest.mark.slow
@@ -170,16 +164,15 @@ def test_chains_have_the_same_bits_whichever_lists_are_used(sizes, scale, steps,
 
 
 def test_tables_are_for_states_of_which_many_units_are_on_and_flip():
-    packed, _ = make_packed((200, 130), CHEAPEST)
-    assert packed.odd.for_dense
+    layout = make_packed((200, 130), CHEAPEST)[0].even.layout
     dense, sparse = (np.arange(200) % n == 0 for n in (2, 9))
-    words = [
-        to_words(spread(np.tile(bits, (N_CHAINS, 1)).astype(np.uint8), [200])) for bits in (dense, sparse)
-    ]
-    none_on = np.zeros_like(packed.even.layout.real)
-    assert tables_cost_less(words[0], words[1], 200, none_on, False)
-    assert not tables_cost_less(words[0], words[0], 200, none_on, True)  # nothing has flipped
-    assert not tables_cost_less(words[1], words[0], 200, none_on, False)
+    words = [to_words(spread(np.tile(bits, (64, 1)).astype(np.uint8), [200])) for bits in (dense, sparse)]
+    none_on = np.zeros_like(layout.real)
+    assert tables_cost_less(words[0], words[1], layout, 160, none_on, False)
+    assert not tables_cost_less(words[0], words[0], layout, 160, none_on, True)  # nothing has flipped
+    assert not tables_cost_less(words[1], words[0], layout, 160, none_on, False)
+    few = [each[:4].copy() for each in words]  # chains, for which tables are not worth making
+    assert not tables_cost_less(few[0], few[1], layout, 160, none_on, False)
 
 
 def test_lists_go_on_where_tables_have_stopped():

@@ -8,14 +8,14 @@ import pytest
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import Segment
 from meltpoint.backends.numba import bipartite
-from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, pack
+from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, TABLES, pack
 from meltpoint.backends.tiles import anneal
 from meltpoint.kernels.streams import Streams
 from meltpoint.models.dbm import DBM
 from meltpoint.randomness import Purpose
 from oracle.driving.replay import replay
 
-KINDS = {"on": ON, "off": OFF, "quads": QUADS, "flips": FLIPS, "cheapest": CHEAPEST}
+KINDS = {"on": ON, "off": OFF, "tables": TABLES, "flips": FLIPS, "cheapest": CHEAPEST}
 SIZES = {"narrow": (70, 90), "wide": (150, 20), "deep": (40, 33, 50, 7)}
 
 

@@ -17,6 +17,7 @@ from meltpoint.backends.numba import bipartite
 from meltpoint.backends.numba.bipartite import PreparedBipartite
 from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
 from meltpoint.backends.numba.kernels.packing import Packed, spread, without_padding
+from meltpoint.backends.numba.kernels.tile import Chains
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.backends.tiles import Annealed
 from meltpoint.kernels.streams import LANES, Streams
@@ -90,11 +91,9 @@ def _dictate(prepared: PreparedBipartite, trajectories: Bits, log_prob: Floats) 
         betas: Floats,
         _work: Any,
         clamped: Any,
-        state: Any,
-        generators: Any,
-        log_weights: Floats,
-        _pending_product: Floats,
+        chains: Chains,
     ) -> None:
+        state, generators, log_weights, _pending = chains
         if not len(generators):  # what compiles kernels
             return
         path: BipartitePath | None = prepared.path if packed is prepared.exact_packed else prepared.rounded

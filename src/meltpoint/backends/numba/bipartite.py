@@ -17,7 +17,7 @@ from meltpoint.annealing.path import BlockGibbs, Path
 from meltpoint.backends.backend import Tile, run_without_chains
 from meltpoint.backends.numba.kernels.blocks import to_bits, to_words
 from meltpoint.backends.numba.kernels.packing import Packed, pack, spread, without_padding
-from meltpoint.backends.numba.kernels.tile import Workspace, run_tile
+from meltpoint.backends.numba.kernels.tile import Chains, Workspace, run_tile
 from meltpoint.backends.numba.precision import (
     Precision,
     PrecisionSpan,
@@ -193,24 +193,25 @@ class PreparedBipartite:
         run_without_chains(self)
 
     def advance(self, tile: Tile, segments: Sequence[Segment], steps: int) -> Iterator[None]:
-        chains = _Chains.start(tile, self.to_bits(tile.state), self.sizes)
+        words = to_words(spread(self.to_bits(tile.state), self.sizes))
+        n = len(words)
+        chains = Chains(words, tile.streams.generators(), np.zeros(n), np.ones(n))
         cuts = [self.spans(segment.betas) for segment in segments]
         cumulative = np.empty_like(tile.cumulative_log_weights)
         exact = True
         for k, segment in enumerate(segments):
-            words = self._clamped_words(segment)
+            clamped = self._clamped_words(segment)
             for span in cuts[k]:
-                if span.exact != exact:
-                    self._change(chains, span.betas[0], span.exact)
-                    exact = span.exact
-                yield from self._run(chains, span, words, tile, steps)
+                exact = self._change(chains, span.betas[0], exact, span.exact)
+                yield from self._run(chains, span, clamped, tile, steps)
             # A segment ends on the path on which the next one begins, the last one on the exact path.
             following = cuts[k + 1][0].exact if k + 1 < len(segments) else True
-            if following != exact:
-                self._change(chains, segment.betas[-1], following)
-                exact = following
-            cumulative[:, k] = chains.total
-        tile.finish(self.to_state(chains.units(self.sizes)), cumulative)
+            exact = self._change(chains, segment.betas[-1], exact, following)
+            cumulative[:, k] = chains.log_weights - log(chains.pending)
+        tile.finish(self.to_state(self._units(chains)), cumulative)
+
+    def _units(self, chains: Chains) -> NDArray[np.uint8]:
+        return without_padding(to_bits(chains.words), self.sizes)
 
     def _clamped_words(self, segment: Segment) -> NDArray[np.uint32]:
         """Which even units (block,) keep their value."""
@@ -221,13 +222,14 @@ class PreparedBipartite:
             clamped = self.places.all_states(clamped)
         return to_words(spread(clamped, self.sizes))
 
-    def _change(self, chains: "_Chains", beta: float, to_exact: bool) -> None:
-        """Change between the exact and the rounded path where the chains are."""
-        if beta != 0:  # where weights count for nothing
-            chains.log_weights[:] += self.change(beta, chains.units(self.sizes), to_exact)
+    def _change(self, chains: Chains, beta: float, exact: bool, to_exact: bool) -> bool:
+        """Change between the exact and the rounded path where the chains are, if they are different ones."""
+        if to_exact != exact and beta != 0:  # where weights count for nothing
+            chains.log_weights[:] += self.change(beta, self._units(chains), to_exact)
+        return to_exact
 
     def _run(
-        self, chains: "_Chains", span: PrecisionSpan, clamped: NDArray[np.uint32], tile: Tile, steps: int
+        self, chains: Chains, span: PrecisionSpan, clamped: NDArray[np.uint32], tile: Tile, steps: int
     ) -> Iterator[None]:
         """Run one span in calls that are short enough to stop between, and long enough to be worth it."""
         packed = self.packed(span.exact)
@@ -237,36 +239,12 @@ class PreparedBipartite:
         room = Workspace.of(packed, len(chains.words))
         for low in range(0, span.betas.size - 1, steps):
             betas = span.betas[low : low + steps + 1]
-            _call(packed, betas, room, clamped, *vars(chains).values())
+            _call(packed, betas, room, clamped, chains)
             tile.count(betas.size - 1)
             yield
 
 
-@dataclass(frozen=True, eq=False)
-class _Chains:
-    """What the kernels change in place, in the order of `run_tile`; weights are exp(log_weights) / pending_product."""
-
-    words: NDArray[np.uint32]  # (chain, block of 32 even units)
-    generators: NDArray[np.uint32]
-    log_weights: Floats
-    pending_product: Floats
-
-    @classmethod
-    def start(cls, tile: Tile, bits: NDArray[np.uint8], sizes: NDArray[np.int64]) -> "_Chains":
-        n = len(bits)
-        return cls(to_words(spread(bits, sizes)), tile.streams.generators(), np.zeros(n), np.ones(n))
-
-    @property
-    def total(self) -> Floats:
-        """Log weights (chain,) with what is pending."""
-        return self.log_weights - log(self.pending_product)
-
-    def units(self, sizes: NDArray[np.int64]) -> NDArray[np.uint8]:
-        return without_padding(to_bits(self.words), sizes)
-
-
 def _call(
-    packed: Packed, betas: Floats, work: Workspace, clamped: NDArray[np.uint32], *changing: NDArray[Any]
+    packed: Packed, betas: Floats, work: Workspace, clamped: NDArray[np.uint32], chains: Chains
 ) -> None:
-    """`changing` are the arrays of `_Chains`."""
-    run_tile(betas, packed.even, packed.odd, packed.reach, packed.q, packed.tables, work, clamped, *changing)
+    run_tile(betas, packed.even, packed.odd, packed.reach, packed.q, work, clamped, chains)

@@ -39,8 +39,12 @@ class Blocks:
         return load(self.builder, self.builder.bitcast(pointer, vector.as_pointer()))
 
     def fields(self, block: Any) -> Any:
-        """The block's elements of the argument `field`, from the argument `at` on."""
-        return self.units("field", block, self.given["at"])
+        """The block's elements of the argument `sums` from the argument `at` on: integers, or reals in their memory."""
+        sums, real = self.units("sums", block, self.given["at"]), self.given["bias"].type.pointee
+        reals, builder = ir.VectorType(real, LANES), self.builder
+        return builder.select(
+            self.given["integer"], builder.sitofp(sums, reals), builder.bitcast(sums, reals)
+        )
 
     def reals(self) -> Reals:
         """Arithmetic in the type of the biases."""
@@ -61,12 +65,12 @@ class Blocks:
 
 
 @emitted(
-    "generators chain field at bias slope factor real frozen state n_blocks",
+    "generators chain sums integer at bias slope factor real frozen state n_blocks",
     returns=types.float64,
     reals="bias",
 )
 def draw_even(given: Arguments) -> Any:
-    """Draw a chain's even units with inputs factor * field[at:] + bias, and give the sum of the slopes of those on.
+    """Draw a chain's even units with inputs factor * sums[at:] + bias, and give the sum of the slopes of those on.
 
     `state` (chain, block) is changed in place, but for units that are frozen (block,) or not real (block,).
     """
@@ -95,14 +99,14 @@ def _odd_weigher(draws: bool) -> Any:
     """A function that weighs the odd units' step to a new beta and, if it `draws`, draws them there."""
 
     @emitted(
-        "generators chain field at bias slope factor minus_change minus_delta real state products n_blocks",
+        "generators chain sums integer at bias slope factor minus_change minus_delta real state products n_blocks",
         returns=types.float64,
         reals="bias",
     )
     def weigh(given: Arguments) -> Any:
         """Give a chain's 1 + sigmoid(t) * expm1(-d), multiplied over units; the factors are in products (PRODUCTS,).
 
-        t = factor * x + bias at the new beta and -d = minus_change * x + minus_delta * slope, where x is field[at:].
+        t = factor * x + bias at the new beta and -d = minus_change * x + minus_delta * slope, where x is sums[at:].
         Units drawn at the new beta go to `state` (chain, block).
         """
         builder, blocks = given.builder, Blocks(given)
@@ -110,7 +114,7 @@ def _odd_weigher(draws: bool) -> Any:
         streams = blocks.generators() if draws else None
         products = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLES, [1.0] * PRODUCTS))
         with loop(builder, 0, given["n_blocks"]) as (k, _):
-            field = reals.convert(blocks.fields(k))
+            field = blocks.fields(k)
             decay = reals.decay(field, blocks.units("bias", k), given["factor"])
             of_slope = builder.fmul(blocks.units("slope", k), reals.splat(given["minus_delta"]))
             minus_d = reals.fma(field, reals.splat(given["minus_change"]), of_slope)
@@ -178,15 +182,15 @@ _MASK = ir.VectorType(ir.IntType(1), LANES)
 
 
 @emitted(
-    "generators chain field at bias slope factor real frozen state sums q n_blocks",
+    "generators chain sums integer at bias slope factor real frozen state room q n_blocks",
     returns=types.float64,
     reals="bias",
 )
 def draw_groups(given: Arguments) -> Any:
-    """Draw a chain's sites, whose states have inputs factor * field[at:] + bias; give the sum of their states' slopes.
+    """Draw a chain's sites, whose states have inputs factor * sums[at:] + bias; give the sum of their states' slopes.
 
-    `state` (chain, block of sites and state) is changed in place, but for sites that are frozen or not real. `sums` is
-    room for q * LANES numbers; `n_blocks` is that of words, q for each block of sites.
+    `state` (chain, block of sites and state) is changed in place, but for sites that are frozen or not real. `room` is
+    for q * LANES numbers; `n_blocks` is that of words, q for each block of sites.
     """
     builder, blocks = given.builder, Blocks(given)
     reals, streams = blocks.reals(), blocks.generators()
@@ -196,15 +200,14 @@ def draw_groups(given: Arguments) -> Any:
 
     def kept(s: Any) -> Any:
         """Where the numbers of state s are kept."""
-        place = given.place("sums", builder.mul(s, ir.Constant(I64, LANES)))
+        place = given.place("room", builder.mul(s, ir.Constant(I64, LANES)))
         return builder.bitcast(place, reals.vector.as_pointer())
 
     with loop(builder, 0, given["n_blocks"], given["q"]) as (first, _):
         builder.store(reals.constant(-3.0e38), largest)
         with loop(builder, 0, given["q"]) as (s, _):
             k = builder.add(first, s)
-            inputs = reals.convert(blocks.fields(k))
-            inputs = reals.fma(inputs, reals.splat(given["factor"]), blocks.units("bias", k))
+            inputs = reals.fma(blocks.fields(k), reals.splat(given["factor"]), blocks.units("bias", k))
             builder.store(inputs, kept(s)).align = 4
             before = builder.load(largest)
             larger = builder.fcmp_ordered(">", inputs, before)

@@ -1,8 +1,11 @@
-"""Which rows to add: of the units that are on, or off, or flipped.
+"""Which rows to add: of the units that are on, or off, or flipped, or of tables.
 
-Adding costs a cache line per row and strip, so the shortest list wins. Integer sums do not drift, so what a layer
-adds to a field can be kept and corrected by the rows of the units that flipped. The choice is made for every chain,
-layer and step. It depends on the states alone, never on a clock, and does not change the sums.
+Adding costs a cache line per row and strip, so the shortest list wins. Integer sums do not drift, so they can be kept
+and corrected by the rows of the units that flipped. The choice is made for every chain and step. It depends on the
+states alone, never on a clock, and does not change the sums.
+
+A table has the sums of four neighbouring units' rows (a quad's) for all 16 states of theirs. It is made for all chains
+of a tile, strip by strip, and a quarter as many rows are added whatever the state.
 """
 
 from typing import NamedTuple
@@ -10,15 +13,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, QUADS, Layout
+from meltpoint.backends.numba.kernels.packing import CHEAPEST, FLIPS, OFF, ON, TABLES, Layout
 from meltpoint.kernels.bits import SLACK, WORD, count_flipped, list_on
 from meltpoint.kernels.compiling import compiled_into_callers
 from meltpoint.kernels.rows import BLOCK, FEW, QUAD, STRIP_BYTES
 
 _FLIPS_OVERHEAD = 4  # rows: two lists have two remainders
 _LEAST_LINES = 64  # of a section: fewer gain less from the first-level cache than a further pass costs
-_ROWS_OF_A_TABLE = 1.6  # a line of a table costs as much: tables do not stay in the first-level cache
-_LOOKED_AT = 8  # one of so many chains
+_ROWS_OF_A_LOOKUP = 1.4  # a line of a table costs as much
+_ROWS_OF_A_TABLE = 20  # making one costs as much
+_SAMPLED = 8  # one of as many chains
 ROOM = 2 * BLOCK
 """Lines that fill up the lists of a section."""
 
@@ -36,12 +40,12 @@ class Lists(NamedTuple):
     ]  # (chain, section, 4) begin and number of lines to add, and of those to subtract
     whole: NDArray[
         np.bool_
-    ]  # (layer,) whether lists are so short that a layer's sections are better added together
+    ]  # (layer,) whether lists are so short that its sections are better added together
     listed: NDArray[np.uint32]  # (chain, block) units that were listed last; empty where sums are not kept
 
     @classmethod
     def of(cls, layout: Layout, n_chains: int, kept: bool) -> "Lists":
-        """Room for those of so many chains."""
+        """Room for the lists of a tile."""
         n_units, n_sections = int(layout.starts[-1]), layout.edges.size - 1
         return cls(
             np.empty(n_chains * (n_units + ROOM * n_sections) + SLACK, np.uint32),
@@ -58,32 +62,35 @@ def list_lines(words: np.ndarray, side: Layout, none_on: np.ndarray, corrects: b
 
     `corrects` says whether what was added up after the last call is still there; `none_on` (block,) is zero.
     """
-    starts, sizes, sections, edges, real = side.starts, side.sizes, side.sections, side.edges, side.real
-    listed, lines, kinds, places, whole = out.listed, out.lines, out.kinds, out.places, out.whole
+    starts, sizes, real, sections, edges, wanted = side
+    lines, kinds, places, whole, listed = out
     room = starts[-1] + ROOM * (edges.size - 1)
     flat, flat_listed = words.reshape(-1), listed.reshape(-1)
     for chain in range(words.shape[0]):
-        for layer in range(
-            sizes.size
-        ):  # in order: a list may overwrite the beginning of the next one's place
-            size = sizes[layer]
+        at = chain * words.shape[1]
+        # The shortest lists of each layer; those of flips are taken for all layers, or for none.
+        n_flipped, n_shorter = 0, 0
+        for layer in range(sizes.size):
             first = starts[layer] // WORD
             n_words = starts[layer + 1] // WORD - first
-            at = chain * words.shape[1]
-            kind = side.lists
-            if kind == CHEAPEST and size <= FEW and not corrects:
-                kind = ON  # a choice that cannot be foreseen costs more than it saves
-            elif kind == CHEAPEST:
+            kinds[chain, layer] = OFF if wanted == OFF else ON
+            if wanted == CHEAPEST and (corrects or sizes[layer] > FEW):
+                # For few units: a choice that cannot be foreseen costs more than it saves.
                 n_on = count_flipped(words, at + first, none_on, first, n_words)
-                n_flipped = (
-                    count_flipped(words, at + first, listed, at + first, n_words) if corrects else size
-                )
-                kind = _cheapest(n_on, n_flipped, size)
-            elif kind == QUADS or (kind == FLIPS and not corrects):
-                kind = ON
+                n_shorter += min(n_on, sizes[layer] - n_on)
+                if 2 * n_on > sizes[layer]:
+                    kinds[chain, layer] = OFF
+                if corrects:
+                    n_flipped += _FLIPS_OVERHEAD
+                    n_flipped += count_flipped(words, at + first, listed, at + first, n_words)
+        flips = corrects and (wanted == FLIPS or (wanted == CHEAPEST and n_flipped < n_shorter))
+        for layer in range(sizes.size):
+            # In order: a list may overwrite the beginning of the next one's place.
+            kind = FLIPS if flips else kinds[chain, layer]
             kinds[chain, layer] = kind
+            first, end_block = starts[layer] // WORD, starts[layer + 1] // WORD
             end = chain * room + starts[layer] + ROOM * sections[layer]
-            zeros = n_words * WORD * STRIP_BYTES
+            zeros = (end_block - first) * WORD * STRIP_BYTES
             # Units of one array that are not in another: one place for all of them, which is compiled once.
             for half in range(2):
                 source, others, at_source, at_others = flat, none_on, at, 0
@@ -102,11 +109,11 @@ def list_lines(words: np.ndarray, side: Layout, none_on: np.ndarray, corrects: b
                         source, at_source + block, others, at_others + block, count,
                         (block - first) * WORD * STRIP_BYTES, STRIP_BYTES, lines, begin,
                     )  # fmt: skip
-                    places[chain, section, 2 * half], places[chain, section, 2 * half + 1] = (
-                        begin,
-                        end - begin,
-                    )
-                    end = _fill_up(lines, begin, end, zeros)
+                    places[chain, section, 2 * half] = begin
+                    places[chain, section, 2 * half + 1] = end - begin
+                    for k in range(BLOCK - 1):
+                        lines[end + k] = zeros
+                    end = begin + (end - begin + BLOCK - 1) // BLOCK * BLOCK
     for layer in range(sizes.size):
         first, last = sections[layer], sections[layer + 1] - 1
         n_listed = 0
@@ -118,16 +125,25 @@ def list_lines(words: np.ndarray, side: Layout, none_on: np.ndarray, corrects: b
 
 @compiled_into_callers
 def tables_cost_less(
-    words: np.ndarray, listed: np.ndarray, size: int, none_on: np.ndarray, corrects: bool
+    words: np.ndarray, listed: np.ndarray, side: Layout, n_fed: int, none_on: np.ndarray, corrects: bool
 ) -> bool:
-    """Whether tables of the units (chain, block) of a layer of this size cost less than its rows, for most chains.
+    """Whether tables of the units (chain, block) of a side cost less than rows, for most chains of a tile.
 
-    `listed`, `none_on` and `corrects` are as in `list_lines`. Some of the chains are looked at: sums are the same
-    either way.
+    `n_fed` are the units that they feed; `listed`, `none_on` and `corrects` are as in `list_lines`. Some of the chains
+    are sampled: sums are the same either way.
     """
-    n_words = words.shape[1]
+    n_chains, n_words = words.shape
+    size = 0
+    for layer in range(side.sizes.size):
+        size += side.sizes[layer]
+    if side.lists != CHEAPEST:
+        return side.lists == TABLES
+    if n_chains < _ROWS_OF_A_TABLE:
+        return False
+    if size <= FEW or n_fed <= WORD:
+        return True
     rows, lines = 0, 0
-    for chain in range(0, words.shape[0], _LOOKED_AT):
+    for chain in range(0, n_chains, _SAMPLED):
         at = chain * n_words
         n_on = count_flipped(words, at, none_on, 0, n_words)
         shorter = min(n_on, size - n_on)
@@ -135,7 +151,7 @@ def tables_cost_less(
             shorter = min(shorter, count_flipped(words, at, listed, at, n_words) + _FLIPS_OVERHEAD)
         rows += shorter
         lines += n_words * WORD // QUAD
-    return rows > _ROWS_OF_A_TABLE * lines
+    return rows > (_ROWS_OF_A_LOOKUP + _ROWS_OF_A_TABLE / n_chains) * lines
 
 
 @compiled_into_callers
@@ -144,20 +160,3 @@ def remember_listed(words: np.ndarray, listed: np.ndarray) -> None:
     for chain in range(listed.shape[0]):
         for k in range(words.shape[1]):
             listed[chain, k] = words[chain, k]
-
-
-@compiled_into_callers
-def _fill_up(lines: np.ndarray, begin: int, end: int, zeros: int) -> int:
-    """Fill a list up to whole blocks; gives where the next one begins."""
-    for k in range(BLOCK - 1):
-        lines[end + k] = zeros
-    return begin + (end - begin + BLOCK - 1) // BLOCK * BLOCK
-
-
-@compiled_into_callers
-def _cheapest(n_on: int, n_flipped: int, size: int) -> int:
-    """Which list is shortest."""
-    shorter = min(n_on, size - n_on)
-    if n_flipped + _FLIPS_OVERHEAD < shorter:
-        return FLIPS
-    return ON if n_on == shorter else OFF

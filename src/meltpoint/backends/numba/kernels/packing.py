@@ -3,9 +3,8 @@
 Every layer is padded to whole blocks of LANES units, so that a block's uniforms are one step of the chain's
 generators and its units one word. Padding units have no weights and no biases and are never on.
 
-For int16 weights of one source layer there are also tables, if they are small: for every four neighbouring units (a
-quad) the sums of their rows for all 16 states, so that a quarter as many rows are added whatever the state. The sums
-are integers, so rows and tables give the same bits.
+Weights are int16 multiples of a scale, or float32, or float64; their sums are int32, or of the weights' own type. The
+kernels see one memory in both types, and are compiled once for int16 and float32.
 """
 
 from collections.abc import Sequence
@@ -17,25 +16,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.backends.numba.kernels.blocks import to_words
-from meltpoint.kernels.rows import (
-    BLOCK,
-    FEW,
-    GROUP,
-    PAIR,
-    QUAD,
-    empty_aligned,
-    safe_group,
-    strip_width,
-)
+from meltpoint.kernels.rows import BLOCK, GROUP, PAIR, empty_aligned, safe_group, strip_width
 from meltpoint.kernels.streams import LANES
 from meltpoint.models.bipartite import BipartitePath
 
-STATES = 2**QUAD
-ON, OFF, QUADS, FLIPS, CHEAPEST = range(5)
-"""Which lines to add: of the units that are on, of those that are off, of the tables, of the units that flipped, or
+ON, OFF, TABLES, FLIPS, CHEAPEST = range(5)
+"""Which rows to add: of the units that are on, of those that are off, of tables, of the units that flipped, or
 what costs least."""
-_TABLE_BYTES = 4 * 2**20
-"""Tables beyond this are slower than rows: every tile of chains streams them through the second-level cache."""
 SECTION = 400
 """Units whose rows, in strips of PAIR cache lines, about fill a first-level cache of 32 kB; more passes cost more."""
 
@@ -48,32 +35,29 @@ class Layout(NamedTuple):
     real: NDArray[np.uint32]  # (block,) bits of the real units
     sections: NDArray[np.int64]  # (layer + 1,) the first section of each layer, and their number
     edges: NDArray[np.int64]  # (section + 1,) the first block of each section, and the number of blocks
-    lists: int  # which lines to add for these units; CHEAPEST but in tests
+    lists: int  # which rows to add for these units; CHEAPEST but in tests
 
 
 class Feed(NamedTuple):
     """The weights through which the other side feeds a side."""
 
-    weights: NDArray[Any]  # flat strips
-    quads: NDArray[Any]  # flat tables, strip by strip
-    strips: NDArray[np.int64]  # (strip, 8): see `_side`
-    totals: NDArray[Any]  # (1 + strip, width): zeros, and the sum of all rows of each strip
-    stride: int  # elements of a chain's field: units and room for the last strip, or a place for every strip
-    table_width: int  # columns of a row of a table
-    kept: bool  # whether sums may be kept from step to step and corrected: integers do not drift
+    weights: NDArray[np.int16]  # flat strips; of each source layer the rows of its units, and a row of zeros
+    floats: NDArray[Any]  # the same memory
+    strips: NDArray[np.int64]  # (strip, 6): see `_feed`
+    totals: NDArray[Any]  # (1 + strip · source layer, column): zeros, and the sums of all rows
+    float_totals: NDArray[Any]  # the same memory
+    integer: bool  # whether weights and sums are integers, which do not drift: sums are kept and corrected
+    stride: int  # elements of a chain's sums
 
 
 class Side(NamedTuple):
-    """One side as the kernel sees it. Arguments of functions are its parts: each type is compiled by itself."""
+    """One side as the kernel sees it."""
 
     base_bias: NDArray[np.float64]
     slope: NDArray[np.float64]  # bias - base bias: the bias at beta is base_bias + beta * slope
     scale: float  # weights are multiplied by this
     layout: Layout
     feed: Feed
-    tabled: bool  # whether there are tables for all sources
-    for_dense: bool  # whether tables are for states of which many units are on, and rows for others
-    parts: bool  # whether a field has a place for every strip, to be added up: sums of several layers that are kept
 
 
 @dataclass(frozen=True)
@@ -89,29 +73,33 @@ class Packed:
     real: np.dtype
     q: int | None = None
 
-    @property
-    def tables(self) -> bool | None:
-        """Whether kernels need what adds up tables, which only 16-bit weights can have; None if not."""
-        return True if self.even.feed.weights.dtype == np.int16 else None
 
-
-def pack(family: BipartitePath, weight_type: DTypeLike, scale: float = 1.0, lists: int = CHEAPEST) -> Packed:
-    """Lay a family out for kernels whose weights are int16 multiples of scale, float32 or float64."""
-    dtype = np.dtype(weight_type)
-    target = family.target
-    blocks = []
+def pack(path: BipartitePath, weight_type: DTypeLike, scale: float = 1.0, lists: int = CHEAPEST) -> Packed:
+    """Lay a path out for kernels whose weights are int16 multiples of scale, float32 or float64."""
+    dtype, target = np.dtype(weight_type), path.target
+    real = np.dtype(np.float64 if dtype == np.float64 else np.float32)
+    to_odd = {}
     for b in target.blocks:
         weights = np.rint(b.weights / scale) if dtype == np.int16 else b.weights
-        blocks.append((b.even_layer, b.odd_layer, weights.astype(dtype)))
-    to_even = [(odd, even, weights.T) for even, odd, weights in blocks]
-    even_sizes, odd_sizes = [b.size for b in target.even_biases], [b.size for b in target.odd_biases]
-    even = _side(even_sizes, target.even_bias, family.base_even, to_even, dtype, scale, lists)
-    odd = _side(odd_sizes, target.odd_bias, family.base_odd, blocks, dtype, scale, lists)
-    reach = np.abs(target.odd_bias - family.base_odd)
+        to_odd[b.even_layer, b.odd_layer] = weights.astype(dtype)
+    to_even = {(odd, even): weights.T for (even, odd), weights in to_odd.items()}
+    even_layout, odd_layout = (
+        _layout([b.size for b in biases], dtype, lists) for biases in (target.even_biases, target.odd_biases)
+    )
+
+    def side(bias: Any, base: Any, layout: Layout, source: Layout, weights: Any) -> Side:
+        biases = spread(base, layout.sizes), spread(bias - base, layout.sizes)
+        return Side(*biases, scale, layout, _feed(layout, source, weights, real))
+
+    reach = np.abs(target.odd_bias - path.base_odd)
     for _, columns, block in target.placed_blocks:
         reach[columns] += np.abs(block.weights).sum(axis=0)
-    real = np.dtype(np.float64 if dtype == np.float64 else np.float32)
-    return Packed(even, odd, float(reach.max()), real)
+    return Packed(
+        side(target.even_bias, path.base_even, even_layout, odd_layout, to_even),
+        side(target.odd_bias, path.base_odd, odd_layout, even_layout, to_odd),
+        float(reach.max()),
+        real,
+    )
 
 
 def padded(size: int) -> int:
@@ -122,121 +110,78 @@ def padded(size: int) -> int:
 def spread(values: NDArray[Any], sizes: Sequence[int] | NDArray[np.int64]) -> NDArray[Any]:
     """Values (…, unit) of layers of these sizes at their places among the padded units (…, padded unit)."""
     full = np.zeros((*values.shape[:-1], sum(map(padded, sizes))), values.dtype)
-    for units, places in _places(sizes):
-        full[..., places] = values[..., units]
+    full[..., _places(sizes)] = values
     return full
 
 
 def without_padding(values: NDArray[Any], sizes: Sequence[int] | NDArray[np.int64]) -> NDArray[Any]:
     """What `spread` was given."""
-    return np.concatenate([values[..., places] for _, places in _places(sizes)], axis=-1)
+    return values[..., _places(sizes)]
 
 
-def _places(sizes: Sequence[int] | NDArray[np.int64]) -> list[tuple[slice, slice]]:
-    """Where the units of each layer are without padding, and with it."""
-    firsts, starts = np.cumsum([0, *sizes]), np.cumsum([0, *map(padded, sizes)])
-    return [
-        (slice(first, first + size), slice(start, start + size))
-        for first, start, size in zip(firsts, starts, sizes, strict=False)
-    ]
+def _places(sizes: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each unit (unit,) is among the padded units."""
+    starts = np.cumsum([0, *map(padded, sizes)])
+    return np.concatenate([start + np.arange(size) for start, size in zip(starts, sizes, strict=False)])
 
 
-def _side(
-    sizes: list[int],
-    bias: NDArray[np.float64],
-    base_bias: NDArray[np.float64],
-    sources: list[tuple[int, int, NDArray[Any]]],
-    dtype: np.dtype,
-    scale: float,
-    lists: int,
-) -> Side:
-    """Pack one side. `sources` holds (source layer, layer of this side, weights (source unit, unit))."""
-    starts = np.cumsum([0, *map(padded, sizes)]).astype(np.int64)
-    few = sum(weights.shape[0] for _, _, weights in sources) <= FEW
-    kept = dtype == np.int16 and not few
-    width = strip_width(dtype) * (PAIR if kept else 1)
-    sum_type = np.dtype(np.int32) if kept else dtype
-    narrow = sum(sizes) <= LANES
-    table_width = LANES if kept else width
-    parts = kept and len({layer for _, layer, _ in sources}) < len(sources)
-    rows, tables, strips, totals = [], [np.zeros(0, dtype)], [], [np.zeros(width)]
-    row_offset = table_offset = 0
-    for source, layer, weights in sources:
-        height = padded(weights.shape[0])
-        tabled = (
-            dtype == np.int16
-            and (few or len(sources) == 1)
-            and height * padded(weights.shape[1]) * STATES // QUAD * 2 <= _TABLE_BYTES
-        )
-        for column in range(0, padded(weights.shape[1]), width):
-            # What is left of a layer may be half a pair. The row of zeros at the end is to fill up lists.
-            own_width = min(width, padded(weights.shape[1]) - column) if kept else width
-            strip = np.zeros((height + 1, own_width), dtype)
-            part = weights[:, column : column + own_width]
-            strip[: part.shape[0], : part.shape[1]] = part
-            target = starts[layer] + column
-            place = len(strips) * width if parts else target
-            fresh = parts or all(target != earlier[5] for earlier in strips)
-            # Offset in weights, source layer, place in the field, offset in quads, whether it is the first at its
-            # place, the first unit it feeds, how many rows can be added up before the sum is widened, and its cache
-            # lines.
-            group = safe_group(strip) // BLOCK * BLOCK if kept else GROUP
-            n_lines = own_width // strip_width(dtype)
-            strips.append(
-                (row_offset, source, place, table_offset if tabled else -1, fresh, target, group, n_lines)
-            )
-            rows.append(strip.ravel())
-            row_offset += strip.size
-            totals.append(np.zeros(width))
-            totals[-1][:own_width] = strip.sum(axis=0, dtype=np.int64 if dtype == np.int16 else np.float64)
-            if tabled:
-                for line in range(0, own_width, table_width):
-                    tables.append(_tables(strip[:-1, line : line + table_width]).ravel())
-                    table_offset += tables[-1].size
-    layout = Layout(
-        starts,
-        np.array(sizes, np.int64),
-        to_words(spread(np.ones(sum(sizes), np.uint8), sizes)),
-        *_sections(starts, dtype),
-        lists,
-    )
-    feed = Feed(
-        _aligned(np.concatenate(rows)),
-        _aligned(np.concatenate(tables)),
-        np.array(strips, np.int64),
-        np.array(totals).astype(sum_type),
-        len(strips) * width if parts else int(starts[-1]) + width,
-        table_width,
-        kept,
-    )
-    biases = spread(base_bias, sizes), spread(bias - base_bias, sizes)
-    return Side(
-        *biases, scale, layout, feed, all(strip[3] >= 0 for strip in strips), kept and not narrow, parts
-    )
-
-
-def _sections(starts: NDArray[np.int64], dtype: np.dtype) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sections and edges of a side whose layers begin at these units; where sums are not kept, layers are whole."""
+def _layout(sizes: list[int], dtype: np.dtype, lists: int) -> Layout:
+    """Where layers of these sizes lie; where sums are not kept, a layer is one section."""
+    starts = np.cumsum([0, *map(padded, sizes)])
     sections, edges = [0], [0]
     for first, end in pairwise((starts // LANES).tolist()):
         count = -(-(end - first) * LANES // SECTION) if dtype == np.int16 else 1
         edges += np.linspace(first, end, count + 1).round().astype(int)[1:].tolist()
         sections.append(sections[-1] + count)
-    return np.array(sections, np.int64), np.array(edges, np.int64)
+    starts, lengths, sections, edges = (np.array(each, np.int64) for each in (starts, sizes, sections, edges))
+    real = to_words(spread(np.ones(sum(sizes), np.uint8), sizes))
+    return Layout(starts, lengths, real, sections, edges, lists)
 
 
-def _tables(rows: NDArray[Any]) -> NDArray[Any]:
-    """Sums (quad, state, column) of the rows (unit, column) that are on in each state of each quad."""
-    quads = rows.reshape(-1, QUAD, 1, rows.shape[1])
-    sums = np.zeros((len(quads), STATES, rows.shape[1]), rows.dtype)
-    for unit in range(QUAD):
-        known = 2**unit  # states of the units before this one
-        sums[:, known : 2 * known] = sums[:, :known] + quads[:, unit]
-    return sums
+def _feed(
+    layout: Layout, source: Layout, weights: dict[tuple[int, int], NDArray[Any]], real: np.dtype
+) -> Feed:
+    """The weights {(source layer, layer): (source unit, unit)} in strips.
 
-
-def _aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """A copy whose first element starts a cache line."""
-    out = empty_aligned(array.size, array.dtype)
-    out[:] = array
-    return out
+    The layers that feed a layer are neighbours; of one between them without weights to it the rows are zero.
+    """
+    dtype = next(iter(weights.values())).dtype
+    integer = dtype == np.int16
+    line = strip_width(dtype)
+    width = line * (PAIR if integer else 1)
+    rows, strips, totals = [], [], [np.zeros((1, width))]
+    offset = 0
+    for layer, size in enumerate(layout.sizes.tolist()):
+        sources = [k for k, fed in weights if fed == layer]
+        first, end = min(sources), max(sources) + 1
+        for column in range(0, padded(size), width):
+            # What is left of a layer may be half a pair.
+            own_width = min(width, padded(size) - column)
+            own_totals = np.zeros((len(source.sizes), width))
+            parts = []
+            for k in range(first, end):
+                part = weights.get((k, layer), np.zeros((0, 0), dtype))[:, column : column + own_width]
+                parts.append(np.zeros((padded(int(source.sizes[k])) + 1, own_width), dtype))
+                parts[-1][: part.shape[0], : part.shape[1]] = part
+                own_totals[k, :own_width] = parts[-1].sum(axis=0, dtype=np.int64 if integer else np.float64)
+            strip = np.concatenate(parts)
+            # Offset in weights, the first source layer and the end of them, the first unit that is fed, how many rows
+            # can be added up before the sum is widened, and cache lines.
+            group = safe_group(strip) // BLOCK * BLOCK if integer else GROUP
+            strips.append((offset, first, end, layout.starts[layer] + column, group, own_width // line))
+            rows.append(strip.ravel())
+            offset += strip.size
+            totals.append(own_totals)
+    flat = empty_aligned(offset, dtype)
+    np.concatenate(rows, out=flat)
+    whole = np.dtype(f"i{real.itemsize}")
+    summed = np.concatenate(totals).astype(whole if integer else real)
+    return Feed(
+        flat.view(np.int16),
+        flat.view(real),
+        np.array(strips, np.int64),
+        summed.view(whole),
+        summed.view(real),
+        integer,
+        int(layout.starts[-1]) + width,
+    )
