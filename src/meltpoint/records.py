@@ -5,15 +5,21 @@ import math
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 R = TypeVar("R")
 
 
+NOT_WRITTEN = {"written": False}
+"""Metadata of a field that JSON does not have, or has in another place."""
+
+
 class Record:
-    """A dataclass whose JSON is that of its fields."""
+    """A dataclass whose JSON is that of its fields, and of the properties that `also_written` names."""
+
+    also_written: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values; a number that is not finite is None."""
@@ -40,9 +46,14 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def plain_fields(record: Any, without: tuple[str, ...] = ()) -> dict[str, Any]:  # noqa: ANN401
-    """The fields of a record by name as JSON has them."""
-    shown = [field for field in fields(record) if field.name not in without]
-    return {field.metadata.get("key", field.name): plain(getattr(record, field.name)) for field in shown}
+    """The fields of a record by name as JSON has them, and what is written besides."""
+    names = {
+        field.name: field.metadata.get("key", field.name)
+        for field in fields(record)
+        if field.name not in without and field.metadata.get("written", True)
+    }
+    names |= {name: name for name in getattr(record, "also_written", ())}
+    return {key: plain(getattr(record, name)) for name, key in names.items()}
 
 
 def finite_or_none(value: float) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from meltpoint.annealing.base import Base, BaseName
@@ -20,7 +20,7 @@ from meltpoint.models.checks import check_count
 from meltpoint.models.model import ModelLike
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
-from meltpoint.records import fields_html
+from meltpoint.records import NOT_WRITTEN, fields_html
 from meltpoint.runs.batch import Batch, Items
 from meltpoint.runs.run import Run
 from meltpoint.statistics.estimate import Estimate
@@ -34,9 +34,9 @@ class LogZ(Estimate):
     `path` identifies the path the chains were annealed along: RAISE takes only particles of its own path.
     """
 
-    log_weights: Floats
-    ess: float
-    path: str = ""
+    log_weights: Floats = field(metadata=NOT_WRITTEN)
+    ess: float = field(metadata=NOT_WRITTEN)
+    path: str = field(default="", metadata=NOT_WRITTEN)
 
     def __repr__(self) -> str:
         return f"LogZ({self}, {len(self.log_weights):,} chains, {self.ess:,.1f} effective)"

@@ -30,10 +30,9 @@ from typing import Any
 import numpy as np
 
 from meltpoint.layers.unit import Floats
-from meltpoint.records import short_repr
+from meltpoint.records import plain, plain_fields, short_repr
 from meltpoint.statistics.certificate import certify_log_z
 from meltpoint.statistics.elementary import exp, log_add_exp
-from meltpoint.statistics.estimate import finite_or_none
 from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 
 MODES = "modes"
@@ -93,23 +92,12 @@ class Finding:
 
     def to_dict(self, confidence: float) -> dict[str, Any]:
         """The same as plain values, with the certificate of its log Z at this confidence."""
-        numbers = {
-            "log_z": self.log_z,
-            "log_z_stderr": self.log_z_stderr,
-            "log_z_certified": self.certified(confidence),
-            "reach": self.reach,
+        nats = {
             "missing_nats": self.nats,
             "missing_nats_stderr": self.nats_error,
             "missing_nats_least": self.least_nats,
-            "lacking": self.lacking,
-            "stderr": self.stderr,
-            "rare": self.rare,
         }
-        return {
-            "name": self.name,
-            **{name: finite_or_none(value) for name, value in numbers.items()},
-            "log_weights": [finite_or_none(weight) for weight in self.log_weights],
-        }
+        return plain_fields(self) | plain({"log_z_certified": self.certified(confidence), **nats})
 
 
 @dataclass(frozen=True)
@@ -188,15 +176,12 @@ class Evidence:
         return larger
 
     def to_dict(self, confidence: float) -> dict[str, Any]:
-        """The same as plain values; seconds are with those of the report."""
+        """The same as plain values, with certificates at this confidence; seconds are with those of the report."""
+        findings = [finding.to_dict(confidence) for finding in self.findings]
         return {
             "starts": self.starts,
-            "modes": self.modes,
-            "weighed": self.weighed,
-            "unweighed": self.unweighed,
-            "findings": [finding.to_dict(confidence) for finding in self.findings],
-            "chain_steps": self.chain_steps,
-            "log_z_ceiling": finite_or_none(self.log_z_ceiling),
+            **plain_fields(self, without=("findings", "seconds")),
+            "findings": findings,
         }
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model, ModelLike
 from meltpoint.progress import reports_progress, silent
 from meltpoint.randomness import Purpose, generator
-from meltpoint.records import plain, plain_fields, short_repr
+from meltpoint.records import NOT_WRITTEN, Record, short_repr
 from meltpoint.runs.batch import Batch
 from meltpoint.runs.run import Run
 
@@ -48,8 +48,10 @@ _TASK, _TRIAL = "pilot", "trial"
 
 
 @dataclass(frozen=True)
-class Pilot:
+class Pilot(Record):
     """What a pilot cost, and what AIS and RAISE kept with linear steps, and how much more with its own."""
+
+    also_written = ("helps",)
 
     steps: int
     chain_steps: int
@@ -67,10 +69,6 @@ class Pilot:
         """Whether friction beat linear steps, or the two cannot be told apart."""
         return self.gain >= -_SIGMAS * self.gain_error
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return {**plain_fields(self), "helps": plain(self.helps)}
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrictionSchedule:
@@ -78,7 +76,7 @@ class FrictionSchedule:
 
     edges: Annotated[Floats, None]
     friction: Annotated[Floats, None]
-    pilot: Pilot
+    pilot: Pilot = field(metadata=NOT_WRITTEN)
 
     __repr__ = short_repr
 

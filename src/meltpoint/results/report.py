@@ -24,7 +24,7 @@ from meltpoint.extras import require
 from meltpoint.formats.atomic import atomic_write
 from meltpoint.layers.unit import Floats
 from meltpoint.models.log_f import LogF
-from meltpoint.records import from_plain, plain, plain_fields, short_repr
+from meltpoint.records import NOT_WRITTEN, from_plain, plain, plain_fields, short_repr
 from meltpoint.results.document import Document, Readable
 from meltpoint.results.shown import ShownStates
 from meltpoint.results.stages import OtherBase, StageSummary
@@ -40,15 +40,6 @@ PlotKind: TypeAlias = Literal[
     "overview", "bracket", "differences", "weights", "evidence", "friction", "samples"
 ]
 
-_NOT_PLAIN = (
-    "per_example",
-    "ais_log_weights",
-    "friction",
-    "evidence",
-    "log_f",
-    "chosen_base",
-    "stage_number",
-)
 _ESTIMATES = ("conservative", "optimistic", "gap", "log_z", "exact")
 _WEIGHTS = ("ais", "raise", "raise_reverse")
 
@@ -64,8 +55,8 @@ class PerExample:
     log_prob: Floats
     stderr: Floats
     log_f: Floats
-    log_weights: Floats
-    log_reverse_weights: Floats
+    log_weights: Floats = field(metadata=NOT_WRITTEN)
+    log_reverse_weights: Floats = field(metadata=NOT_WRITTEN)
 
     __repr__ = short_repr
 
@@ -89,6 +80,8 @@ class Report(Readable):
     the `stage_number` of the reported stage.
     """
 
+    also_written = ("unit",)
+
     model: str
     test_examples: int
     settings: Settings
@@ -110,23 +103,23 @@ class Report(Readable):
     certified_estimate: float
     log_z_certificate: Certificate
     verdict: Verdict
-    per_example: PerExample
-    ais_log_weights: Floats
+    per_example: PerExample = field(metadata={"key": "examples"})
+    ais_log_weights: Floats = field(metadata=NOT_WRITTEN)
     seconds: dict[str, float]
     versions: dict[str, str]
-    evidence: Evidence | None = None
+    evidence: Evidence | None = field(default=None, metadata=NOT_WRITTEN)
     stages: tuple[StageSummary, ...] = ()
     other_base: OtherBase | None = None
     interrupted: bool = False
     densities: bool = False
-    log_f: LogF | None = None
+    log_f: LogF | None = field(default=None, metadata=NOT_WRITTEN)
     conventions: ConventionCheck | None = None
     friction: FrictionSchedule | None = None
     shown: ShownStates | None = None
     fingerprints: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
-    chosen_base: Base | None = None
-    stage_number: int = 0
+    chosen_base: Base | None = field(default=None, metadata=NOT_WRITTEN)
+    stage_number: int = field(default=0, metadata=NOT_WRITTEN)
 
     @property
     def misreading(self) -> str | None:
@@ -197,17 +190,13 @@ class Report(Readable):
         return draw(panels(self, kind, sweep))
 
     def to_dict(self) -> dict[str, Any]:
-        per = self.per_example
-        estimates = {name: getattr(self, name) for name in _ESTIMATES}
+        per, estimates = self.per_example, {name: getattr(self, name) for name in _ESTIMATES}
         weights = (self.ais_log_weights, per.log_weights, per.log_reverse_weights)
         return {
-            **plain_fields(self, without=_NOT_PLAIN),
-            "unit": self.unit,
+            **plain_fields(self),
             "evidence": self.evidence and self.evidence.to_dict(self.settings.confidence),
-            "examples": plain_fields(per, without=("log_weights", "log_reverse_weights")),
             "log_weights": dict(zip(_WEIGHTS, map(_numbers, weights), strict=True)),
             "degrees_of_freedom": {name: plain(each.df) for name, each in estimates.items() if each},
-            "friction": self.friction and plain_fields(self.friction, without=("pilot",)),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -278,14 +267,13 @@ def _fields_of(content: Mapping[str, Any]) -> dict[str, Any]:
     ais, raised, reverse = map(content.get("log_weights", {}).get, _WEIGHTS, ([], none, none))
     df, friction = content.get("degrees_of_freedom", {}), content.get("friction")
     estimates = {name: content[name] and {**content[name], "df": df.get(name)} for name in _ESTIMATES}
-    estimates["log_z"] |= {"log_weights": ais, "ess": content["ess"]}
     return {
         # Versions before this field told densities by their unit, and took samples without spread for exact.
         "densities": "density" in content.get("unit", ""),
         "log_f_exact": False,
         **content,
         **estimates,
-        "per_example": {**examples, "log_weights": raised, "log_reverse_weights": reverse},
+        "examples": {**examples, "log_weights": raised, "log_reverse_weights": reverse},
         "ais_log_weights": ais,
         "friction": friction and pilot and {**friction, "pilot": pilot},
         "evidence": evidence and {**evidence, "findings": [*map(_finding, evidence["findings"])]},

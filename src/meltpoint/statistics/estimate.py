@@ -2,9 +2,9 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from meltpoint.records import finite_or_none
+from meltpoint.records import NOT_WRITTEN, Record
 from meltpoint.statistics.special import stdtrit
 
 Direction: TypeAlias = Literal[
@@ -15,7 +15,7 @@ _LARGE = 1e7  # larger numbers are printed with five digits, without decimals
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Record):
     """An estimate in nats, with its standard error and the degrees of freedom that this was estimated with.
 
     >>> print(Estimate(-86.351, 0.0123, "optimistic", "the noise of the AIS chains"))
@@ -26,7 +26,7 @@ class Estimate:
     stderr: float
     direction: Direction
     covers: str
-    df: float = field(default=math.inf, kw_only=True, metadata={"unknown": math.inf})
+    df: float = field(default=math.inf, kw_only=True, metadata={"unknown": math.inf, **NOT_WRITTEN})
 
     def __str__(self) -> str:
         return f"{self.value_text(self.digits)} {self.error_text(self.digits)}"
@@ -63,15 +63,6 @@ class Estimate:
             return math.inf
         quantile = float(-stdtrit(min(max(self.df, 1.0), 1e9), alpha))
         return quantile * self.stderr if math.isfinite(quantile) else math.inf
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain numbers and strings; what is not a number, such as an unknown error, is None."""
-        return {
-            "value": finite_or_none(self.value),
-            "stderr": finite_or_none(self.stderr),
-            "direction": self.direction,
-            "covers": self.covers,
-        }
 
 
 def combined_error(*parts: tuple[float, float]) -> tuple[float, float]:
