@@ -3,6 +3,7 @@
 import math
 import platform
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import version
 
 import numpy as np
@@ -193,9 +194,12 @@ def _gap(
     return Estimate(value, error, "difference", "the errors of both ends", df=df)
 
 
+_version = cache(version)  # it reads a file
+
+
 def versions() -> dict[str, str]:
     """Versions of what the numbers depend on."""
-    packages = {name: version(name) for name in ("numpy", "numba")}
+    packages = {name: _version(name) for name in ("numpy", "numba")}
     return {"meltpoint": __version__, **packages, "Python": platform.python_version()}
 
 

@@ -67,7 +67,12 @@ def _scales(chains: int, confidence: float) -> list[tuple[int, float]]:
 
 def _best_product(log_weights: NDArray[np.floating], groups: int, cost: float) -> float:
     """The best bound from the products of the first 1, 2, … group means."""
-    means = [float(log_mean_exp(group)) for group in np.array_split(log_weights, groups)]
+    size, longer = divmod(len(log_weights), groups)
+    parts = np.split(log_weights, [longer * (size + 1)])  # groups with one chain more, and the others
+    shapes = (longer, size + 1), (groups - longer, size)
+    means = np.concatenate(
+        [log_mean_exp(part.reshape(shape)) for part, shape in zip(parts, shapes, strict=True) if part.size]
+    )
     return float(np.max((np.cumsum(means) - cost) / np.arange(1, groups + 1)))
 
 
