@@ -19,7 +19,7 @@ from meltpoint.results.report import PerExample, Report
 from meltpoint.results.shown import choose_shown
 from meltpoint.results.stages import StageSummary
 from meltpoint.results.trace import Trace, TracePoint
-from meltpoint.results.verdict import Case, WeightDiagnostics, judge
+from meltpoint.results.verdict import Case, judge
 from meltpoint.statistics.certificate import Certificate, certify_log_z
 from meltpoint.statistics.estimate import Estimate
 
@@ -81,7 +81,7 @@ def made(**changes: Any) -> Report:
         certificate=Certificate(-89.16, 0.99, "mean log p_N, N = 13, of these 4 examples"),
         certified_estimate=-88.0,
         log_z_certificate=certify_log_z(ais_log_weights, 0.99),
-        verdict=judge(Case(gap, WeightDiagnostics(31.4, 50, 0.31), 1.0, evidence=Evidence())),
+        verdict=judge(Case(gap, 31.4, 50, 1.0, pareto_k=0.31, evidence=Evidence())),
         per_example=PerExample(
             np.array([5, 2, 8, 1]),
             np.full(4, -88.0),

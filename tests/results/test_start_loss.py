@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from meltpoint.results.verdict import Case, StartLoss, WeightDiagnostics, judge
+from meltpoint.results.verdict import Case, judge
 from meltpoint.statistics.estimate import Estimate
 
-FINE = WeightDiagnostics(ess=80.0, ais_chains=400)
+FINE = {"ess": 80.0, "ais_chains": 400, "tolerance": 1.0}
 SHARED = {"seed": 1, "threads": 1, "evidence": False, "exact": False, "tolerance": 0.3}
 
 
@@ -92,8 +92,8 @@ def test_a_run_that_is_read_says_the_same(tmp_path):
 )
 def test_the_remedy_is_for_what_is_larger_than_the_tolerance(nats, remedy):
     gap = Estimate(5.0, 0.1, "difference", "")
-    loss = None if nats is None else StartLoss(nats, "a distribution")
-    verdict = judge(Case(gap, FINE, tolerance=1.0, start_loss=loss))
+    loss = {} if nats is None else {"start_loss": nats, "starts_from": "a distribution"}
+    verdict = judge(Case(gap, **FINE, **loss))
     assert verdict.reason == "gap"
     assert str(verdict).endswith(remedy)
     assert ("from a distribution" in str(verdict)) == ("chains" in remedy)
@@ -102,7 +102,7 @@ def test_the_remedy_is_for_what_is_larger_than_the_tolerance(nats, remedy):
 def test_of_two_small_parts_the_larger_one_has_the_remedy():
     gap = Estimate(1.5, 0.1, "difference", "")
     for nats, remedy in ((0.8, "Raise chains."), (0.7, "Raise steps.")):
-        assert str(judge(Case(gap, FINE, 1.0, start_loss=StartLoss(nats, "q")))).endswith(remedy)
+        assert str(judge(Case(gap, **FINE, start_loss=nats, starts_from="q"))).endswith(remedy)
 
 
 def test_only_models_that_draw_their_starts_say_from_what():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.results.report import Report
 from meltpoint.results.stages import OtherBase, StageSummary
-from meltpoint.results.verdict import Case, WeightDiagnostics, judge
+from meltpoint.results.verdict import Case, judge
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
 from results.made import EVIDENCE, SETTINGS, made
@@ -237,7 +237,7 @@ def test_every_report_fits_a_terminal(bracket, layers, ess, seconds, asked):
         optimistic=optimistic,
         gap=gap,
         exact=exact,
-        verdict=judge(Case(gap, WeightDiagnostics(ess, asked["ais_chains"]), 1.0)),
+        verdict=judge(Case(gap, ess, asked["ais_chains"], 1.0)),
         ess=ess,
         certificate=Certificate(gap.value, 0.99, "mean log p_N, N = 1,234, of these 4 examples"),
         certified_estimate=gap.value,
@@ -265,9 +265,7 @@ def test_every_setting_is_shown():
     report = made(**values, interrupted=True)  # one that is not says what was done
     report = replace(
         report,
-        verdict=judge(
-            Case(report.gap, WeightDiagnostics(31.4, 50), values["tolerance"], evidence=Evidence())
-        ),
+        verdict=judge(Case(report.gap, 31.4, 50, values["tolerance"], evidence=Evidence())),
     )
     text = str(report).replace(",", "")
     assert [value for value in values.values() if str(value) not in text] == []

@@ -6,15 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.estimators.evidence import Evidence, Finding
-from meltpoint.results.verdict import Case, WeightDiagnostics, judge, judge_target
+from meltpoint.results.verdict import Case, judge, judge_target
 from meltpoint.statistics.estimate import Estimate
 
 
 def verdict(gap, error, *, ess=100.0, chains=400, k=math.nan, apart=math.nan, **case):
-    case = {"tolerance": 1.0, "evidence": Evidence()} | case
-    return judge(
-        Case(Estimate(gap, error, "difference", ""), WeightDiagnostics(ess, chains, k, apart), **case)
-    )
+    case = {"tolerance": 1.0, "evidence": Evidence(), "pareto_k": k, "apart": apart} | case
+    return judge(Case(Estimate(gap, error, "difference", ""), ess, chains, **case))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from meltpoint.estimators.limits import certified_log_z, log_z_limits, mean_log_
 from meltpoint.estimators.particles import LogProb, Melted, certify_mean_log_prob, particle_log_prob
 from meltpoint.models.log_f import LogF
 from meltpoint.results.report import PerExample, Report
-from meltpoint.results.verdict import Case, StartLoss, WeightDiagnostics, judge
+from meltpoint.results.verdict import Case, judge
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
 from meltpoint.statistics.estimate import Estimate, combined_error
 from meltpoint.statistics.log_space import log_mean_exp
@@ -58,12 +58,6 @@ def compose(
     conservative = _conservative(prob, mean, own_error, log_z.ess - 1)
     gap = _gap(prob, log_z, log_f, positions, optimistic.value - mean, own_error)
     plain_error = subset_error(prob.values, prob.stderrs, len(log_f.values))
-    diagnostics = WeightDiagnostics(
-        log_z.ess,
-        len(forward),
-        pareto_k(forward),
-        float(np.fmax(split_half_distance(forward), split_half_mean_distance(prob.log_weights))),
-    )
     evidence = evidence if evidence and evidence.asked else None
     most = math.inf if densities else 0.0
     between = mean_log_prob_limits(
@@ -77,14 +71,18 @@ def compose(
     exact = None if exact_log_z is None else _exact(exact_log_z, log_f)
     case = Case(
         gap,
-        diagnostics,
+        log_z.ess,
+        len(forward),
         settings.tolerance,
         settings.base,
+        pareto_k=pareto_k(forward),
+        apart=float(np.fmax(split_half_distance(forward), split_half_mean_distance(prob.log_weights))),
         evidence=evidence,
         log_weights=forward,
         between=between,
         exact=exact.value if exact and log_f.is_exact else None,
-        start_loss=StartLoss(start_loss_of(melted, log_f, positions), starts_from) if starts_from else None,
+        start_loss=start_loss_of(melted, log_f, positions) if starts_from else 0.0,
+        starts_from=starts_from,
         log_f_rise=log_f.rise,
         log_f_unknown=log_f.unknown,
     )
@@ -107,7 +105,7 @@ def compose(
         exact=exact,
         log_z=log_z,
         ess=log_z.ess,
-        pareto_k=diagnostics.pareto_k,
+        pareto_k=case.pareto_k,
         log_f_error=log_f.mean.error,
         log_f_exact=log_f.is_exact,
         control_variate_gain=plain_error / conservative.stderr if conservative.stderr > 0 else math.nan,

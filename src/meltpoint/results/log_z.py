@@ -16,7 +16,7 @@ from meltpoint.results.charts import Chart, sides_chart, spread_chart, steps_axi
 from meltpoint.results.compose import versions
 from meltpoint.results.document import Document, Estimates, Fact, Readable, Section
 from meltpoint.results.stages import within_text
-from meltpoint.results.verdict import Case, Verdict, WeightDiagnostics, judge
+from meltpoint.results.verdict import Case, Verdict, judge
 from meltpoint.results.words import (
     asked_text,
     between_text,
@@ -202,14 +202,14 @@ def compose_log_z(
     gap = Estimate(
         upper.value - lower.value, upper.stderr, "difference", "the errors of both sides", df=upper.df
     )
-    diagnostics = WeightDiagnostics(
-        lower.ess, len(sides.forward), pareto_k(sides.forward), split_half_distance(sides.forward)
-    )
     case = Case(
         gap,
-        diagnostics,
+        lower.ess,
+        len(sides.forward),
         settings.tolerance,
         settings.base,
+        pareto_k=pareto_k(sides.forward),
+        apart=split_half_distance(sides.forward),
         log_z=True,
         evidence=sides.evidence,
         log_weights=sides.forward,
@@ -231,7 +231,7 @@ def compose_log_z(
         certified_upper=sides.certified_upper(alpha),
         evidence=sides.evidence,
         starts=sides.n_starts,
-        pareto_k=diagnostics.pareto_k,
+        pareto_k=case.pareto_k,
         verdict=judge(case),
         log_reverse_weights=sides.melted,
         stages=(),

@@ -64,52 +64,35 @@ class Verdict(Record):
         return self.sentence
 
 
-@dataclass(frozen=True)
-class WeightDiagnostics:
-    """Diagnostics of the weights: reasons to doubt an error bar.
-
-    `ess` is the effective sample size of `ais_chains` chains and `pareto_k` the shape of their tail; `apart` is how
-    far, in standard errors, the estimates from the two halves of the chains lie from each other, AIS's or RAISE's,
-    whichever is more. NaN where there are too few chains to tell.
-    """
-
-    ess: float
-    ais_chains: int
-    pareto_k: float = math.nan
-    apart: float = math.nan
-
-
-@dataclass(frozen=True)
-class StartLoss:
-    """The nats of a gap that RAISE loses because few starts were drawn for each example; the rest is lost by melting.
-
-    More chains make it smaller, more steps do not. `source` says what the starts are drawn from.
-    """
-
-    nats: float
-    source: str
-
-
 @dataclass(frozen=True, eq=False)
 class Case:
     """What a verdict is based on: the gap between two sides, of a likelihood or of `log_z`, and the diagnostics.
 
+    `ess` is the effective sample size of `ais_chains` chains and `pareto_k` the shape of the tail of their weights;
+    `apart` is how far, in standard errors, the estimates from the two halves of the chains lie from each other, AIS's
+    or RAISE's, whichever is more. NaN where there are too few chains to tell.
+
     `evidence` is what other starts found about the path with `log_weights` (chain,), None if there were none; `exact`
-    is the exact value, if it is known, to be compared with the interval `between`. `start_loss` is there where RAISE's
-    starts are drawn. The mean of log f may still rise by `log_f_rise` nats, and for a share `log_f_unknown` of the
-    examples too few samples carry it.
+    is the exact value, if it is known, to be compared with the interval `between`. Where RAISE's starts are drawn,
+    `starts_from` says what from, and `start_loss` are the nats of the gap that it loses because few are drawn for each
+    example: more chains make it smaller, more steps do not. The mean of log f may still rise by `log_f_rise` nats, and
+    for a share `log_f_unknown` of the examples too few samples carry it.
     """
 
     gap: Estimate
-    diagnostics: WeightDiagnostics
+    ess: float
+    ais_chains: int
     tolerance: float
     base: str = "data"
+    pareto_k: float = math.nan
+    apart: float = math.nan
     log_z: bool = False
     evidence: Evidence | None = None
     log_weights: Floats = field(default_factory=lambda: np.zeros(2))
     between: tuple[float, float] = (-math.inf, math.inf)
     exact: float | None = None
-    start_loss: StartLoss | None = None
+    start_loss: float = 0.0
+    starts_from: str | None = None
     log_f_rise: float = 0.0
     log_f_unknown: float = 0.0
 
@@ -171,8 +154,7 @@ class Rule(NamedTuple):
 def judge(case: Case) -> Verdict:
     """The verdict of the first rule that applies, or agreement.
 
-    >>> few = WeightDiagnostics(ess=2.0, ais_chains=400)
-    >>> judge(Case(Estimate(0.05, 0.02, "difference", ""), few, tolerance=1.0)).reason
+    >>> judge(Case(Estimate(0.05, 0.02, "difference", ""), ess=2.0, ais_chains=400, tolerance=1.0)).reason
     'degenerate'
     """
     for rule in _LOG_Z if case.log_z else _LIKELIHOOD:
@@ -200,15 +182,14 @@ def _close_gap(case: Case) -> str:
     if case.log_z:
         return "Raise steps, or give a gap and a budget."
     other = "" if case.base == "data" else ", or anneal from data base rates (train)"
-    lost = case.start_loss.nats if case.start_loss else 0.0
-    melting = case.gap.value - lost
+    lost, melting = case.start_loss, case.gap.value - case.start_loss
     # Not "lost <= …": a loss that is NaN must not change the usual remedy.
-    if case.start_loss is None or not lost > min(case.tolerance, melting):
+    if case.starts_from is None or not lost > min(case.tolerance, melting):
         return f"Raise steps{other}."
     besides = f", and steps for the other {decimals(melting, 2)}{other}" if melting > case.tolerance else ""
     return (
         f"RAISE loses {decimals(lost, 2)} of them at its starts, of which it draws one for each chain from "
-        f"{{case.start_loss.source}}: more steps do not mend that. Raise chains{besides}."
+        f"{{case.starts_from}}: more steps do not mend that. Raise chains{besides}."
     )
 
 
@@ -220,7 +201,7 @@ def _is_outside(case: Case) -> bool:
 
 
 def _is_heavy(case: Case) -> bool:
-    k = case.diagnostics.pareto_k
+    k = case.pareto_k
     return k >= _NO_MEAN_K or (k > _HEAVY_K and _HEAVY_FACTOR * _SIGMAS * case.error > case.tolerance)
 
 
@@ -271,22 +252,22 @@ _WEIGHTS = (
     Rule(
         "degenerate",
         # Not "ess < …": an effective sample size that is NaN must not pass.
-        lambda case: not case.diagnostics.ess >= ENOUGH_ESS * (1 - _ROUNDING),
-        "Degenerate weights: of {case.diagnostics.ais_chains:,} AIS chains as few as {case.diagnostics.ess:.1f} carry "
+        lambda case: not case.ess >= ENOUGH_ESS * (1 - _ROUNDING),
+        "Degenerate weights: of {case.ais_chains:,} AIS chains as few as {case.ess:.1f} carry "
         "the estimate, so its error is unknown.",
         "Raise steps, or {chains}.",
     ),
     Rule(
         "heavy",
         _is_heavy,
-        "Heavy tails: the AIS weights have a Pareto k of {case.diagnostics.pareto_k:.2f} "
+        "Heavy tails: the AIS weights have a Pareto k of {case.pareto_k:.2f} "
         f"({_HEAVY_K} or less is fine), so the largest of them has not been seen yet and the errors are too small.",
         "Raise steps, or {chains}.",
     ),
     Rule(
         "halves",
-        lambda case: case.diagnostics.apart > _APART_SIGMAS,
-        "Halves disagree: the two halves of the chains are {case.diagnostics.apart:.1f} standard errors apart, so the "
+        lambda case: case.apart > _APART_SIGMAS,
+        "Halves disagree: the two halves of the chains are {case.apart:.1f} standard errors apart, so the "
         "errors are too small.",
         "Raise steps and chains.",
     ),
