@@ -29,6 +29,7 @@ _LONGEST_HEADER = 1 << 16  # that of a structured array may be longer, and claim
 # The oldest time a zip file can hold: a file must not depend on the moment it was written.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
+_AT_ONCE = 1 << 20
 
 _SCHEMA = "schema.json"
 _LONGEST_SCHEMA = 1 << 24
@@ -137,13 +138,19 @@ def read_npz(
 
 def write_npz(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays as a compressed .npz whose bytes depend on nothing but the arrays and their order."""
-    with zipfile.ZipFile(file, "w") as archive:
+    # zipfile writes each array in several pieces: small files are made in memory, and written with one call.
+    is_small = sum(array.nbytes for array in arrays.values()) <= _AT_ONCE
+    target = io.BytesIO() if is_small else file
+    with zipfile.ZipFile(target, "w") as archive:
         for name, array in arrays.items():
             info = zipfile.ZipInfo(f"{name}.npy", date_time=_NO_TIME)
             info.compress_type = zipfile.ZIP_DEFLATED
             info.create_system = _UNIX
             with archive.open(info, "w", force_zip64=True) as entry:
                 npy.write_array(entry, array, version=(1, 0), allow_pickle=False)
+    if target is not file:
+        target.seek(0)
+        file.write(target.read())
 
 
 def _is_deflated(info: zipfile.ZipInfo) -> bool:
