@@ -32,9 +32,8 @@ from meltpoint.data.sources import omniglot as read_omniglot
 from meltpoint.datasets import read as read_data
 from meltpoint.errors import SystemFailure
 from meltpoint.evaluation.trace import load_checkpoint
-from meltpoint.formats.load import read_array
+from meltpoint.formats.load import detect, read_array
 from meltpoint.formats.models import read_note
-from meltpoint.formats.registry import detect
 from meltpoint.formats.source import Source
 from meltpoint.formats.uai import read_evidence
 from meltpoint.models import Model

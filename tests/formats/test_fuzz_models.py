@@ -13,7 +13,7 @@ from formats.crafted_models import OPTIONS, VALID
 from formats.test_fuzz import EDITS, damage
 from meltpoint.formats import hdf5, mat, models, rbms
 from meltpoint.formats.format import parse_options
-from meltpoint.formats.registry import FORMATS, detect
+from meltpoint.formats.load import FORMATS, detect
 from meltpoint.formats.source import Source
 from meltpoint.formats.uai import read_evidence
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from meltpoint.formats.format import NAMES
+from meltpoint.formats.load import FORMATS
 from meltpoint.formats.named_arrays import HIDDEN, VISIBLE, WEIGHTS
-from meltpoint.formats.registry import FORMATS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 

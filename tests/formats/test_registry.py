@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import meltpoint as mp
 from formats.crafted_models import VALID
-from meltpoint.formats import registry
+from meltpoint.formats import load
 from meltpoint.formats.format import Format
 from meltpoint.formats.load import read_array
 
@@ -39,7 +39,7 @@ TOY = Format(
 
 @pytest.fixture
 def toy(monkeypatch, tmp_path):
-    monkeypatch.setattr(registry, "FORMATS", [TOY, *registry.FORMATS])
+    monkeypatch.setattr(load, "FORMATS", [TOY, *load.FORMATS])
     (tmp_path / "toy.biases").write_bytes(BIASES)
     return tmp_path / "toy.biases"
 
@@ -94,9 +94,9 @@ def test_an_evaluation_opens_its_files_once(tmp_path, opened):
 
 
 def test_names_and_suffixes_say_what_there_is():
-    names = [format.name for format in registry.FORMATS]
+    names = [format.name for format in load.FORMATS]
     assert len(set(names)) == len(names)
-    for format in registry.FORMATS:
+    for format in load.FORMATS:
         assert format.model is not None or format.data is not None
         assert all(suffix[0] in ".-" for suffix in format.suffixes)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import meltpoint as mp
-from meltpoint.formats import zoo
+from meltpoint.formats import download as zoo
 from meltpoint.formats.download import RemoteFile, checksum_of
 
 ZOO = Path(__file__).resolve().parents[2] / "zoo"
@@ -19,8 +19,8 @@ def test_it_is_the_model_of_the_clone():
 
 
 def test_every_file_has_the_checksum_that_a_download_is_held_to():
-    assert set(zoo.names()) == {path.stem for path in ZOO.glob("*.npz")}
-    for name, (size, digest) in zoo._FILES.items():
+    assert set(zoo._ZOO) == {path.stem for path in ZOO.glob("*.npz")}
+    for name, (size, digest) in zoo._ZOO.items():
         path = ZOO / f"{name}.npz"
         assert path.stat().st_size == size
         assert checksum_of(path, RemoteFile(name, "zoo", size, f"sha256:{digest}", ())) == f"sha256:{digest}"

@@ -61,12 +61,11 @@ def load_model(path: Path, options: list[str] | None) -> "Model":
 def load_several(paths: list[str], options: list[str] | None, names: list[str] | None) -> "dict[str, Model]":
     """Models by name; the options are for the files of foreign formats among them."""
     from meltpoint.evaluation.several import named_sources
-    from meltpoint.formats import zoo
-    from meltpoint.formats.registry import takes_options
+    from meltpoint.formats.load import takes_options
 
     files = {name: Path(str(path)) for name, path in named_sources(paths, names).items()}
     return {
-        name: load_model(path, options if options and takes_options(zoo.path_of(path)) else None)
+        name: load_model(path, options if options and takes_options(path) else None)
         for name, path in files.items()
     }
 

@@ -97,21 +97,25 @@ def _ising(source: Source, couplings: NDArray[Any], fields: NDArray[Any], option
 
 def _potts(source: Source, couplings: NDArray[Any], fields: NDArray[Any], options: Options) -> Model:
     tables = couplings, fields
-    written = [table["states"] for table in tables]
-    if any((np.char.str_len(states) == _LONGEST).any() for states in written):
+    names = np.unique(np.concatenate([table["states"].ravel() for table in tables]))
+    if (np.char.str_len(names) == _LONGEST).any():
         raise ValueError("states that are neither numbers nor single letters")
-    if all(np.char.isdigit(states).all() for states in written):
+    seen = [fields["sites"]]
+    if is_numbered := bool(np.char.isdigit(names).all()):
         refuse(options, ("alphabet",), f"{source.name}, whose states are numbers")
-        numbered = [states.astype(np.int64) for states in written]
-        base, n = _count_from_0(source, tables, [fields["sites"], numbered[1]], options)
-        in_pairs, single = (states - base for states in numbered)
-        q = max(int(states.max(initial=0)) for states in (in_pairs, single)) + 1
+        numbered = names.astype(np.int64)
+        seen.append(fields["states"].astype(np.int64))
+    elif (np.char.str_len(names) != 1).any():
+        raise ValueError("states that are neither numbers nor single letters")
+    base, n = _count_from_0(source, tables, seen, options)
+    if is_numbered:
+        positions = numbered - base
+        q = int(positions.max(initial=0)) + 1
     else:
-        _, n = _count_from_0(source, tables, [fields["sites"]], options)
-        letters = b"".join(np.unique(np.concatenate([states.ravel() for states in written])))
-        alphabet = alphabet_of_states(source, letters.decode("latin-1"), options.alphabet)
-        in_pairs, single = (_positions(states, alphabet) for states in written)
-        q = len(alphabet)
+        letters = b"".join(names).decode("latin-1")
+        alphabet = alphabet_of_states(source, letters, options.alphabet)
+        positions, q = np.array([alphabet.index(letter) for letter in letters]), len(alphabet)
+    in_pairs, single = (positions[np.searchsorted(names, table["states"])] for table in tables)
     if min(in_pairs.min(initial=0), single.min(initial=0)) < 0:
         raise ValueError("a state that is not there")
     source.take(8 * n * q)
@@ -121,14 +125,6 @@ def _potts(source: Source, couplings: NDArray[Any], fields: NDArray[Any], option
     return build.potts(
         source, _tables(source, couplings["sites"], in_pairs, couplings["value"], n, q), h, options
     )
-
-
-def _positions(letters: NDArray[Any], alphabet: str) -> NDArray[np.int64]:
-    if (np.char.str_len(letters) != 1).any():
-        raise ValueError("states that are neither numbers nor single letters")
-    table = np.full(256, -1)
-    table[np.frombuffer(alphabet.encode("latin-1"), np.uint8)] = np.arange(len(alphabet))
-    return table[letters.astype("S1").view(np.uint8).reshape(letters.shape)]
 
 
 def _tables(

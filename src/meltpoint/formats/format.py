@@ -173,7 +173,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files; `registry.FORMATS` lists them. It has models, data, or both."""
+    """A format of files; `load.FORMATS` lists them. It has models, data, or both."""
 
     name: str
     suffixes: tuple[str, ...]  # for messages: a file is recognised by its content

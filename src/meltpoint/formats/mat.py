@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from meltpoint.errors import InputError
 from meltpoint.formats import named_arrays
 from meltpoint.formats.format import Format, Options, choose
+from meltpoint.formats.npz import as_dense
 from meltpoint.formats.source import Source
-from meltpoint.formats.sparse import as_dense
 from meltpoint.models import Model
 
 _FILE_HEADER = 128

@@ -1,4 +1,4 @@
-"""NumPy's files: .npy (one array) and .npz (arrays with names), read without pickle; and skops, which are .npz too.
+"""NumPy's files: .npy (one array) and .npz (arrays with names), read without pickle; sparse matrices and skops in them.
 
 What is written has the same bytes every time.
 """
@@ -6,7 +6,7 @@ What is written has the same bytes every time.
 import io
 import warnings
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.formats import named_arrays, sparse
+from meltpoint.formats import named_arrays
 from meltpoint.formats.documents import read_json
 from meltpoint.formats.format import Format, Options, choose
 from meltpoint.formats.source import DEFLATE_RATIO, Source, read_promised, reading
@@ -158,6 +158,63 @@ def _is_deflated(info: zipfile.ZipInfo) -> bool:
     return info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
+def as_dense(
+    source: Source,
+    format: str,
+    shape: tuple[int, ...],
+    arrays: Sequence[NDArray[Any]],
+    where: str,
+    remedy: str,
+) -> NDArray[Any]:
+    """A matrix in the format csr, csc or coo as a dense one; `arrays` are its numbers and two of its indices."""
+    from scipy import sparse  # a tenth of a second, which models without sparse matrices need not pay
+
+    values, first, second = arrays
+    if len(shape) != 2 or any(array.ndim != 1 for array in arrays):
+        raise ValueError(f"a sparse matrix of shape {shape} with numbers of shape {values.shape}")
+    # The size of the file says nothing about the matrix: a few hundred bytes could be millions of units.
+    n_bytes = shape[0] * shape[1] * values.itemsize
+    if min(shape) < 0 or n_bytes > source.left:
+        raise InputError(
+            found=f"a sparse matrix of shape {shape} in {where}, a small file",
+            expected=f"at most {source.left:,} bytes when written out",
+            remedy=remedy,
+        )
+    source.take(n_bytes)
+    first, second = first.astype(np.int64), second.astype(np.int64)
+    if format == "coo":
+        return sparse.coo_array((values, (first, second)), shape=shape).toarray()
+    # More may be allotted than is used.
+    end = int(second[-1]) if second.size else -1
+    if end < 0:
+        raise ValueError("a sparse matrix without the beginnings of its columns")
+    # By rows in either case: SciPy writes csc out through a copy by rows.
+    by_rows = format == "csr"
+    matrix = sparse.csr_array((values[:end], first[:end], second), shape=shape if by_rows else shape[::-1])
+    matrix.check_format(full_check=True)
+    return matrix.toarray() if by_rows else matrix.toarray().T
+
+
+def _sparse_parts(names: Sequence[str]) -> list[str]:
+    """Names of the arrays that make a matrix of scipy.sparse.save_npz; none if these entries are not such a file."""
+    if not {"format", "shape", "data"} <= {*names}:
+        return []
+    kinds = (("indices", "indptr"), ("row", "col"))
+    return next((["shape", "data", *kind] for kind in kinds if {*kind} <= {*names}), [])
+
+
+def _sparse_matrix(source: Source, arrays: Mapping[str, NDArray[Any]], label: NDArray[Any]) -> NDArray[Any]:
+    """The matrix of scipy.sparse.save_npz, written out."""
+    format = label.item()
+    format = format.decode("ascii") if isinstance(format, bytes) else str(format)
+    if format not in ("csr", "csc", "coo"):
+        remedy = "save it with scipy.sparse.save_npz(path, matrix.tocsr())"
+        raise source.refusal(f"a sparse matrix in the format {format!r}", "csr, csc or coo", remedy)
+    lengths, *parts = arrays.values()
+    remedy = "save it with numpy.savez, as matrix.toarray(), or a part of it"
+    return as_dense(source, format, tuple(map(int, lengths)), parts, source.name, remedy)
+
+
 def _model(source: Source, options: Options) -> Model:
     arrays = read_arrays(source, array_names(source), kinds="biufUS")
     numbers = {name: array for name, array in arrays.items() if array.dtype.kind in NUMBERS}
@@ -166,9 +223,9 @@ def _model(source: Source, options: Options) -> Model:
 
 def _data(source: Source, _: Options, name: str | None) -> NDArray[Any]:
     names = array_names(source)
-    if name is None and (parts := sparse.parts_of(names)):
+    if name is None and (parts := _sparse_parts(names)):
         label = read_arrays(source, ["format"], "SU")["format"]
-        return sparse.matrix(source, read_arrays(source, parts), label)
+        return _sparse_matrix(source, read_arrays(source, parts), label)
     name = choose(source, name, names)
     return read_arrays(source, [name])[name]
 
