@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 from contract import cases
 from contract.three_blocks import three_blocks
@@ -19,7 +19,7 @@ from meltpoint.estimators.base_rates import data_rates
 from meltpoint.estimators.evidence import Evidence, Finding, log_reach
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.limits import log_z_limits, mean_log_prob_limits
-from meltpoint.estimators.modes import find_modes, mode_bases, nearest_mode
+from meltpoint.estimators.modes import Modes, find_modes, nearest_mode
 from meltpoint.estimators.starts import (
     Computation,
     ask_starts,
@@ -194,27 +194,32 @@ def test_states_are_chosen_in_proportion_to_their_weights():
     assert (np.abs(counts.mean(axis=0) - 7 * weights) <= SIGMAS * error).all()
 
 
+def _modes(model, count, seed=0) -> Modes:
+    modes = find_modes(model, lambda states: states, np.random.default_rng(0), count=count, seed=seed)
+    assert modes is not None
+    return modes
+
+
 def test_mean_field_bounds_are_below_log_z():
     for seed in range(20):
         rbm = _tiny(seed)
-        assert (find_modes(rbm, count=5, seed=seed).bounds <= exact_log_z(rbm, threads=1) + 1e-9).all()
+        assert (_modes(rbm, 5, seed).bounds <= exact_log_z(rbm, threads=1) + 1e-9).all()
 
 
 def test_a_far_mode_is_among_the_modes_and_is_a_base():
     rbm, _ = _far()
-    modes = find_modes(rbm, count=5)
-    far = int(np.argmax(modes.even.mean(axis=1)))
-    assert modes.even[far].min() > 0.9
-    ((log_weights, ends),) = run_starts(rbm, [(mode_bases(rbm, modes)[far], as_betas(50), 1)], 50, HOW)
-    assert (nearest_mode(modes, ends) == far).mean() > 0.9
+    modes = _modes(rbm, 5)
+    far = int(np.argmax([base.biases[0].mean() for base in modes.bases]))
+    assert expit(modes.bases[far].biases[0]).min() > 0.9
+    ((log_weights, ends),) = run_starts(rbm, [(modes.bases[far], as_betas(50), 1)], 50, HOW)
+    assert (nearest_mode(rbm, modes, ends) == far).mean() > 0.9
     assert log_mean_exp(log_weights) == pytest.approx(exact_log_z(rbm, threads=1) + np.log(0.6), abs=0.05)
 
 
 def test_bases_of_a_deep_model_have_its_layers():
     rng = np.random.default_rng(0)
     dbm = DBM([rng.normal(0, 1, (6, 4)), rng.normal(0, 1, (4, 3))], [np.zeros(6), np.zeros(4), np.zeros(3)])
-    modes = find_modes(dbm, count=2)
-    base = mode_bases(dbm, modes)[0]
+    base = _modes(dbm, 2).bases[0]
     assert [bias.size for bias in base.biases] == [6, 4, 3]
     ((log_weights, _),) = run_starts(dbm, [(base, as_betas(200), 1)], 200, HOW)
     assert log_mean_exp(log_weights) == pytest.approx(exact_log_z(dbm, threads=1), abs=0.3)

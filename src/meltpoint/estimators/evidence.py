@@ -24,7 +24,7 @@ sum over starts of the mean of u_i (1 - r(x_i)) is unbiased for the same.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -92,30 +92,36 @@ class Finding:
 
     def to_dict(self, confidence: float) -> dict[str, Any]:
         """The same as plain values, with the certificate of its log Z at this confidence."""
-        nats = {
+        numbers = {
+            "log_z_certified": self.certified(confidence),
             "missing_nats": self.nats,
             "missing_nats_stderr": self.nats_error,
             "missing_nats_least": self.least_nats,
         }
-        return plain_fields(self) | plain({"log_z_certified": self.certified(confidence), **nats})
+        return {**plain_fields(self), **plain(numbers)}
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What other starts found, and what finding it cost. With no findings nothing was asked.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Search:
+    """What was asked, and what it cost: the number of modes that were tried, chain-steps and seconds.
 
-    `modes` is the number of modes that were looked at; `weighed` of them gave enough weights, and `unweighed` of them
-    were out of reach and did not. `chain_steps` and `seconds` are what all of it took.
+    `unweighed` modes were out of reach of the chosen path, and fewer than five chains ended in them.
     `log_z_ceiling` is an upper bound on log Z that follows from the parameters alone.
     """
 
-    findings: tuple[Finding, ...] = ()
     modes: int = 0
-    weighed: int = 0
     unweighed: int = 0
     chain_steps: int = 0
     seconds: float = field(default=0.0, compare=False)
     log_z_ceiling: float = field(default=math.inf, metadata={"unknown": math.inf})
+
+
+@dataclass(frozen=True)
+class Evidence(Search):
+    """What other starts found; with no findings nothing was asked. `weighed` of the modes gave enough weights."""
+
+    findings: tuple[Finding, ...] = ()
+    weighed: int = 0
 
     @property
     def asked(self) -> bool:
@@ -176,12 +182,12 @@ class Evidence:
         return larger
 
     def to_dict(self, confidence: float) -> dict[str, Any]:
-        """The same as plain values, with certificates at this confidence; seconds are with those of the report."""
+        """The same as plain values; seconds are with those of the report."""
         findings = [finding.to_dict(confidence) for finding in self.findings]
         return {
-            "starts": self.starts,
-            **plain_fields(self, without=("findings", "seconds")),
+            **plain_fields(self, without=("seconds", "findings")),
             "findings": findings,
+            "starts": self.starts,
         }
 
 
@@ -201,21 +207,17 @@ class Start:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Starts:
-    """All other starts of an evaluation, the number of modes that were looked at, and what it cost.
-
-    `unweighed` modes were out of reach of the chosen path, and fewer than five chains ended in them. `log_z_ceiling` is
-    an upper bound on log Z that follows from the parameters alone.
-    """
+class Starts(Search):
+    """All other starts of an evaluation."""
 
     starts: tuple[Start, ...] = ()
-    modes: int = 0
-    unweighed: int = 0
-    chain_steps: int = 0
-    seconds: float = 0.0
-    log_z_ceiling: float = math.inf
 
     __repr__ = short_repr
+
+    @property
+    def weighed(self) -> int:
+        """How many modes were weighed."""
+        return sum(start.name == MODES and is_weighed(start.log_weights) for start in self.starts)
 
     def evidence(self, forward: Floats) -> Evidence:
         """What they say of the path whose log weights (chain,) are `forward`."""
@@ -223,20 +225,8 @@ class Starts:
             return Evidence()
         names = dict.fromkeys(start.name for start in self.starts)
         findings = [_finding(name, [s for s in self.starts if s.name == name], forward) for name in names]
-        return Evidence(
-            tuple(findings),
-            self.modes,
-            self.weighed,
-            self.unweighed,
-            self.chain_steps,
-            self.seconds,
-            self.log_z_ceiling,
-        )
-
-    @property
-    def weighed(self) -> int:
-        """How many modes were weighed."""
-        return sum(start.name == MODES and is_weighed(start.log_weights) for start in self.starts)
+        search = {own.name: getattr(self, own.name) for own in fields(Search)}
+        return Evidence(tuple(findings), self.weighed, **search)
 
 
 def is_weighed(log_weights: Floats) -> bool:
@@ -267,19 +257,18 @@ def _finding(name: str, starts: Sequence[Start], forward: Floats) -> Finding:
     total = lacking = variance = total_variance = rare = reached = 0.0
     for start in starts:
         reach = reach_of(forward, start.log_reverse_weights)
+        beyond = 1 - reach
         # The square of a larger one would overflow, and says no more.
         mass = math.exp(min(_MOST_NATS, float(log_mean_exp(start.log_weights)) - log_z))
-        beyond = 1 - reach
         relative = float(log_mean_error(start.log_weights))
+        own = mass * float(beyond.mean())
+        noise = mass**2 * float(np.var(beyond, ddof=1)) / len(reach)
         total += mass
         total_variance += (mass * relative) ** 2
         reached += mass * float(reach.mean())
-        lacking += mass * float(beyond.mean())
+        lacking += own
         rare += mass * float((reach * beyond).mean())
-        variance += (mass * float(beyond.mean()) * relative) ** 2 + mass**2 * float(
-            np.var(beyond, ddof=1)
-        ) / len(reach)
-    own = starts[0].log_weights if len(starts) == 1 and name != MODES else ()
+        variance += (own * relative) ** 2 + noise
     return Finding(
         name=name,
         log_z=log_z + math.log(total) if total > 0 else -math.inf,
@@ -288,5 +277,5 @@ def _finding(name: str, starts: Sequence[Start], forward: Floats) -> Finding:
         lacking=lacking,
         stderr=math.sqrt(variance),
         rare=rare,
-        log_weights=tuple(float(w) for w in own),
+        log_weights=tuple(map(float, starts[0].log_weights)) if name != MODES and len(starts) == 1 else (),
     )

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination import Eliminated, eliminate, order_for
-from meltpoint.estimators.elimination_order import Order
 from meltpoint.kernels.compiling import check_threads, preparing_kernels
 from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models.bipartite import Bipartite
@@ -81,7 +80,9 @@ def exact_log_z(
             if not possible:
                 raise _refusal(model, largest, problem) from None
         else:
-            if not possible or _log2_seconds(order) < _log2_enumeration_seconds(model):
+            own = _FACTOR_SECONDS if two is not None else _STATE_SECONDS
+            per_state = own * sum(model.undirected.layer_sizes) / _ENTRY_SECONDS
+            if not possible or order.log2_work < model.smaller_side + math.log2(per_state):
                 return eliminate(factors, order, threads=threads, progress=progress).log_z
     if two is not None:
         return _sum_two_sided(two, threads, progress)
@@ -92,12 +93,13 @@ def exact_log_z(
 
 def cheap_elimination(model: Model) -> Eliminated | None:
     """Elimination of a model's units with what exact samples need, if it takes a second or less; None otherwise."""
-    two = model.bipartite
-    # A dense model is too wide, and its list of factors would be long.
-    if sum(model.undirected.layer_sizes) > _CHEAP_UNITS or (
-        two is not None and min(two.n_even, two.n_odd) > _CHEAP_SIDE and _is_dense(two)
-    ):
+    two, n_units = model.bipartite, sum(model.undirected.layer_sizes)
+    if n_units > _CHEAP_UNITS:
         return None
+    if two is not None and min(two.n_even, two.n_odd) > _CHEAP_SIDE:
+        weights = sum(int(np.count_nonzero(block.weights)) for block in two.blocks)
+        if weights > _CHEAP_DEGREE * n_units:  # too wide, and the list of its factors would be long
+            return None
     try:
         factors = model.undirected.as_factors()
         order = order_for(factors)
@@ -137,20 +139,6 @@ def _refusal(model: Model, largest: int, problem: InputError) -> InputError:
     )
 
 
-def _log2_seconds(order: Order) -> float:
-    return order.log2_work + math.log2(_ENTRY_SECONDS)
-
-
-def _log2_enumeration_seconds(model: Model) -> float:
-    own = _STATE_SECONDS if model.bipartite is None else _FACTOR_SECONDS
-    return model.smaller_side + math.log2(own * sum(model.undirected.layer_sizes))
-
-
-def _is_dense(two: Bipartite) -> bool:
-    weights = sum(int(np.count_nonzero(block.weights)) for block in two.blocks)
-    return weights > _CHEAP_DEGREE * (two.n_even + two.n_odd)
-
-
 def _sum_states(mrf: MarkovRandomField, progress: Progress) -> float:
     """log Z by log f of every state of a field."""
     n_states = np.zeros(mrf.n_state, np.int64)
@@ -183,35 +171,30 @@ def _enumerate(
         numbers = np.arange(low, min(low + at_once, total))[:, np.newaxis]
         log_sums.append(log_sum_exp(log_f((numbers // places % n_states).astype(dtype))))
         progress("enumeration", float(low + len(numbers)), float(total))
-    log_z: Any = log_sum_exp(np.asarray(log_sums))
-    return float(log_z)
+    return float(log_sum_exp(np.asarray(log_sums)))
 
 
 def _sum_two_sided(two: Bipartite, threads: int, progress: Progress) -> float:
     """log Z by all states of the smaller side, in compiled code on all threads."""
-    smaller = min(two.n_even, two.n_odd)
     with preparing_kernels(progress):
         # Numba takes most of a second to import, so it waits until there is something to run.
         from meltpoint.estimators.enumeration import cut_into_blocks, sum_blocks
 
         if two.n_even < two.n_odd:
-            blocks = cut_into_blocks(two.odd_field(np.eye(smaller)), two.even_bias, two.odd_bias)
+            blocks = cut_into_blocks(two.odd_field(np.eye(two.n_even)), two.even_bias, two.odd_bias)
         else:
-            blocks = cut_into_blocks(two.even_field(np.eye(smaller)), two.odd_bias, two.even_bias)
+            blocks = cut_into_blocks(two.even_field(np.eye(two.n_odd)), two.odd_bias, two.even_bias)
         log_sums = np.empty(blocks.n_blocks)
         sum_blocks(blocks, 0, log_sums[:0])
     size = max(1, _CALL_WORK // blocks.work)
+    parts = [slice(first, first + size) for first in range(0, blocks.n_blocks, size)]
     with ThreadPoolExecutor(threads) as pool:
         try:
-            calls = [
-                pool.submit(sum_blocks, blocks, first, log_sums[first : first + size])
-                for first in range(0, blocks.n_blocks, size)
-            ]
+            calls = [pool.submit(sum_blocks, blocks, part.start, log_sums[part]) for part in parts]
             for done, call in enumerate(as_completed(calls), start=1):
                 call.result()
                 progress("enumeration", float(done), float(len(calls)))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    log_z: Any = log_sum_exp(np.asarray(log_sums))
-    return float(log_z) + two.log_constant
+    return float(log_sum_exp(log_sums)) + two.log_constant
