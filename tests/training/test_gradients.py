@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.special import expit, logsumexp, xlogy
 
-from meltpoint.training.optimiser import initial_state, sgd_step
 from meltpoint.training.phases import (
     Gradient,
     TrainableDBM,
@@ -15,6 +14,7 @@ from meltpoint.training.phases import (
     model_phase,
     trainable_dbm,
 )
+from meltpoint.training.stage import initial_state, sgd_step
 from oracle.derivatives import (
     bernoulli,
     derivative,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from meltpoint.training import loop, train
+from meltpoint.training import stage, train
 from meltpoint.training.examples import Examples
-from meltpoint.training.optimiser import initial_state, sgd_step
 from meltpoint.training.phases import Architecture, Gradient, initial_dbm, trainable_dbm
+from meltpoint.training.stage import initial_state, sgd_step
 from meltpoint.training.train import train_dbm, train_rbm
 
 DATA = (np.random.default_rng(0).random((60, 9)) < 0.3).astype(np.uint8)
@@ -46,9 +46,9 @@ def test_every_epoch_shows_all_examples_in_an_order_of_its_own(monkeypatch):
 @pytest.mark.parametrize(("method", "starts"), [("cd", 12), ("pcd", 1)])
 def test_chains_start_at_every_batch_or_once(method, starts, monkeypatch):
     calls = []
-    start_chains = loop.start_chains
+    start_chains = stage.start_chains
     monkeypatch.setattr(
-        loop, "start_chains", lambda *arguments: (calls.append(arguments), start_chains(*arguments))[1]
+        stage, "start_chains", lambda *arguments: (calls.append(arguments), start_chains(*arguments))[1]
     )
     train_rbm(DATA, 4, epochs=2, batch=10, method=method)
     assert len(calls) == starts
@@ -75,7 +75,7 @@ def test_pretraining_doubles_the_layers_that_will_have_two_neighbours(monkeypatc
     monkeypatch.setattr(
         train,
         "train_stage",
-        lambda run, stage, start: (copies.append(start().copies), train_stage(run, stage, start))[1],
+        lambda stage, start: (copies.append(start().copies), train_stage(stage, start))[1],
     )
     dbm = train_dbm(DATA, (4, 3, 2), epochs=1)
     assert copies == [(2, 1), (2, 2), (1, 2), (1, 1, 1, 1)]

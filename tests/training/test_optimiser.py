@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from meltpoint.training.optimiser import initial_state, sgd_step, update_average
 from meltpoint.training.phases import Gradient, trainable_dbm
+from meltpoint.training.stage import initial_state, sgd_step, update_average
 
 
 def some_dbm(rng):

@@ -10,10 +10,11 @@ from meltpoint.datasets import load
 from meltpoint.errors import InputError
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.models.dbn import DBN
-from meltpoint.training.checkpoint import StagePlan
-from meltpoint.training.loop import TrainingStage
+from meltpoint.training.examples import check_examples
+from meltpoint.training.loop import Stage, TrainingRun
 from meltpoint.training.phases import Architecture, data_phase, random_stream, trainable_dbm
 from meltpoint.training.settings import TrainingSettings
+from meltpoint.training.stage import StagePlan
 from meltpoint.training.train import compose_layers, train_dbm, train_dbn, train_rbm
 from oracle.derivatives import random_parameters, visible_log_probabilities
 from oracle.tables import all_states
@@ -156,8 +157,9 @@ def test_recognition_doubles_where_the_machine_was_trained_doubled():
     weights = np.array([[3.0]], np.float32)
     zero = np.zeros(1, np.float32)
     for copies, expected in (((1, 1), 1 / (1 + np.exp(-3))), ((2, 1), 1 / (1 + np.exp(-6)))):
-        plan = StagePlan("above", Architecture((1, 1), (1, 1)), TrainingSettings(), 1)
-        stage = TrainingStage(1, plan, below=(trainable_dbm([weights, zero, zero], copies),))
+        plan = StagePlan(1, "above", Architecture((1, 1), (1, 1)), TrainingSettings(), 1)
+        run = TrainingRun(check_examples([[1]], "data"), None, (plan,), 0, None, None, None)
+        stage = Stage(run, plan, below=(trainable_dbm([weights, zero, zero], copies),))
         drawn = stage.lowest_layer(np.ones((40_000, 1), np.uint8), random_stream(0))
         assert abs(drawn.mean() - expected) < 5 * np.sqrt(expected * (1 - expected) / 40_000)
 

@@ -14,7 +14,6 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +29,12 @@ from meltpoint.models.dbm import DBM
 from meltpoint.models.rbm import RBM
 from meltpoint.runs.files import locked, read_sealed, write_sealed
 from meltpoint.runs.records import from_arrays, to_arrays
-from meltpoint.training.optimiser import TrainingState, n_averaged_before
-from meltpoint.training.phases import Architecture, trainable_dbm
-from meltpoint.training.settings import TrainingSettings
+from meltpoint.training.phases import trainable_dbm
+from meltpoint.training.stage import StagePlan, TrainingState
 
 _CONTEXT = "meltpoint training checkpoint"
 _LARGEST_SHARE = 0.05  # largest fraction of the training time for writing checkpoints
-_GROUPS = "parameters", "velocity", "average", "offsets", "chains"
+_GROUPS: tuple[str, ...] = "parameters", "velocity", "average", "offsets", "chains"
 _MARGIN = 1024  # bytes: more than the header of an array takes
 
 
@@ -48,46 +46,6 @@ class CheckpointRecord:
     visible: str
     kept: tuple[NDArray[Any], ...]
     stages: tuple[TrainingState, ...]
-
-
-@dataclass(frozen=True)
-class StagePlan:
-    """One stage of a run: what is trained, and how, which also determines the arrays of its state."""
-
-    name: str
-    architecture: Architecture
-    settings: TrainingSettings
-    n_examples: int
-    sweeps: int = 0
-
-    @property
-    def n_epochs(self) -> int:
-        return self.settings.n_epochs(self.n_examples)
-
-    @property
-    def n_batches(self) -> int:
-        return self.settings.n_batches(self.n_examples)
-
-    @property
-    def n_chains(self) -> int:
-        """Number of persistent chains: as many as the first, largest batch has examples, unless given."""
-        return self.settings.chains or -(-self.n_examples // self.n_batches)
-
-    @property
-    def parameter_shapes(self) -> list[tuple[int, ...]]:
-        """Shapes of all weights, then of all biases, then of what the visible units have besides."""
-        sizes = self.architecture.sizes
-        further = [(sizes[0],)] * self.architecture.visible.n_further
-        return [*pairwise(sizes), *((size,) for size in sizes), *further]
-
-    @property
-    def most_bytes(self) -> int:
-        """Bytes that the arrays of the stage's state never exceed, their headers included."""
-        units, kept = sum(self.architecture.sizes), self.architecture.visible.kept
-        n_arrays = 5 * len(self.parameter_shapes) + len(fields(TrainingState)) + len(kept)
-        parameters = sum(map(math.prod, self.parameter_shapes))
-        n_bytes = 12 * parameters + (4 + self.n_chains) * units + sum(each.nbytes for each in kept)
-        return n_bytes + _MARGIN * n_arrays
 
 
 @dataclass
@@ -198,7 +156,7 @@ def _read(path: Path, run: str, plans: Sequence[StagePlan]) -> list[TrainingStat
         )
     with zipfile.ZipFile(path) as archive:
         n_bytes = sum(entry.file_size for entry in archive.infolist())
-    if n_bytes > sum(plan.most_bytes for plan in plans) + _MARGIN:
+    if n_bytes > _MARGIN + sum(map(_most_bytes, plans)):
         raise _damaged(path, f"{n_bytes:,} bytes, more than this run can have,")
     arrays = read_sealed(path, _CONTEXT)
     try:
@@ -212,18 +170,16 @@ def _read(path: Path, run: str, plans: Sequence[StagePlan]) -> list[TrainingStat
             remedy="repeat the call that wrote it, or remove the file to start anew",
         )
     stages = list(record.stages)
+    begun = list(zip(stages, plans, strict=False))
     try:
-        for stage, plan in zip(stages, plans, strict=False):
+        for stage, plan in begun:
             check_stage(stage, plan)
             for name in _GROUPS:
                 setattr(stage, name, tuple(np.array(each, order="C") for each in getattr(stage, name)))
-            architecture = plan.architecture
-            stage.dbm = trainable_dbm(stage.parameters, architecture.copies, architecture.visible)
+            stage.dbm = trainable_dbm(stage.parameters, plan.architecture.copies, plan.architecture.visible)
     except ValueError as problem:
         raise _damaged(path, str(problem)) from problem
-    if not 1 <= len(stages) <= len(plans) or any(
-        stage.epoch < plan.n_epochs for stage, plan in zip(stages[:-1], plans, strict=False)
-    ):
+    if not 1 <= len(stages) <= len(plans) or any(stage.epoch < plan.n_epochs for stage, plan in begun[:-1]):
         raise _damaged(path, "a stage that began before the last one had ended")
     return stages
 
@@ -236,6 +192,34 @@ def _damaged(path: Path, what: str) -> InputError:
     )
 
 
+_Expected = tuple[tuple[int, ...], type, float]
+"""Shape and type of an array, and its largest value if its values are from 0 to that."""
+
+
+def _expected(plan: StagePlan, begun: bool) -> dict[str, list[_Expected]]:
+    """The arrays of a stage's state, before its first batch or after it."""
+    sizes, copies = plan.architecture.sizes, plan.architecture.copies
+    largest = [copies[0] * plan.architecture.visible.largest, *copies[1:]]
+    parameters: list[_Expected] = [(shape, np.float32, math.inf) for shape in plan.parameter_shapes]
+    offsets: list[_Expected] = []
+    chains: list[_Expected] = []
+    if begun and plan.settings.centred:
+        offsets = [((size,), np.float32, high) for size, high in zip(sizes, largest, strict=True)]
+    if begun and plan.settings.method == "pcd":
+        odd = zip(sizes[1::2], copies[1::2], strict=True)
+        chains = [((plan.n_chains, size), np.uint8, high) for size, high in odd]
+    return dict(zip(_GROUPS, (parameters, parameters, parameters, offsets, chains), strict=True))
+
+
+def _most_bytes(plan: StagePlan) -> int:
+    """Bytes that the arrays of a stage's state never exceed, with their headers and what data said of the units."""
+    arrays = [array for group in _expected(plan, begun=True).values() for array in group]
+    kept = plan.architecture.visible.kept
+    n_bytes = sum(math.prod(shape) * np.dtype(kind).itemsize for shape, kind, _ in arrays)
+    n_arrays = len(arrays) + len(kept) + len(fields(TrainingState))
+    return n_bytes + sum(each.nbytes for each in kept) + _MARGIN * n_arrays
+
+
 def check_stage(stage: TrainingState, plan: StagePlan) -> None:
     """A ValueError that says what cannot belong to this stage.
 
@@ -244,30 +228,21 @@ def check_stage(stage: TrainingState, plan: StagePlan) -> None:
     epoch, batch, n_epochs, n_batches = stage.epoch, stage.batch, plan.n_epochs, plan.n_batches
     if not (0 <= epoch <= n_epochs and 0 <= batch <= (n_batches if epoch < n_epochs else 0)):
         raise ValueError(f"epoch {epoch}, batch {batch} of {n_epochs} epochs of {n_batches} batches")
-    averaged = n_averaged_before(epoch, batch, n_batches, n_epochs, plan.settings.averaged)
+    averaged = sum(
+        plan.averages(e, b) for e in range(epoch + 1) for b in range(n_batches if e < epoch else batch)
+    )
     if stage.n_averaged != averaged:
         raise ValueError(f"an average of {stage.n_averaged} iterates where {averaged} belong")
-    sizes, copies = plan.architecture.sizes, plan.architecture.copies
-    begun = epoch > 0 or batch > 0
-    largest = [copies[0] * plan.architecture.visible.largest, *copies[1:]]
-    parameters = [(shape, np.float32, np.inf) for shape in plan.parameter_shapes]
-    offsets = [((size,), np.float32, high) for size, high in zip(sizes, largest, strict=True)]
-    chains = [((plan.n_chains, size), np.uint8, high) for size, high in zip(sizes, copies, strict=True)][1::2]
-    offsets = offsets if begun and plan.settings.centred else []
-    chains = chains if begun and plan.settings.method == "pcd" else []
-    for name, arrays in zip(_GROUPS, (parameters, parameters, parameters, offsets, chains), strict=True):
+    for name, expected in _expected(plan, begun=epoch > 0 or batch > 0).items():
         group = getattr(stage, name)
-        if len(group) != len(arrays):
-            raise ValueError(f"{len(group)} arrays of {name}, not {len(arrays)},")
-        for array, (shape, dtype, high) in zip(group, arrays, strict=True):
-            _check_array(name, array, shape, dtype, high)
-
-
-def _check_array(name: str, array: NDArray[Any], shape: tuple[int, ...], dtype: type, largest: float) -> None:
-    if array.shape != shape or array.dtype != dtype:
-        raise ValueError(f"{name} {array.shape} of {array.dtype}, not {shape} of {np.dtype(dtype)},")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} with values that are not finite")
-    slack = 1e-3 if array.dtype.kind == "f" else 0  # means are rounded
-    if np.isfinite(largest) and not (array.min() >= -slack and array.max() <= largest + slack):
-        raise ValueError(f"{name} with values outside 0 to {largest:g}")
+        if len(group) != len(expected):
+            raise ValueError(f"{len(group)} arrays of {name}, not {len(expected)},")
+        for array, (shape, dtype, largest) in zip(group, expected, strict=True):
+            if array.shape != shape or array.dtype != dtype:
+                found = f"{name} {array.shape} of {array.dtype}"
+                raise ValueError(f"{found}, not {shape} of {np.dtype(dtype)},")
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} with values that are not finite")
+            slack = 1e-3 if array.dtype.kind == "f" else 0  # means are rounded
+            if largest < math.inf and not (array.min() >= -slack and array.max() <= largest + slack):
+                raise ValueError(f"{name} with values outside 0 to {largest:g}")

@@ -12,11 +12,11 @@ from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.models import Model
 from meltpoint.records import plain_fields
 from meltpoint.training.examples import Examples
-from meltpoint.training.optimiser import TrainingState, averaged_dbm
-from meltpoint.training.phases import data_phase, log_f_bound, random_stream
+from meltpoint.training.phases import TrainableDBM, data_phase, log_f_bound
+from meltpoint.training.stage import TrainingState
 
 if TYPE_CHECKING:
-    from meltpoint.training.loop import TrainingRun, TrainingStage
+    from meltpoint.training.loop import Stage
 
 _MONITOR = 2  # key of the random stream
 _FEWEST_EPOCHS = 5  # fewest epochs between two brackets
@@ -64,27 +64,24 @@ class Epoch:
         return plain_fields(self, without=("model",))
 
 
-def describe_epoch(run: "TrainingRun", stage: "TrainingStage", state: TrainingState, seconds: float) -> Epoch:
+def describe_epoch(stage: "Stage", state: TrainingState, seconds: float) -> Epoch:
     """The report on the epoch that has just ended."""
-    n_epochs = stage.plan.n_epochs
-    stream = random_stream(run.seed, stage.number, state.epoch, _MONITOR)
+    run, plan, dbm = stage.run, stage.plan, state.averaged
+    stream = stage.stream(state.epoch, _MONITOR)
     gap = bracket = model = None
     if run.validation is not None:
-        train, held_out = (_log_f(stage, state, each, stream) for each in (run.examples, run.validation))
+        train, held_out = (_mean_log_f(stage, dbm, each, stream) for each in (run.examples, run.validation))
         gap = train - held_out
-    every = max(_FEWEST_EPOCHS, -(-n_epochs // _MOST_BRACKETS))
-    if stage.model and (state.epoch % every == 0 or state.epoch == n_epochs):
-        model = stage.model([*stage.below, averaged_dbm(state)])
+    every = max(_FEWEST_EPOCHS, -(-plan.n_epochs // _MOST_BRACKETS))
+    if plan.model and (state.epoch % every == 0 or state.epoch == plan.n_epochs):
+        model = plan.model([*stage.below, dbm])
         bracket = _bracket(model, run.examples, run.validation or run.examples, stream)
-    return Epoch(stage.plan.name, state.epoch, n_epochs, seconds, gap, bracket, model)
+    return Epoch(plan.name, state.epoch, plan.n_epochs, seconds, gap, bracket, model)
 
 
-def _log_f(
-    stage: "TrainingStage", state: TrainingState, examples: Examples, stream: NDArray[np.uint32]
-) -> float:
+def _mean_log_f(stage: "Stage", dbm: TrainableDBM, examples: Examples, stream: NDArray[np.uint32]) -> float:
     """Mean log f, or its bound, of the stage's own layers."""
     visible = examples.layer(slice(_GAP_EXAMPLES), stream)
-    dbm = averaged_dbm(state)
     states = data_phase(dbm, stage.lowest_layer(visible, stream), stage.plan.sweeps)
     return float(log_f_bound(dbm, states).mean())
 

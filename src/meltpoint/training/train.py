@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -21,12 +20,10 @@ from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
 from meltpoint.progress import reports_progress
-from meltpoint.randomness import Purpose, generator
-from meltpoint.training.checkpoint import StagePlan
 from meltpoint.training.examples import Examples, check_examples
-from meltpoint.training.loop import TrainingRun, TrainingStage, train_stage, training_run
+from meltpoint.training.loop import Stage, TrainingRun, train_stage, training_run
 from meltpoint.training.monitor import Epoch
-from meltpoint.training.phases import Architecture, TrainableDBM, initial_dbm, random_stream, trainable_dbm
+from meltpoint.training.phases import Architecture, TrainableDBM, trainable_dbm
 from meltpoint.training.settings import (
     DBM_DEFAULTS,
     DBM_HIDDEN,
@@ -43,9 +40,7 @@ from meltpoint.training.settings import (
     hidden_sizes,
     settings_of_stages,
 )
-
-_START, _RATES = 3, 4  # keys of random streams
-_RATES_EXAMPLES = 10_000
+from meltpoint.training.stage import StagePlan
 
 
 @reports_progress
@@ -131,9 +126,9 @@ def train_rbm(
     settings = TrainingSettings(
         method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred, chains
     )
-    plans = stack_plans(examples, (check_positive("hidden", hidden),), [settings])
+    plans = stack_plans(examples, (check_positive("hidden", hidden),), [settings], _rbm)
     with training_run(examples, plans, seed, validation, progress, on_epoch, checkpoint) as run:
-        return _rbm(train_stack(run, 1, _rbm))
+        return _rbm(train_stack(run, 1))
 
 
 @reports_progress
@@ -186,9 +181,9 @@ def train_dbn(
     options = (method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred)
     settings = settings_of_stages(len(sizes), *options, chains)
     examples = check_examples(data, "data")
-    plans = stack_plans(examples, sizes, settings)
+    plans = stack_plans(examples, sizes, settings, _dbn)
     with training_run(examples, plans, seed, validation, progress, on_epoch, checkpoint) as run:
-        return _dbn(train_stack(run, len(sizes), _dbn))
+        return _dbn(train_stack(run, len(sizes)))
 
 
 @reports_progress
@@ -250,57 +245,45 @@ def train_dbm(
     # The input from one side stands in for the other side too, except where there is no other side.
     copies = [(1 if layer == depth - 1 else 2, 1 if layer == 0 else 2) for layer in range(depth)]
     joint = Architecture((examples.width, *sizes), (1,) * (depth + 1))
-    together = StagePlan("all layers", joint, last, len(examples), sweeps)
-    plans = [*stack_plans(examples, sizes, settings, copies), together]
+    together = StagePlan(depth, "all layers", joint, last, len(examples), sweeps, _dbm)
+    plans = [*stack_plans(examples, sizes, settings, copies=copies), together]
     with training_run(examples, plans, seed, validation, progress, on_epoch, checkpoint) as run:
-        layers = train_stack(run, depth, None)
-        stage = TrainingStage(depth, together, model=_dbm)
-        return _dbm([train_stage(run, stage, lambda: compose_layers(layers))])
+        layers = train_stack(run, depth)
+        return _dbm([train_stage(Stage(run, together), lambda: compose_layers(layers))])
 
 
 def stack_plans(
     examples: Examples,
     hidden: Sequence[int],
     settings: Sequence[TrainingSettings],
+    model: Callable[[Sequence[TrainableDBM]], Model] | None = None,
     copies: Sequence[tuple[int, int]] | None = None,
 ) -> list[StagePlan]:
-    """Every two neighbouring layers as an RBM, with these copies of its lower and upper layer."""
+    """Every two neighbouring layers as an RBM, with these copies of its lower and upper layer.
+
+    `model` gives the model that the first few RBMs make up, None if they do not make one up yet.
+    """
     depth = len(hidden)
     return [
         StagePlan(
+            k,
             f"layer {k + 1} of {depth}" if depth > 1 else "training",
             Architecture(pair, copies[k] if copies else (1, 1), examples.visible if k == 0 else BERNOULLI),
             settings[k],
             len(examples),
+            model=model,
         )
         for k, pair in enumerate(pairwise((examples.width, *hidden)))
     ]
 
 
-def train_stack(
-    run: TrainingRun, n_layers: int, model: Callable[[Sequence[TrainableDBM]], Model] | None
-) -> list[TrainableDBM]:
-    """One RBM for each hidden layer, lowest first: the first `n_layers` stages of the run.
-
-    Each is trained on draws from the layers below it. `model` gives the model that the first few RBMs make up,
-    None if they do not make one up yet.
-    """
+def train_stack(run: TrainingRun, n_layers: int) -> list[TrainableDBM]:
+    """One RBM for each hidden layer, lowest first, each trained on draws from the layers below it."""
     layers: list[TrainableDBM] = []
-    for number, plan in enumerate(run.plans[:n_layers]):
-        stage = TrainingStage(number, plan, tuple(layers), model)
-        layers.append(train_stage(run, stage, partial(_initial_rbm, run, stage)))
+    for plan in run.plans[:n_layers]:
+        stage = Stage(run, plan, tuple(layers))
+        layers.append(train_stage(stage, stage.initial_rbm))
     return layers
-
-
-def _initial_rbm(run: TrainingRun, stage: TrainingStage) -> TrainableDBM:
-    """Where a stage starts: with the visible biases that fit the layer below."""
-    states = run.examples.rows
-    if stage.below:
-        stream = random_stream(run.seed, stage.number, _RATES)
-        states = stage.lowest_layer(run.examples.layer(slice(_RATES_EXAMPLES), stream), stream)
-    architecture = stage.plan.architecture
-    random = generator(run.seed, Purpose.TRAINING, stage.number, _START)
-    return initial_dbm(architecture, architecture.visible.initial_bias(states), random)
 
 
 def _rbm(layers: Sequence[TrainableDBM]) -> RBM:
