@@ -1,6 +1,7 @@
 """The size of the next stage: enough if it can be, as cheap as it can be, and never beyond the budget."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,8 +21,11 @@ from meltpoint.evaluation.plan import (
     measure,
     upper_variance,
 )
+from meltpoint.evaluation.reporting import FinishedStage
 from meltpoint.evaluation.stage import Size
+from meltpoint.results.report import PerExample
 from meltpoint.runs.run import Spent
+from results.made import made
 
 SIGMAS = 2.7
 
@@ -53,8 +57,12 @@ def first_size(available, passes, affordable, exact=True):
 
 
 def half_width(measured, size, sigmas=SIGMAS):
-    found = measured.half_widths(size.steps, size.chains, size.ais_chains, np.array([size.examples]), sigmas)
-    return float(found[0])
+    steps, examples = np.array([size.steps]), np.array([size.examples])
+    return measured.half_widths(steps, size.chains, size.ais_chains, examples, sigmas).item()
+
+
+def predict(measured, steps, chains, ais_chains):
+    return tuple(value.item() for value in measured.predict(np.array([steps]), chains, ais_chains))
 
 
 def measurement(steps=2000, loss=1.0, chains=2, log_variance=1.0, seed=0, **changes):
@@ -149,12 +157,12 @@ def test_the_first_stage_is_small(available, segments, affordable):
 @given(measurements, st.integers(50, 10**6), st.integers(1, 3), st.integers(1, 5000))
 def test_predictions_are_finite_and_no_worse_with_more_steps(measured, steps, chains, ais_chains):
     chains = min(chains, measured.log_ratios.shape[1])
-    gap, spread, share = measured.predict(steps, chains, ais_chains)
+    gap, spread, share = predict(measured, steps, chains, ais_chains)
     assert math.isfinite(gap)
     assert spread >= 0
     assert 0 <= share <= 1
     examples = np.array([50, 100, 1000])
-    widths = measured.half_widths(steps, chains, ais_chains, examples, SIGMAS)
+    (widths,) = measured.half_widths(np.array([steps]), chains, ais_chains, examples, SIGMAS)
     assert (np.diff(widths[np.isfinite(widths)]) <= 1e-12).all()  # more examples
     assert (widths > 0).all()
 
@@ -162,7 +170,7 @@ def test_predictions_are_finite_and_no_worse_with_more_steps(measured, steps, ch
 def test_a_prediction_for_the_same_size_is_what_was_measured():
     for particles, n in ((None, 65), (5, 5), (1, 1)):
         measured = measurement(loss=0.8, particles=particles)
-        found, _, share = measured.predict(2000, 1, 64)
+        found, _, share = predict(measured, 2000, 1, 64)
         g = measured.log_ratios
         by_hand = np.log((np.exp(g) + n - 1) / n)
         assert found == pytest.approx(by_hand.mean(), rel=1e-9)
@@ -171,13 +179,13 @@ def test_a_prediction_for_the_same_size_is_what_was_measured():
 
 def test_more_particles_more_steps_and_more_chains_close_the_gap():
     measured = measurement(loss=2.0)
-    gaps = [measured.predict(2000, 1, ais_chains)[0] for ais_chains in (1, 10, 100, 1000)]
+    gaps = [predict(measured, 2000, 1, ais_chains)[0] for ais_chains in (1, 10, 100, 1000)]
     assert gaps == sorted(gaps, reverse=True)
-    gaps = [measured.predict(steps, 1, 1)[0] for steps in (500, 2000, 8000, 64_000)]
+    gaps = [predict(measured, steps, 1, 1)[0] for steps in (500, 2000, 8000, 64_000)]
     assert gaps == sorted(gaps, reverse=True)
-    assert measured.predict(2000, 2, 1)[0] < measured.predict(2000, 1, 1)[0]
+    assert predict(measured, 2000, 2, 1)[0] < predict(measured, 2000, 1, 1)[0]
     alone = measurement(loss=2.0, particles=1)
-    assert alone.predict(2000, 1, 1000)[0] == pytest.approx(alone.loss, rel=1e-9)
+    assert predict(alone, 2000, 1, 1000)[0] == pytest.approx(alone.loss, rel=1e-9)
 
 
 def test_too_few_effective_chains_are_no_stage():
@@ -242,17 +250,18 @@ def test_what_no_size_makes_smaller_stays():
     assert half_width(rough, size) - half_width(plain, size) == pytest.approx(SIGMAS * 0.5, rel=0.1)
 
 
-def reported(log_weights, log_reverse, log_f, log_z, particles=None, error=0.0):
-    """What a planner reads of the report of a stage with 1,000 steps."""
-    per_example = SimpleNamespace(log_f=log_f, log_weights=log_weights, log_reverse_weights=log_reverse)
-    report: Any = SimpleNamespace(
+def finished(log_weights, log_reverse, log_f, log_z, particles=None, error=0.0):
+    """A stage with 1,000 steps and these weights."""
+    report = replace(
+        made(),
         settings=Settings(steps=1000, particles=particles),
-        per_example=per_example,
+        per_example=PerExample(*np.zeros((3, len(log_f))), log_f, log_weights, log_reverse),
         log_z=log_z,
-        ais_log_weights=log_z.log_weights,
         log_f_error=error,
     )
-    return report
+    stage: Any = SimpleNamespace(size=Size(1000, len(log_f), log_weights.shape[1], len(log_z.log_weights)))
+    result: Any = SimpleNamespace(stage=stage, log_weights=log_z.log_weights)
+    return FinishedStage(result, report, None)
 
 
 def test_what_is_measured_are_the_gaps_of_one_particle():
@@ -262,7 +271,7 @@ def test_what_is_measured_are_the_gaps_of_one_particle():
     log_ratios, deficits = rng.normal(1.0, 1.0, (200, 3)), rng.normal(0.5, 0.2, (200, 3))
     log_reverse = log_z.value + log_ratios
     log_weights = log_f[:, np.newaxis] - log_reverse - deficits
-    found = measure(reported(log_weights, log_reverse, log_f, log_z, particles=7, error=0.25), heated=True)
+    found = measure(finished(log_weights, log_reverse, log_f, log_z, particles=7, error=0.25), heated=True)
     np.testing.assert_allclose(found.log_ratios, log_ratios, atol=1e-9)
     np.testing.assert_allclose(found.deficits, deficits, atol=1e-9)
     assert found.log_variance == upper_variance(log_z.log_weights)
@@ -277,8 +286,8 @@ def test_a_heavy_tail_shows_in_the_effective_chains_of_many():
         log_z = log_z_of(np.append(np.random.default_rng(0).normal(0, 0.5, n - 1), math.log(n)))
         plain, heavy = upper_variance(log_z.log_weights), math.log(n / log_z.ess)
         assert heavy > 2 * plain
-        report = reported(np.zeros((5, 1)), np.zeros((5, 1)), np.zeros(5), log_z)
-        assert measure(report).log_variance == (heavy if n == 600 else plain)
+        stage = finished(np.zeros((5, 1)), np.zeros((5, 1)), np.zeros(5), log_z)
+        assert measure(stage).log_variance == (heavy if n == 600 else plain)
         assert log_variance_of(log_z.log_weights) == (heavy if n == 600 else plain)
 
 
@@ -307,7 +316,7 @@ def test_work_counts_heating():
 
 def without_examples(target):
     nothing: Any = SimpleNamespace(spent=Spent())
-    return Planner(Settings(gap=target), "model", nothing, least_steps=1000, starts_grow=True)
+    return Planner(Settings(gap=target), "model", nothing)
 
 
 @pytest.mark.parametrize("variance", [0.01, 1.0])

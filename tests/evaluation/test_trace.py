@@ -97,7 +97,7 @@ def test_steps_follow_the_effective_chains_and_a_pilot_is_run_when_they_have_bec
     original = Tracer._carry_on
 
     def carry_on(self, found, new):
-        object.__setattr__(found.report, "ess", next(shares) * 60)
+        object.__setattr__(found, "ess", next(shares) * 60)
         original(self, found, new)
 
     monkeypatch.setattr(Tracer, "_carry_on", carry_on)

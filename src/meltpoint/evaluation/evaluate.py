@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
@@ -18,7 +18,6 @@ from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS, Settings
 from meltpoint.errors import Progress
 from meltpoint.estimators.pilot import ScheduleName
-from meltpoint.evaluation.plan import Measured, Planner, measure
 from meltpoint.evaluation.prerequisites import (
     Clock,
     Origins,
@@ -27,7 +26,7 @@ from meltpoint.evaluation.prerequisites import (
     log_f_of,
     samples_of,
 )
-from meltpoint.evaluation.reporting import FinishedStage, Subject, report_of_best
+from meltpoint.evaluation.reporting import FinishedStage, Subject, with_rest
 from meltpoint.evaluation.settings import (
     BaseChoice,
     Watch,
@@ -203,10 +202,21 @@ def evaluate(
             run=computing,
             clock=clock,
             part=part,
-            subject=subject,
             watch=watch,
+            log_f_is_exact=log_f.is_exact,
+            subject=subject,
         )
-        report = evaluation.report()
+        report = evaluation.run_stages()
+        if subject.names:
+            computing.keep(NAMES, dict(subject.names))
+        begun, samples = time.perf_counter(), None
+        if report.shown is not None and not evaluation.stopped:
+            # Ctrl-C costs the pictures, not the report.
+            with suppress(KeyboardInterrupt):
+                samples = samples_of(model, settings.seed, computing)
+        clock.add({"samples": time.perf_counter() - begun})
+        friction = origins.at(report.settings.base).friction
+        report = with_rest(report, friction, samples, clock.seconds(), evaluation.stopped)
         if folder is not None and not report.interrupted:
             folder.finish(report.to_dict())
         _log.info("%r in %.1f s: %s", report, report.seconds["total"], report.verdict)
@@ -218,43 +228,6 @@ class LikelihoodEvaluation(Evaluation[Report]):
     """An evaluation with a test set."""
 
     subject: Subject
-    watch: Watch | None
-
-    def report(self) -> Report:
-        """Run all stages: the report of the best, or of what is finished of the first one."""
-        unfinished = self.run_stages()
-        if self.finished:
-            report = report_of_best(self.finished)
-        else:
-            assert unfinished is not None, "run_stages() has raised KeyboardInterrupt"
-            report = self.subject.report(unfinished)
-        if self.subject.names:
-            self.run.keep(NAMES, dict(self.subject.names))
-        begun, shown = time.perf_counter(), report.shown
-        if shown is not None and not self.stopped:
-            # Ctrl-C costs the pictures, not the report.
-            with suppress(KeyboardInterrupt):
-                shown = replace(shown, samples=samples_of(self.model, self.settings.seed, self.run))
-        friction = self.origins.at(report.settings.base).friction
-        self.clock.add({"samples": time.perf_counter() - begun})
-        return replace(
-            report,
-            shown=shown,
-            friction=friction,
-            pilot=friction.pilot if friction else None,
-            interrupted=self.stopped,
-            seconds=self.clock.seconds(),
-        )
-
-    def planner(self, run: Run) -> Planner:
-        return Planner(
-            self.settings,
-            self.base,
-            run,
-            test_examples=len(self.test),
-            passes=self.model.raise_passes,
-            log_f_is_exact=self.subject.log_f.is_exact,
-        )
 
     def other_starts(self, stage: Stage) -> tuple[list[tuple[Base, Floats]], dict[str, int]]:
         # The model's own rates come from chains that start at the uniform base, and cost more than all other starts:
@@ -276,16 +249,8 @@ class LikelihoodEvaluation(Evaluation[Report]):
             )
         return f"stage {stage.number + 1}, {stage.size.steps:,} steps{so_far}"
 
-    def measured(self, finished: FinishedStage[Report]) -> Measured:
-        return measure(finished.report, heated=self.model.raise_passes > 1)
-
     def finish(self, result: StageResult) -> FinishedStage[Report]:
         return self.subject.finish(result)
-
-    def tell(self, finished: FinishedStage[Report]) -> None:
-        _log.info("stage: %s", finished.summary)
-        if self.watch:
-            self.watch(finished.summary)
 
 
 def _fingerprints(

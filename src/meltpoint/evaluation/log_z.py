@@ -22,9 +22,8 @@ from meltpoint.estimators.evidence import Starts
 from meltpoint.estimators.exact import cheap_elimination
 from meltpoint.estimators.log_z_sides import Sides
 from meltpoint.estimators.starts import reverse_log_weights
-from meltpoint.evaluation.plan import Measured, Planner, log_variance_of
 from meltpoint.evaluation.prerequisites import EXACT_UNITS, Clock, Origins, exact_log_z_of
-from meltpoint.evaluation.reporting import FinishedStage, alpha_of_stage, best_stages, with_stages
+from meltpoint.evaluation.reporting import FinishedStage, alpha_of_stage
 from meltpoint.evaluation.settings import BaseChoice, check_left_out, resolve_settings
 from meltpoint.evaluation.stage import Stage, StageResult, stage_seed
 from meltpoint.evaluation.stages import Evaluation
@@ -41,7 +40,6 @@ from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 WatchLogZ: TypeAlias = Callable[[LogZStage], None]
 """Called with each stage that is finished."""
 
-_LEAST_STEPS = 1000  # of the last stage: with fewer, chains from all starts may miss the same modes and agree
 _TRIAL_STEPS, _TRIAL_CHAINS = 100, 100
 _TRIAL_SHARE = 10  # steps for one step of the trial, if they were given
 _START_SHARE = 4  # forward chains for one chain of each other start
@@ -163,7 +161,8 @@ def log_z(
         eliminated=eliminated,
         watch=watch,
     )
-    return evaluation.bracket()
+    bracket = evaluation.run_stages()
+    return replace(bracket, seconds=clock.seconds(), interrupted=evaluation.stopped)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -174,20 +173,6 @@ class LogZEvaluation(Evaluation[LogZBracket]):
     bases: list[str]
     exact_log_z: float | None
     eliminated: Eliminated | None
-    watch: WatchLogZ | None
-
-    def bracket(self) -> LogZBracket:
-        """Run all stages: the bracket of the best, or of what is finished of the first one."""
-        unfinished = self.run_stages()
-        if self.finished:
-            bracket = with_stages(best_stages(self.finished)[0].report, self.finished)
-        else:
-            assert unfinished is not None, "run_stages() has raised KeyboardInterrupt"
-            bracket = self._compose(unfinished)
-        return replace(bracket, seconds=self.clock.seconds(), interrupted=self.stopped)
-
-    def planner(self, run: Run) -> Planner:
-        return Planner(self.settings, self.base, run, least_steps=_LEAST_STEPS, starts_grow=True)
 
     def other_starts(self, stage: Stage) -> tuple[list[tuple[Base, Floats]], dict[str, int]]:
         linear = as_betas(stage.size.steps)
@@ -202,18 +187,24 @@ class LogZEvaluation(Evaluation[LogZBracket]):
     def task(self, stage: Stage) -> str:
         return "AIS"
 
-    def measured(self, finished: FinishedStage[LogZBracket]) -> Measured:
-        size = finished.result.stage.size
-        nothing = np.zeros((1, size.chains))
-        return Measured(size.steps, nothing, nothing, log_variance_of(finished.report.lower.log_weights))
-
     def finish(self, result: StageResult) -> FinishedStage[LogZBracket]:
-        bracket = self._compose(result)
-        return FinishedStage(result, bracket, stage_of(bracket))
-
-    def tell(self, finished: FinishedStage[LogZBracket]) -> None:
-        if self.watch:
-            self.watch(finished.summary)
+        stage, s = result.stage, self.settings
+        if len(result.log_weights) < 2:
+            raise KeyboardInterrupt
+        own = {"base": stage.base.name, "steps": stage.size.steps, "chains": stage.size.ais_chains}
+        bracket = compose_log_z(
+            model=repr(self.model),
+            clamped=self.clamped,
+            settings=LogZSettings(
+                **{each.name: getattr(s, each.name) for each in fields(LogZSettings)} | own
+            ),
+            sides=Sides(result.log_weights, result.starts or Starts(), result.exact_reverse),
+            rests_on=self._rests_on(result),
+            exact=self.exact_log_z,
+            alpha=alpha_of_stage(s, stage.number),
+        )
+        summary = stage_of(bracket)
+        return FinishedStage(result, replace(bracket, stages=(summary,)), summary)
 
     def with_starts(self, result: StageResult) -> StageResult:
         """A complete stage with what other starts found, and with exact samples melted back where there are some."""
@@ -225,25 +216,6 @@ class LogZEvaluation(Evaluation[LogZBracket]):
         units = self.eliminated.sample(n, generator(stage.seed, Purpose.SAMPLE, _EXACT_KEY))
         states, along = self.model.undirected.state_of(units), how.along(self.model, stage.base)
         return replace(result, exact_reverse=reverse_log_weights(along, stage.betas, states, 2, how))
-
-    def _compose(self, result: StageResult) -> LogZBracket:
-        """The bracket of a stage, from at least two chains."""
-        stage, s = result.stage, self.settings
-        if result.log_z is None or len(result.log_z.log_weights) < 2:
-            raise KeyboardInterrupt
-        own = {"base": stage.base.name, "steps": stage.size.steps, "chains": stage.size.ais_chains}
-        bracket = compose_log_z(
-            model=repr(self.model),
-            clamped=self.clamped,
-            settings=LogZSettings(
-                **{each.name: getattr(s, each.name) for each in fields(LogZSettings)} | own
-            ),
-            sides=Sides(result.log_z.log_weights, result.starts or Starts(), result.exact_reverse),
-            rests_on=self._rests_on(result),
-            exact=self.exact_log_z,
-            alpha=alpha_of_stage(s, stage.number),
-        )
-        return replace(bracket, stages=(stage_of(bracket),))
 
     def _rests_on(self, result: StageResult) -> str:
         """What the upper side and the interval rest on."""

@@ -10,10 +10,9 @@ unbiased for any size.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,30 +30,30 @@ from meltpoint.statistics.log_space import effective_sample_size, log_mean_exp
 LEAST_AIS_CHAINS = 500
 """Fewest AIS chains of a stage that is to be the last: fewer rarely meet the large weights that matter."""
 
-_AIM = (
-    0.85  # share of the target that a predicted half width may have: one that falls short costs a third stage
-)
+_AIM = 0.85  # share of the target that a predicted half width may have: falling short costs a third stage
 _WORTH_IT = 0.97  # share of the smallest half width so far that a stage must be predicted to reach
 _RESERVE = 0.94  # share of the time left that is planned with: the time of a stage is not known exactly
 _AFTERWARDS = 0.3  # seconds that a report takes
 _PLAIN_RATE = 20_000.0  # chain-steps per second, before any were timed
 _PLAIN_OVERHEAD = 150.0  # what other starts cost, in chains, before any were asked
 _PLAIN_SHARE = 1.0  # the same for each AIS chain, where more of these ask for more of other starts
-_MEASURING = Size(
-    steps=2000, examples=50, chains=2, ais_chains=256
-)  # the first stage, where there is time for it
+_MEASURING = Size(2000, examples=50, chains=2, ais_chains=256)  # the first stage, where there is time for it
 _LEAST_STEPS = 300  # with fewer neither the time nor the result of a stage can be predicted
-_MOST_STEPS, _MOST_AIS_CHAINS = 10_000_000, 128_000
+_LEAST_STEPS_ALONE = (
+    1000  # of the last stage of log_z(): with fewer, chains from all starts may miss the same modes
+)
+_MOST_STEPS = 10_000_000
 _LEAST_ESS = 20.0  # with fewer effective chains a width depends on one weight
 _FARTHEST = 40.0  # largest ratio of steps over which the power law is trusted
 _BETWEEN = 10.0  # ratio of steps of a stage that measures again, where it is not
 _GENTLEST_POWER = 0.3
 _VARIANCE_POWER = 0.7  # of AIS's log weights: their variance falls as steps to the minus this, its tail last
 _EVEN_VARIANCE = 2.0  # of AIS's log weights: above it limits miss too often (docs/decisions/schedules.md)
-_FLAT = (
-    1.15  # sizes of up to this many times the least cost are equal: of them, more steps make a tail lighter
-)
+_FLAT = 1.15  # times the least cost, up to which sizes are equal: of them, more steps make a tail lighter
 _MOST_WIDENING = 3.0
+_AIS_CHAINS = (_MEASURING.ais_chains, *np.geomspace(LEAST_AIS_CHAINS, 128_000, 29).astype(int).tolist())
+
+Counts: TypeAlias = NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -103,56 +102,58 @@ class Measured:
         fallen = math.log(earlier.loss / self.loss) / math.log(self.steps / earlier.steps)
         return replace(self, power=float(np.clip(fallen, _GENTLEST_POWER, 1.0)))
 
-    def fallen(self, steps: int, power: float | None = None) -> float:
-        """Means and variances at so many steps, as parts of those measured; with fewer steps they rise as 1 / steps."""
+    def fallen(self, steps: Counts, power: float | None = None) -> Floats:
+        """Means and variances with these steps, as parts of those measured; with fewer they rise as 1 / steps."""
         power = self.power if power is None else power
-        return (self.steps / steps) ** (power if steps > self.steps else 1.0)
+        return (self.steps / steps) ** np.where(steps > self.steps, power, 1.0)
 
-    def log_variance_at(self, steps: int) -> float:
-        """Variance of AIS's log weights with so many steps."""
+    def log_variance_at(self, steps: Counts) -> Floats:
+        """Variances of AIS's log weights with these steps."""
         return self.log_variance * self.fallen(steps, _VARIANCE_POWER)
 
-    def predict(self, steps: int, chains: int, ais_chains: int) -> tuple[float, float, float]:
-        """Gap of a stage with so many particles, its variance over examples, and the share of AIS's error in it."""
+    def predict(self, steps: Counts, chains: int, ais_chains: int) -> tuple[Floats, Floats, Floats]:
+        """For each number of steps: the gap, its variance over examples, and the share of AIS's error in it."""
         fallen = self.fallen(steps)
-        g = _shrink(self.log_ratios, fallen)
-        e = _shrink(self.deficits, fallen if self.heated else 1.0)
+        g = _shrink(self.log_ratios, fallen)  # (steps, example, chain)
+        e = _shrink(self.deficits, fallen if self.heated else np.ones_like(fallen))
         others = ais_chains if self.particles is None else min(ais_chains, self.particles - 1)
         odds = (math.log(others) if others else -math.inf) - g
         terms = math.log(others + 1) - softplus(odds) - g - e  # log of estimates over p, by chain
-        whole = terms.shape[1] // chains * chains
-        gaps = -log_mean_exp(terms[:, :whole].reshape(len(terms), -1, chains))
-        spread = float(np.var(gaps[:, 0], ddof=1)) if len(gaps) > 1 else 0.0
-        return float(gaps.mean()), spread, 1 - float(expit(odds).mean())
+        n_steps, n, measured_chains = terms.shape
+        groups = measured_chains // chains
+        gaps = -log_mean_exp(terms[..., : groups * chains].reshape(n_steps, n, groups, chains))
+        spread = np.var(gaps[..., 0], axis=1, ddof=1) if n > 1 else np.zeros(n_steps)
+        return gaps.mean(axis=(1, 2)), spread, 1 - expit(odds).mean(axis=(1, 2))
 
     def half_widths(
-        self, steps: int, chains: int, ais_chains: int, examples: NDArray[np.integer], sigmas: float
+        self, steps: Counts, chains: int, ais_chains: int, examples: Counts, sigmas: float
     ) -> Floats:
-        """Predicted half widths (number of examples,) of the interval; infinite where AIS has too few chains."""
-        ais = math.expm1(min(self.log_variance_at(steps), 50.0)) / ais_chains  # variance of log Z
-        if ais_chains / (1 + ais * ais_chains) < _LEAST_ESS:
-            return np.full(len(examples), np.inf)
+        """Predicted half widths (steps, examples) of the interval; infinite where AIS has too few chains."""
+        ais = np.expm1(np.minimum(self.log_variance_at(steps), 50.0)) / ais_chains  # variance of log Z
         gap, spread, share = self.predict(steps, chains, ais_chains)
         # One standard error of this measurement on the safe side: a loss that chance has hidden would be met again.
-        known = math.sqrt(spread / len(self.log_ratios))
+        known = np.sqrt(spread / len(self.log_ratios))
         optimistic = ais + self.fixed_error**2
-        conservative = spread / np.maximum(examples, 1) + (1 - share) ** 2 * ais + self.fixed_error**2
-        width = max(gap, 0.0) + known + sigmas * (math.sqrt(optimistic) + np.sqrt(conservative))
-        return self.widening * width / 2
+        of_ais = (1 - share) ** 2 * ais + self.fixed_error**2
+        conservative = spread[:, np.newaxis] / np.maximum(examples, 1) + of_ais[:, np.newaxis]
+        one_sided = np.maximum(gap, 0.0) + known + sigmas * np.sqrt(optimistic)
+        widths = self.widening * (one_sided[:, np.newaxis] + sigmas * np.sqrt(conservative)) / 2
+        effective = ais_chains / (1 + ais * ais_chains)
+        return np.where(effective[:, np.newaxis] < _LEAST_ESS, np.inf, widths)
 
 
-def measure(report: Report, heated: bool = False) -> Measured:
-    """Measure a stage by the weights in its report."""
-    per, log_z = report.per_example, report.log_z.value
-    return Measured(
-        steps=report.settings.steps,
-        log_ratios=per.log_reverse_weights - log_z,
-        deficits=per.log_f[:, np.newaxis] - per.log_reverse_weights - per.log_weights,
-        log_variance=log_variance_of(report.ais_log_weights),
-        heated=heated,
-        particles=report.settings.particles,
-        fixed_error=report.log_f_error,
-    )
+def measure(finished: FinishedStage[Any], heated: bool = False) -> Measured:
+    """Measure a stage by its weights; without examples AIS's alone."""
+    size, report = finished.result.stage.size, finished.report
+    log_ratios = deficits = np.zeros((1, size.chains))
+    particles, fixed_error = None, 0.0
+    if isinstance(report, Report):
+        per = report.per_example
+        log_ratios = per.log_reverse_weights - report.log_z.value
+        deficits = per.log_f[:, np.newaxis] - per.log_reverse_weights - per.log_weights
+        particles, fixed_error = report.settings.particles, report.log_f_error
+    log_variance = log_variance_of(finished.log_weights)
+    return Measured(size.steps, log_ratios, deficits, log_variance, heated, particles, fixed_error)
 
 
 def log_variance_of(log_weights: Floats) -> float:
@@ -178,8 +179,7 @@ def upper_variance(log_weights: Floats) -> float:
 class Planner:
     """Decides what to run next from the stages so far. `passes` are RAISE's through the betas.
 
-    A stage of fewer than `least_steps` is not the last. `starts_grow` says that more AIS chains ask more of other
-    starts.
+    Without test examples more AIS chains ask more of other starts.
     """
 
     settings: Settings
@@ -188,16 +188,19 @@ class Planner:
     test_examples: int = 0
     passes: int = 1
     log_f_is_exact: bool = True
-    least_steps: int = 0
-    starts_grow: bool = False
     _measured: dict[str, Measured] = field(default_factory=dict)  # by base: the longest stage
     _finished: list[FinishedStage[Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         spent = self.run.spent  # by pilots
         self._rate = spent.steps / spent.seconds if spent.steps else _PLAIN_RATE
-        usual = _PLAIN_SHARE if self.starts_grow else _PLAIN_OVERHEAD
+        usual = _PLAIN_OVERHEAD if self.test_examples else _PLAIN_SHARE
         self._overhead = usual if self.settings.evidence else 0.0
+
+    @property
+    def _least_steps(self) -> int:
+        """Fewest steps of the last stage."""
+        return 0 if self.test_examples else _LEAST_STEPS_ALONE
 
     @property
     def _target(self) -> float:
@@ -213,7 +216,7 @@ class Planner:
     def reached(self) -> bool:
         """Whether the interval is small enough."""
         return any(
-            stage.half_width <= self._target and stage.result.stage.size.steps >= self.least_steps
+            stage.half_width <= self._target and stage.result.stage.size.steps >= self._least_steps
             for stage in self._finished
             if stage.base == self.base
         )
@@ -227,19 +230,20 @@ class Planner:
         size = self._next(measured, sigmas, affordable) if measured else self._first(affordable)
         return size and Decision(size, self.base)
 
-    def learn(self, finished: FinishedStage[Any], found: Measured, better: str | None) -> None:
+    def learn(self, finished: FinishedStage[Any], better: str | None) -> None:
         """Take in what a complete stage has shown, and the base that found more of log Z, if one may be used."""
         stage, starts, spent = finished.result.stage, finished.result.starts, self.run.spent
-        size = stage.size
+        size, found = stage.size, measure(finished, heated=self.passes > 1)
         if self.run.workers and spent.steps:  # how many cores they have is not known here
             self._rate = spent.steps / max(spent.seconds, 1e-3)
         else:
             # What an earlier call has computed took its cores' seconds, as what this one has.
             self._rate = size.work(self.passes) * self.run.threads / max(finished.result.seconds, 1e-3)
-        quick = found.half_widths(
-            size.steps, size.chains, size.ais_chains, np.array([size.examples]), self._sigmas(stage.number)
+        steps, examples = np.array([size.steps]), np.array([size.examples])
+        predicted = found.half_widths(
+            steps, size.chains, size.ais_chains, examples, self._sigmas(stage.number)
         )
-        ratio = finished.half_width / quick.item()
+        ratio = finished.half_width / predicted.item()
         if math.isfinite(ratio):
             found = replace(found, widening=min(_MOST_WIDENING, max(1.0, ratio)))
         self._measured[finished.base] = found.after(self._measured.get(finished.base))
@@ -247,7 +251,7 @@ class Planner:
         if starts is not None:
             # By counts and not by the clock: the same seed takes the same decisions while there is time.
             chains = starts.chain_steps / size.steps
-            self._overhead = chains / size.ais_chains if self.starts_grow else chains
+            self._overhead = chains if self.test_examples else chains / size.ais_chains
         untried = better is not None and better not in self._measured
         self.base = better if untried and better else best_stages(self._finished)[0].base
 
@@ -255,8 +259,12 @@ class Planner:
         return NormalDist().inv_cdf(1 - alpha_of(number, 1 - self.settings.confidence) / 4)
 
     def _cost(self, size: Size) -> float:
-        starts = self._overhead * (size.ais_chains if self.starts_grow else 1)
-        return size.work(self.passes) + starts * size.steps
+        return size.steps * self._chains(size.examples, size.chains, size.ais_chains)
+
+    def _chains(self, examples: Any, chains: int, ais_chains: int) -> Any:  # noqa: ANN401
+        """Chains of a stage, with those of other starts, and RAISE's as often as they go through the betas."""
+        starts = self._overhead * (1 if self.test_examples else ais_chains)
+        return examples * chains * self.passes + ais_chains + starts
 
     def _first(self, affordable: float) -> Size | None:
         """A stage from a base that was not tried: of the size that showed it to be better, or one to measure with."""
@@ -277,75 +285,58 @@ class Planner:
         None if no affordable stage would improve by enough to be worth it. Where RAISE's chains say what log f is
         (`heated`) there are as many for an example as were measured: from fewer its bias cannot be told.
         """
-        enough: list[tuple[float, Size]] = []
-        quickest = math.inf
-        best: tuple[float, Size] | None = None
-        for sizes in self._sizes(measured):
-            if self._cost(sizes[0]) > _FLAT * quickest:
-                continue
-            one = sizes[0]
-            examples = np.array([size.examples for size in sizes])
-            widths = measured.half_widths(one.steps, one.chains, one.ais_chains, examples, sigmas)
-            even = measured.log_variance_at(one.steps) <= _EVEN_VARIANCE
-            for size, width in zip(sizes, widths.tolist(), strict=True):
-                cost = self._cost(size)
-                if even and width <= _AIM * self._target and size.ais_chains >= LEAST_AIS_CHAINS:
-                    enough.append((cost, size))
-                    quickest = min(quickest, cost)
-                if cost <= affordable and (best is None or width < best[0]):
-                    best = width, size
-        chosen = max(
-            (each for each in enough if each[0] <= _FLAT * quickest),
-            key=lambda each: (each[1].steps, -each[0]),
-            default=None,
-        )
-        if chosen and chosen[1].steps > _FARTHEST * measured.steps:
-            between = replace(_MEASURING, steps=round(_BETWEEN * measured.steps))
-            between = replace(
-                between,
-                chains=measured.log_ratios.shape[1],
-                examples=min(between.examples, self.test_examples),
-            )
-            if self._cost(between) <= affordable / 2:  # the next one needs the rest
-                return between
-        if chosen and chosen[0] <= affordable:
-            return chosen[1]
-        return best[1] if best and best[0] < _WORTH_IT * self._known else None
-
-    def _sizes(self, measured: Measured) -> "list[Sequence[Size]]":
-        """Sizes to choose from: with more and more examples, for each number of chains, AIS chains and steps."""
+        steps, tables = self._steps(measured), []
         most_chains = measured.log_ratios.shape[1]
-        steps = np.unique(
-            np.geomspace(
-                max(_LEAST_STEPS // 6, self.least_steps, measured.steps // 2), _MOST_STEPS, 120
-            ).astype(int)
-        )
-        ais_chains = [
-            _MEASURING.ais_chains,
-            *np.geomspace(LEAST_AIS_CHAINS, _MOST_AIS_CHAINS, 29).astype(int),
-        ]
-        return [
-            [
-                Size(int(n_steps), int(n), chains, int(n_ais))
-                for n in _doubled(_least_examples(chains, self.test_examples), self.test_examples)
-            ]
-            for chains in range(most_chains if measured.heated else 1, most_chains + 1)
-            for n_ais in ais_chains
-            for n_steps in steps
-        ]
+        for chains in range(most_chains if measured.heated else 1, most_chains + 1):
+            examples = _doubled(_least_examples(chains, self.test_examples), self.test_examples)
+            for ais_chains in _AIS_CHAINS:
+                widths = measured.half_widths(steps, chains, ais_chains, examples, sigmas)
+                each = np.broadcast_arrays(steps[:, np.newaxis], examples, chains, ais_chains, widths)
+                tables.append(np.stack(each).reshape(5, -1))
+        table = np.concatenate(tables, axis=1)
+        costs = table[0] * self._chains(table[1], table[2], table[3])
+
+        def size_of(k: int) -> Size:
+            return Size(*(int(column[k]) for column in table[:4]))
+
+        of_steps, ais_chains, widths = table[0], table[3], table[4]
+        enough = (widths <= _AIM * self._target) & (ais_chains >= LEAST_AIS_CHAINS)
+        enough &= measured.log_variance_at(of_steps) <= _EVEN_VARIANCE
+        if enough.any():
+            near = np.flatnonzero(enough & (costs <= _FLAT * costs[enough].min()))
+            chosen = int(near[np.lexsort((costs[near], -of_steps[near]))[0]])
+            if of_steps[chosen] > _FARTHEST * measured.steps:
+                between = replace(
+                    _MEASURING,
+                    steps=round(_BETWEEN * measured.steps),
+                    chains=most_chains,
+                    examples=min(_MEASURING.examples, self.test_examples),
+                )
+                if self._cost(between) <= affordable / 2:  # the next one needs the rest
+                    return between
+            if costs[chosen] <= affordable:
+                return size_of(chosen)
+        best = int(np.argmin(np.where(costs <= affordable, widths, np.inf)))
+        is_better = costs[best] <= affordable and widths[best] < _WORTH_IT * self._known
+        return size_of(best) if is_better else None
+
+    def _steps(self, measured: Measured) -> Counts:
+        """Numbers of steps to choose from."""
+        least = max(_LEAST_STEPS // 6, self._least_steps, measured.steps // 2)
+        return np.unique(np.geomspace(least, _MOST_STEPS, 120).astype(int))
 
 
 def _least_examples(chains: int, test_examples: int) -> int:
     return min(test_examples, max(25, min(50, 100 // chains)))
 
 
-def _doubled(least: int, most: int) -> NDArray[np.integer]:
+def _doubled(least: int, most: int) -> Counts:
     """least, 2 least, 4 least, … below most, and most."""
     powers = least * 2 ** np.arange(max(1, math.ceil(math.log2(max(1, most / max(1, least)))) + 1))
     return np.unique(np.minimum(powers, most))
 
 
-def _shrink(values: Floats, factor: float) -> Floats:
-    """Values whose mean and variance are `factor` times as large."""
-    mean = values.mean()
-    return factor * mean + math.sqrt(factor) * (values - mean)
+def _shrink(values: Floats, factors: Floats) -> Floats:
+    """Values (factor, example, chain) whose mean and variance are these times as large."""
+    mean, factors = values.mean(), factors[:, np.newaxis, np.newaxis]
+    return factors * mean + np.sqrt(factors) * (values - mean)

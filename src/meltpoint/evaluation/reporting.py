@@ -5,9 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
+from numpy.typing import NDArray
+
 from meltpoint.defaults import Settings
+from meltpoint.estimators.ais import log_z_of
 from meltpoint.estimators.conventions import ConventionCheck
+from meltpoint.estimators.pilot import FrictionSchedule
 from meltpoint.evaluation.stage import ModelFacts, StageResult
+from meltpoint.layers.unit import Floats
 from meltpoint.models.log_f import LogF
 from meltpoint.results.compose import compose, optimistic_of
 from meltpoint.results.log_z import LogZBracket
@@ -15,6 +20,7 @@ from meltpoint.results.report import Interrupted, Report
 from meltpoint.results.shown import choose_shown
 from meltpoint.results.stages import OtherBase, StageSummary, alpha_of
 from meltpoint.results.verdict import judge_target
+from meltpoint.statistics.log_space import log_mean_exp
 
 R = TypeVar("R", Report, LogZBracket)
 
@@ -33,9 +39,10 @@ class Subject:
 
     def report(self, result: StageResult) -> Report:
         """The report of one stage; Interrupted with what AIS has if that is all."""
-        stage, log_z, melted, starts = result.stage, result.log_z, result.melted, result.starts
-        if log_z is None:
+        stage, melted, starts = result.stage, result.melted, result.starts
+        if not len(result.log_weights):
             raise KeyboardInterrupt
+        log_z = log_z_of(result.log_weights)
         if melted is None:
             raise Interrupted(optimistic_of(log_z, self.log_f), log_z, stage.size.ais_chains)
         report = compose(
@@ -57,7 +64,6 @@ class Subject:
             report,
             chosen_base=stage.base,
             stage_number=stage.number,
-            interrupted=result.interrupted,
             conventions=self.conventions,
             shown=choose_shown(self.facts.unit, positions, states, differences),
             fingerprints=dict(self.fingerprints),
@@ -102,13 +108,18 @@ class FinishedStage(Generic[R]):
     @property
     def log_z(self) -> float:
         """AIS's estimate, a lower bound on average."""
-        return self.result.log_z.value if self.result.log_z else -math.inf
+        return float(log_mean_exp(self.log_weights))
+
+    @property
+    def log_weights(self) -> Floats:
+        """AIS's log weights (chain,)."""
+        return self.result.log_weights
 
     @property
     def better_base(self) -> str | None:
         """Name of another base that found more of log Z, if one did."""
-        evidence, log_z = self.report.evidence, self.result.log_z
-        better = evidence.better_base(log_z.log_weights) if evidence and log_z else None
+        evidence = self.report.evidence
+        better = evidence.better_base(self.log_weights) if evidence else None
         return better.name if better and better.name != self.base else None
 
 
@@ -124,25 +135,41 @@ def best_stages(finished: Sequence[FinishedStage[R]]) -> list[FinishedStage[R]]:
     return sorted(by_base.values(), key=lambda stage: -stage.log_z)
 
 
-def report_of_best(finished: Sequence[FinishedStage[Report]]) -> Report:
+def report_of_best(finished: Sequence[FinishedStage[R]]) -> R:
     """The report of the best stage; it also says what the base with the next largest log Z found.
 
     Of a run in stages it says what all of them were, and whether the gap that was asked for was reached.
     """
     best, *others = best_stages(finished)
-    report = best.report
-    if others:
-        report = replace(report, other_base=_other_base(others[0].report))
-    return report if report.settings.budget is None else with_stages(report, finished)
-
-
-def with_stages(report: R, finished: Sequence[FinishedStage[R]]) -> R:
-    """The report of one of several stages: what all of them were, and whether the target was reached."""
-    target, verdict = report.settings.gap, report.verdict
+    report, target = best.report, best.report.settings.gap
     if target is not None:
         log_z = isinstance(report, LogZBracket)
-        verdict = judge_target(verdict, half_width_of(report), target, log_z=log_z)
-    return replace(report, stages=tuple(stage.summary for stage in finished), verdict=verdict)
+        report = replace(report, verdict=judge_target(report.verdict, best.half_width, target, log_z=log_z))
+    if isinstance(report, Report):
+        if others:
+            report = replace(report, other_base=_other_base(others[0]))
+        if report.settings.budget is None:
+            return report
+    return replace(report, stages=tuple(stage.summary for stage in finished))
+
+
+def with_rest(
+    report: Report,
+    friction: FrictionSchedule | None,
+    samples: NDArray[Any] | None,
+    seconds: dict[str, float],
+    interrupted: bool,
+) -> Report:
+    """The report with what is known only when all stages are run."""
+    shown = report.shown
+    return replace(
+        report,
+        friction=friction,
+        pilot=friction.pilot if friction else None,
+        shown=shown if samples is None or shown is None else replace(shown, samples=samples),
+        seconds=seconds,
+        interrupted=interrupted,
+    )
 
 
 def half_width_of(report: Report | LogZBracket) -> float:
@@ -157,10 +184,11 @@ def alpha_of_stage(settings: Settings, number: int) -> float:
     return alpha_of(number, alpha) if shared else alpha
 
 
-def _other_base(report: Report) -> OtherBase:
-    missed = report.evidence.missed(report.ais_log_weights) if report.evidence else None
+def _other_base(stage: FinishedStage[Any]) -> OtherBase:
+    report: Report = stage.report
+    missed = report.evidence.missed(stage.log_weights) if report.evidence else None
     return OtherBase(
-        base=report.settings.base,
+        base=stage.base,
         log_z=report.log_z.value,
         log_z_stderr=report.log_z.stderr,
         conservative=report.conservative.value,

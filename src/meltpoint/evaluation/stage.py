@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.base import Base
 from meltpoint.errors import InputError
-from meltpoint.estimators.ais import ForwardWeights, LogZ, ais_batch, log_z_of
+from meltpoint.estimators.ais import ForwardWeights, ais_batch
 from meltpoint.estimators.chain_batches import Annealing
 from meltpoint.estimators.evidence import Starts
 from meltpoint.estimators.particles import Melted
@@ -135,9 +135,9 @@ class StageResult:
         return self.ais.seconds + self.raised.seconds
 
     @property
-    def log_z(self) -> LogZ | None:
-        """The estimate from the finished chains of AIS, None without any."""
-        return None if self.ais.values is None else log_z_of(self.ais.values.log_weights)
+    def log_weights(self) -> Floats:
+        """Log weights of the finished chains of AIS."""
+        return np.zeros(0) if self.ais.values is None else self.ais.values.log_weights
 
     @property
     def melted(self) -> Melted | None:

@@ -8,22 +8,22 @@ and the time that was spent are kept with the run: a run that is continued takes
 a smaller gap goes on from there, and a smaller budget or a larger gap reports what is there.
 """
 
+import logging
 import math
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
-
-import numpy as np
 
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.defaults import Settings
 from meltpoint.estimators.evidence import Starts
 from meltpoint.estimators.starts import Computation, ask_starts
-from meltpoint.evaluation.plan import Decision, Measured, Planner
+from meltpoint.evaluation.plan import Decision, Planner
 from meltpoint.evaluation.prerequisites import Clock, Origins
-from meltpoint.evaluation.reporting import FinishedStage, R
+from meltpoint.evaluation.reporting import FinishedStage, R, report_of_best
 from meltpoint.evaluation.stage import (
     Size,
     Stage,
@@ -37,6 +37,8 @@ from meltpoint.layers.unit import Bits, Floats
 from meltpoint.models import Model
 from meltpoint.runs.contents import EVIDENCE, SPENT, decision_name, part_folder
 from meltpoint.runs.run import Run
+
+_log = logging.getLogger("meltpoint")
 
 _MOST_STAGES = 12
 
@@ -52,7 +54,7 @@ class GivenSize:
     def decide(self, number: int, _seconds: float) -> Decision | None:
         return None if self.base is None or number > 1 else Decision(self.size, self.base)
 
-    def learn(self, _finished: FinishedStage[Any], _found: Measured, better: str | None) -> None:
+    def learn(self, _finished: FinishedStage[Any], better: str | None) -> None:
         self.base = better
 
 
@@ -62,6 +64,7 @@ class Evaluation(ABC, Generic[R]):
 
     `betas` are those that were given; `base` is that of the first stage, `base_is_free` if none was asked for. `test`
     (example, visible unit) are the states of the test set. A first stage of given size has the seed `given_seed`.
+    `watch` is called with the summary of each finished one of several stages.
     """
 
     model: Model
@@ -74,13 +77,11 @@ class Evaluation(ABC, Generic[R]):
     given_seed: int
     run: Run
     clock: Clock
+    watch: Callable[[Any], None] | None
     part: int = 0
+    log_f_is_exact: bool = True
     finished: list[FinishedStage[R]] = field(default_factory=list)
     stopped: bool = False
-
-    @abstractmethod
-    def planner(self, run: Run) -> Planner:
-        """What decides on the sizes of stages, where they were not given."""
 
     @abstractmethod
     def other_starts(self, stage: Stage) -> tuple[list[tuple[Base, Floats]], dict[str, int]]:
@@ -91,22 +92,23 @@ class Evaluation(ABC, Generic[R]):
         """What progress calls a stage."""
 
     @abstractmethod
-    def measured(self, finished: FinishedStage[R]) -> Measured:
-        """What a stage says of the sizes of others."""
-
-    @abstractmethod
     def finish(self, result: StageResult) -> FinishedStage[R]:
-        """A complete stage with its report."""
+        """A stage with its report, which after Ctrl-C is made of what was finished."""
 
-    @abstractmethod
-    def tell(self, finished: FinishedStage[R]) -> None:
-        """Tell the caller of a finished stage of several."""
+    def run_stages(self) -> R:
+        """Run all stages: the report of the best one, or after Ctrl-C of what is finished of the first one."""
+        unfinished = self._run_stages()
+        if self.finished:
+            return report_of_best(self.finished)
+        if unfinished is None:
+            raise KeyboardInterrupt
+        return self.finish(unfinished).report
 
-    def run_stages(self) -> StageResult | None:
-        """Run all stages. Ctrl-C ends them; what is finished of the one under way is returned."""
+    def _run_stages(self) -> StageResult | None:
+        """Ctrl-C ends them; what is finished of the stage under way is returned."""
         s, run = self.settings, self.run.inside(part_folder(self.part))
         size = Size(s.steps, s.examples, s.chains, s.ais_chains) if s.budget is None else None
-        plan = self.planner(run) if size is None else GivenSize(size, self.base)
+        plan = self._planner() if size is None else GivenSize(size, self.base)
         spent_before = run.recall(SPENT, float) or 0.0
         for number in range(_MOST_STAGES):
             kept = run.recall(decision_name(number), Decision)
@@ -132,12 +134,15 @@ class Evaluation(ABC, Generic[R]):
             finished = self.finish(result)
             self.finished.append(finished)
             if s.budget is not None:
-                self.tell(finished)
-            better = finished.better_base if self.base_is_free else None
-            plan.learn(finished, self.measured(finished), better)
-        if not self.finished:
-            raise KeyboardInterrupt
+                _log.info("stage: %s", finished.summary)
+                if self.watch:
+                    self.watch(finished.summary)
+            plan.learn(finished, finished.better_base if self.base_is_free else None)
         return None
+
+    def _planner(self) -> Planner:
+        passes, examples = self.model.raise_passes, len(self.test)
+        return Planner(self.settings, self.base, self.run, examples, passes, self.log_f_is_exact)
 
     def _stage(self, decision: Decision, number: int) -> Stage:
         s, size = self.settings, decision.size
@@ -177,13 +182,14 @@ class Evaluation(ABC, Generic[R]):
         Modes are sought in this process, also where workers run the chains: that takes half a second.
         """
         stage, own = result.stage, self.run.inside(result.stage.folder)
-        forward = result.ais.values.log_weights if result.ais.values else np.zeros(0)
 
         def ask() -> Starts:
             begun = time.perf_counter()
             others, options = self.other_starts(stage)
             how = self.computation(stage, own.inside(EVIDENCE))
-            found = ask_starts(self.model, stage.base, stage.betas, forward, others, how, **options)
+            found = ask_starts(
+                self.model, stage.base, stage.betas, result.log_weights, others, how, **options
+            )
             return replace(found, seconds=time.perf_counter() - begun)
 
         return replace(result, starts=own.once(EVIDENCE, Starts, ask))

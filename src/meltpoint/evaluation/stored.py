@@ -17,7 +17,7 @@ from meltpoint.errors import InputError
 from meltpoint.estimators.pilot import FrictionSchedule
 from meltpoint.evaluation.plan import Decision
 from meltpoint.evaluation.prerequisites import Conventions, Samples, with_steps_of_all
-from meltpoint.evaluation.reporting import FinishedStage, Subject, report_of_best
+from meltpoint.evaluation.reporting import FinishedStage, Subject, report_of_best, with_rest
 from meltpoint.evaluation.stage import ModelFacts, Stage, StageResult, join_parts, kept_stage
 from meltpoint.fingerprint import fingerprint
 from meltpoint.models.log_f import LogF
@@ -102,17 +102,11 @@ class StoredRun:
             )
         finished = self._finished_stages(begun)
         report = report_of_best(finished) if finished else self.subject.report(begun[0])
-        shown, friction = report.shown, self.frictions.get(report.settings.base)
         spent = sum(result.seconds for result in begun)
+        friction = self.frictions.get(report.settings.base)
         friction = with_steps_of_all(friction, list(self.frictions.values()))
-        return replace(
-            report,
-            shown=replace(shown, samples=self.samples) if shown and self.samples is not None else shown,
-            friction=friction,
-            pilot=friction.pilot if friction else None,
-            seconds={"earlier calls": spent, "total": spent},
-            interrupted=not self.complete,
-        )
+        seconds = {"earlier calls": spent, "total": spent}
+        return with_rest(report, friction, self.samples, seconds, interrupted=not self.complete)
 
     def _reported(self, result: StageResult) -> StageResult:
         """A stage as reports take it in: without other starts if these were not to be asked."""
