@@ -7,13 +7,11 @@ import pytest
 from scipy.special import logsumexp
 
 from meltpoint.kernels.sigmoid import sum_softplus
-from meltpoint.kernels.streams import Streams
 from meltpoint.models import dbn
 from meltpoint.models.dbn import DBN
 from meltpoint.models.directed import posterior_inputs
 from meltpoint.models.log_f import LogF
 from meltpoint.models.rbm import RBM
-from meltpoint.randomness import Purpose
 
 SIGMAS = 4.9
 
@@ -40,7 +38,7 @@ def _exact(model, visible):
 
 def _sigmas(model, wrong=0.0):
     visible = _corners(6)[:8]
-    weights = model._weigh_mixture(visible, Streams(0, Purpose.LOG_F, np.arange(len(visible))), 20_000, 1)
+    weights = model._weigh_mixture(visible, np.arange(len(visible)), 20_000, 0, 1)[0]
     values = np.exp(weights + wrong - _exact(model, visible)[:, np.newaxis])
     return np.abs(values.mean(axis=1) - 1) / (values.std(axis=1, ddof=1) / np.sqrt(20_000))
 

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from meltpoint.errors import InputError
 from meltpoint.kernels.sigmoid import sum_softplus
-from meltpoint.kernels.streams import Streams
 from meltpoint.models import dbm, dbn
 from meltpoint.models.log_f import draw_given, estimate_log_f, log_bernoulli
-from meltpoint.randomness import Purpose
 from oracle.concentration import bernstein
 from oracle.driving import models
 from oracle.driving.double import in_double
@@ -67,11 +65,9 @@ def every_outcome(model, room, copies=1, linear_of=lambda linear: linear):
     vars(model).pop("_drawn_to_odd", None), vars(model).pop("_drawn_to_neighbours", None)
     with mock.patch.object(room, "weigh_draws", weigh), mock.patch.object(room, "SummedOut", Dense):
         estimator = model._weigh if room is dbm else model._weigh_mixture
-        weighed = estimator(
-            all_states(model.n_visible), Streams(0, Purpose.LOG_F, np.arange(1)), copies * 2**n_units, 1
-        )
+        weighed = estimator(all_states(model.n_visible), np.arange(1), copies * 2**n_units, 0, 1)
     vars(model).pop("_drawn_to_odd", None), vars(model).pop("_drawn_to_neighbours", None)
-    return drawn[0], np.exp(weighed[0] if room is dbm else weighed)
+    return drawn[0], np.exp(weighed[0])
 
 
 def dbn_weights(model):
@@ -79,8 +75,8 @@ def dbn_weights(model):
     if len(model.directed) == 1:
         return every_outcome(model, dbn, copies=4)  # once of four by recognition
     with mock.patch.object(dbn, "draw_given", recognition_outcomes(model)):
-        log_weights = model._weigh_recognition(
-            all_states(model.n_visible), [], 2 ** sum(recognition_sizes(model))
+        log_weights, _ = model._weigh_recognition(
+            all_states(model.n_visible), np.arange(0), 2 ** sum(recognition_sizes(model)), 0
         )
     return recognition_probability(model), np.exp(log_weights)
 
@@ -145,7 +141,10 @@ def test_log_f_is_near_the_truth(model) -> None:
 def test_mean_field_rises_with_every_sweep_and_stays_below_f(sizes, scale, seed) -> None:
     model = models.dbm(seed, sizes, scale)
     x, log_f = all_states(model.n_visible), np.log(f_visible(model))
-    bounds = [model.mean_field_bound(x, *model.mean_field(x, sweeps=k, tolerance=0)) for k in range(1, 9)]
+    bounds = [
+        model.mrf.mean_field_bound(*model.mean_field(x, sweeps=k, tolerance=0), model.n_visible)
+        for k in range(1, 9)
+    ]
     assert (np.diff(bounds, axis=0) > -1e-12 * np.maximum(1, np.abs(log_f))).all()
     assert (bounds[-1] <= log_f + 1e-12 * np.maximum(1, np.abs(log_f))).all()
 

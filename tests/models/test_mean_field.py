@@ -16,7 +16,8 @@ def make_model(sizes, seed=0):
 
 
 def settle(model, x):
-    return model._settled_rates(x, dbm._SWEEPS, dbm._TOLERANCE, np.float32)
+    even, odd = model.mean_field(x, tolerance=dbm._TOLERANCE, dtype=np.float32)
+    return even[:, model.n_visible :], odd
 
 
 @pytest.mark.parametrize("sizes", [(9, 5, 4), (20, 30, 25, 12), (7, 6, 5, 4, 3)])
@@ -29,7 +30,8 @@ def test_rates_are_near_the_fixed_point(sizes):
     np.testing.assert_allclose(hidden, even[:, sizes[0] :], rtol=0, atol=3e-3)
     np.testing.assert_allclose(odd, expected_odd, rtol=0, atol=3e-3)
     bounds = [
-        model.mean_field_bound(x, *rates) for rates in ((np.hstack([x, hidden]), odd), (even, expected_odd))
+        model.mrf.mean_field_bound(*rates, model.n_visible)
+        for rates in ((np.hstack([x, hidden]), odd), (even, expected_odd))
     ]
     np.testing.assert_allclose(*bounds, rtol=0, atol=1e-4)
 

@@ -51,11 +51,12 @@ class Potts(Unit):
             )
         check_real(values, name, expected)
         low, high = values.min(initial=0), values.max(initial=0)
-        if low < 0 or high >= self.q or (values.dtype.kind == "f" and not (values == np.floor(values)).all()):
+        whole = values.dtype.kind != "f" or bool((values == np.floor(values)).all())
+        if low < 0 or high >= self.q or not whole:
             low = values.min()
             if low == 1 and high == self.q:
                 remedy = f"states count from 0: {name} - 1"
-            elif values.dtype.kind == "f" and not (values == np.floor(values)).all():
+            elif not whole:
                 remedy = "states have no values between them; are model and data swapped?"
             else:
                 remedy = "does the data have the model's alphabet, gaps and unknown letters included?"

@@ -136,23 +136,31 @@ def pairs(value: Any, n_sites: int, count: int) -> NDArray[np.int64]:  # noqa: A
     return sites
 
 
-def bias(value: ArrayLike, name: str, size: int, of: str) -> Floats:
-    """A bias vector of the given length; a row or column matrix is accepted as a vector."""
+def bias(value: ArrayLike, name: str, size: int, of: str, shape: tuple[int, ...] = ()) -> Floats:
+    """Biases (unit, *shape) of this number of units; a row or column matrix is accepted as a vector."""
     array = given_parameter(value, name)
-    if array.ndim == 2 and 1 in array.shape:
+    if not shape and array.ndim == 2 and 1 in array.shape:
         array = array.reshape(-1)
-    array = parameter(array, name, 1)
-    if array.size != size:
+    array = parameter(array, name, (array.ndim or 1) if shape else 1)
+    if array.shape == (size, *shape):
+        return array
+    if not shape:
         raise InputError(
             found=f"{name} of length {array.size}",
             expected=f"{size}, one for each {of}",
             remedy="are the weights transposed? they are (visible, hidden)",
         )
-    return array
+    raise InputError(
+        found=f"{name} of shape {array.shape}",
+        expected=f"{(size, *shape)}, (sites, states) as in the weights",
+        remedy=f"reshape it: {name}.reshape(sites, states)"
+        if array.size == size * math.prod(shape)
+        else "do weights and biases belong together?",
+    )
 
 
 def unit_names(units: str | Unit | Sequence[str | Unit], count: int) -> list[str | Unit]:
-    """The kinds of units of so many layers: one for all, one for each, or (given none) Bernoulli."""
+    """The kinds of units of this number of layers: one for all, one for each, or (given none) Bernoulli."""
     if isinstance(units, str | Unit):
         return [units] * count
     if units and len(units) != count:

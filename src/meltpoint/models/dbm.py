@@ -1,5 +1,6 @@
 """Deep Boltzmann machines of any depth (paper, section 2.1)."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -23,7 +24,6 @@ from meltpoint.randomness import Purpose
 from meltpoint.statistics.elementary import log1p, logit
 from meltpoint.statistics.log_space import log_sum_exp
 
-_SWEEPS = 200
 _TOLERANCE = 1e-3  # of mean fields that are proposals: a bound at its maximum loses the square of this
 _LEAST_RATE = 1e-6
 
@@ -65,11 +65,11 @@ class DBM(BipartiteModel):
                 remedy="DBM(weights=[W1, W2], biases=[visible, hidden1, hidden2])",
             )
         ws = [checks.parameter(w, f"weights[{k}]", 2) for k, w in enumerate(weights)]
-        for k in range(len(ws) - 1):
-            if ws[k].shape[1] != ws[k + 1].shape[0]:
+        for k, (lower, upper) in enumerate(itertools.pairwise(ws)):
+            if lower.shape[1] != upper.shape[0]:
                 raise InputError(
-                    found=f"weights[{k}] of shape {ws[k].shape} below weights[{k + 1}] of shape {ws[k + 1].shape}",
-                    expected=f"{ws[k].shape[1]} rows in weights[{k + 1}], one for each unit of hidden layer {k + 1}",
+                    found=f"weights[{k}] of shape {lower.shape} below weights[{k + 1}] of shape {upper.shape}",
+                    expected=f"{lower.shape[1]} rows in weights[{k + 1}], one for each unit of hidden layer {k + 1}",
                     remedy="is one of them transposed? weights[k] is (units of layer k, units of layer k+1)",
                 )
         sizes = [ws[0].shape[0], *(w.shape[1] for w in ws)]
@@ -112,10 +112,9 @@ class DBM(BipartiteModel):
         if not self._hidden_weights.any():
             return partial(exact_log_f, log_f=self._factorised)
 
-        def weigh(visible: States, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
-            return self._weigh(visible, Streams(seed, Purpose.LOG_F, numbers), samples, threads)
-
-        return partial(estimate_log_f, weigh=weigh)
+        return partial(
+            estimate_log_f, weigh=partial(self._weigh, samples=samples, seed=seed, threads=threads)
+        )
 
     def _add_up(self, visible: States) -> Floats:
         """Log f (example,): the states of one side's hidden units are added up, those of the other summed out."""
@@ -143,30 +142,25 @@ class DBM(BipartiteModel):
         return two.log_f(self._padded(visible)) + sum_softplus(two.even_bias[self.n_visible :])
 
     def mean_field(
-        self, visible: States, *, sweeps: int = _SWEEPS, tolerance: float = 1e-6
+        self,
+        visible: States,
+        *,
+        sweeps: int = 200,
+        tolerance: float = 1e-6,
+        dtype: type[np.floating] = np.float64,
     ) -> tuple[Floats, Floats]:
         """Rates (example, even unit) and (example, odd unit) of the factorial posterior; visible rates are the data.
 
-        `visible` are states, and rates are probabilities of state 1 (a spin's +1). Each update is exact given the
-        other side, so the lower bound rises with every sweep.
-        """
-        hidden, _ = self._settled_rates(visible, sweeps, tolerance, np.float64)
-        even = np.concatenate([visible, hidden], axis=1)
-        return even, self.mrf.odd_given_even(even)
-
-    def _settled_rates(
-        self, visible: States, sweeps: int, tolerance: float, dtype: type[np.floating]
-    ) -> tuple[Floats, Floats]:
-        """Rates (example, even hidden unit) and (example, odd unit) of the factorial posterior.
-
-        Odd and even hidden units are updated in turn until no even rate of the example changes by more than the
-        tolerance. Any proposal is valid, as long as its own probabilities enter the weights.
+        `visible` are states, and rates are probabilities of state 1 (a spin's +1). Odd and even hidden units are
+        updated in turn until no even rate of the example changes by more than the tolerance. Each update is exact given
+        the other side, so the lower bound rises with every sweep.
         """
         two, weights = self.mrf, self._hidden_weights
         down, up = (strips_for_products(each.astype(dtype)) for each in (weights, weights.T))
         even_bias = two.even_bias[self.n_visible :].astype(dtype)
         given = (two.odd_field(self._padded(visible)) + two.odd_bias).astype(dtype)
-        even_rates, odd_rates = np.empty((len(visible), len(weights))), np.empty(given.shape)
+        even_rates, odd_rates = np.empty((len(visible), two.n_even)), np.empty(given.shape)
+        even_rates[:, : self.n_visible] = visible
         moving = np.arange(len(visible))
         even = np.tile(sigmoid(even_bias), (len(visible), 1))
         for sweep in range(sweeps):
@@ -174,7 +168,8 @@ class DBM(BipartiteModel):
             new = sigmoid(ordered_product(odd, up) + even_bias)
             settled = np.abs(new - even).max(axis=1, initial=0.0) < tolerance
             settled |= sweep == sweeps - 1
-            even_rates[moving[settled]], odd_rates[moving[settled]] = new[settled], odd[settled]
+            even_rates[moving[settled], self.n_visible :] = new[settled]
+            odd_rates[moving[settled]] = odd[settled]
             moving, given, even = moving[~settled], given[~settled], new[~settled]
             if moving.size == 0:
                 break
@@ -184,16 +179,14 @@ class DBM(BipartiteModel):
         """Even states whose hidden units are 0."""
         return np.pad(visible, ((0, 0), (0, self.mrf.n_even - self.n_visible)))
 
-    def mean_field_bound(self, visible: States, even: Floats, odd: Floats) -> Floats:
-        """Lower bound (example,) on log f(v): expected log f plus the entropy of the factorial posterior."""
-        return self.mrf.mean_field_bound(even, odd, self.n_visible)
-
-    def _weigh(self, visible: States, streams: Streams, samples: int, threads: int) -> tuple[Floats, Floats]:
+    def _weigh(
+        self, visible: States, numbers: NDArray[np.integer], samples: int, seed: int, threads: int
+    ) -> tuple[Floats, Floats]:
         """Log of f(v, even hidden) / q(even hidden | v) for samples of q (example, sample), and the bound."""
         two, n = self.mrf, self.n_visible
-        hidden, odd = self._settled_rates(visible, _SWEEPS, _TOLERANCE, np.float32)
-        even = np.concatenate([visible, hidden], axis=1)
-        rates = drawable(np.clip(hidden, _LEAST_RATE, 1 - _LEAST_RATE))
+        # Any proposal is valid, as long as its own probabilities enter the weights.
+        even, odd = self.mean_field(visible, tolerance=_TOLERANCE, dtype=np.float32)
+        rates = drawable(np.clip(even[:, n:], _LEAST_RATE, 1 - _LEAST_RATE))
         linear = two.even_bias[n:] - logit(rates)
         sums, softplus = weigh_draws(
             self._drawn_to_odd,
@@ -201,12 +194,12 @@ class DBM(BipartiteModel):
             rates[np.newaxis],
             np.zeros(samples, np.int64),
             linear[:, :, np.newaxis],
-            streams.generators(),
+            Streams(seed, Purpose.LOG_F, numbers).generators(),
             threads,
         )
         constant = ordered_product(visible, two.even_bias[:n]) - log1p(-rates).sum(axis=1)
         constant += two.log_constant
-        return sums[:, :, 0] + softplus + constant[:, np.newaxis], self.mean_field_bound(visible, even, odd)
+        return sums[:, :, 0] + softplus + constant[:, np.newaxis], two.mean_field_bound(even, odd, n)
 
     @cached_property
     def _hidden_weights(self) -> Floats:
@@ -219,23 +212,22 @@ class DBM(BipartiteModel):
 
     @cached_property
     def _drawn_to_odd(self) -> SummedOut:
-        """The same, in strips."""
         return SummedOut.of([(1.0, self._hidden_weights)])
 
     def arrays(self) -> ParameterArrays:
         """Parameters by the names they have in a file; layers count from 1."""
-        arrays: ParameterArrays = {"visible_bias": self.biases[0]}
-        for layer, weights in enumerate(self.weights, start=1):
-            arrays[f"weights_{layer}"] = weights
-            arrays[f"hidden_bias_{layer}"] = self.biases[layer]
-        return arrays
+        values = [self.biases[0], *itertools.chain(*zip(self.weights, self.biases[1:], strict=True))]
+        return dict(zip(_array_names(len(self.weights)), values, strict=True))
 
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:
-        depth = sum(name.startswith("weights_") for name in present)
-        own = ("weights", "hidden_bias")
-        return ["visible_bias", *(f"{name}_{layer}" for layer in range(1, depth + 1) for name in own)]
+        return _array_names(sum(name.startswith("weights_") for name in present))
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "DBM":
         return cls(arrays[1::2], [arrays[0], *arrays[2::2]], units=units or "bernoulli")
+
+
+def _array_names(depth: int) -> list[str]:
+    own = ("weights", "hidden_bias")
+    return ["visible_bias", *(f"{name}_{layer}" for layer in range(1, depth + 1) for name in own)]

@@ -22,7 +22,6 @@ from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.directed import Directed, Mixture, posterior_inputs
 from meltpoint.models.log_f import (
-    BLOCK,
     ENUMERATED,
     SAMPLES,
     LogFMethod,
@@ -151,20 +150,15 @@ class DBN(Model):
         """
         state = lower.astype(np.bool_)
         log_weights = np.zeros(state.shape[:2])
-        for layer in self._bit_layers:
-            weights = layer.weights.astype(np.float32)
-            n_upper = weights.shape[1]
+        for k, layer in enumerate(self._bit_layers):
+            single, n_samples = layer.astype(np.float32), state.shape[1]
             # Samples of one example that are still equal need one product for all of them.
-            distinct = state[:, :1] if lower.strides[1] == 0 and layer is self._bit_layers[0] else state
-            inputs = ordered_product(distinct.reshape(-1, len(weights)), weights)
-            inputs += layer.recognition_bias.astype(np.float32)
-            inputs = np.broadcast_to(
-                inputs.reshape(*distinct.shape[:2], n_upper), (*state.shape[:2], n_upper)
-            )
+            distinct = state[:, :1] if lower.strides[1] == 0 and k == 0 else state
+            inputs = single.up(distinct.reshape(-1, state.shape[2])).reshape(*distinct.shape[:2], -1)
+            inputs = np.broadcast_to(inputs, (len(state), n_samples, inputs.shape[2]))
             upper = draw_given(generators, sigmoid(inputs.astype(np.float64)))
             log_weights -= log_bernoulli(upper, inputs)
-            below = ordered_product(upper.reshape(-1, n_upper), weights.T)
-            below += layer.visible_bias.astype(np.float32)
+            below = single.down(upper.reshape(-1, upper.shape[2]))
             log_weights += log_bernoulli(state, below.reshape(state.shape))
             state = upper
         return state, log_weights
@@ -181,12 +175,10 @@ class DBN(Model):
 
     @property
     def raise_passes(self) -> int:
-        """Recognition takes the place of heating."""
-        return 1
+        return 1  # recognition takes the place of heating
 
     @property
     def raise_starts_from(self) -> str | None:
-        """The recognition distribution of the directed layers."""
         return "the recognition distribution" if self.directed else None
 
     def generate(self, state: States, generator: np.random.Generator) -> States:
@@ -213,27 +205,21 @@ class DBN(Model):
         return self.log_f_estimate(x, samples=samples, seed=seed).values
 
     def log_f_method(self, samples: int, seed: int, threads: int) -> LogFMethod:
-        """Log f with standard errors and the variational lower bound, by importance sampling.
+        """Importance sampling, with the variational lower bound.
 
-        Samples come from the recognition distribution, and with one directed layer also from a mean field that looks
-        at the posterior. Few states of a single hidden layer are added up instead.
+        Samples come from the recognition distribution, and with one directed layer also from a mean field of the
+        posterior. Few states of a single hidden layer are added up instead.
         """
         if not self.directed:
             return self.top.log_f_method(samples, seed, threads)
-        if len(self.directed) == 1 and 2**self.mrf.n_even <= ENUMERATED:
+        if len(self.directed) > 1:
+            weigh = partial(self._weigh_recognition, samples=samples, seed=seed)
+            block = block_that_fits(sum(self.layer_sizes), samples)
+            return partial(estimate_log_f, weigh=weigh, block=block)
+        if 2**self.mrf.n_even <= ENUMERATED:
             return partial(exact_log_f, log_f=self._add_up)
-
-        def weigh(visible: States, numbers: NDArray[np.integer]) -> tuple[Floats, Floats]:
-            if len(self.directed) == 1:
-                streams = Streams(seed, Purpose.LOG_F, numbers)
-                log_weights = self._weigh_mixture(visible, streams, samples, threads)
-            else:
-                generators = [generator(seed, Purpose.LOG_F, number) for number in numbers.tolist()]
-                log_weights = self._weigh_recognition(visible, generators, samples)
-            return log_weights, log_weights.mean(axis=1)  # a lower bound on average (Jensen)
-
-        block = BLOCK if len(self.directed) == 1 else block_that_fits(sum(self.layer_sizes), samples)
-        return partial(estimate_log_f, weigh=weigh, block=block)
+        weigh = partial(self._weigh_mixture, samples=samples, seed=seed, threads=threads)
+        return partial(estimate_log_f, weigh=weigh)
 
     def log_f_control(self, states: States, seed: int) -> tuple[NDArray[np.integer], Floats]:
         """A random part of the examples, with log weights (control example, chain) of annealed hidden layers."""
@@ -259,9 +245,10 @@ class DBN(Model):
         return annealed_log_weights(layers, self.mrf, visible, inputs, rng)
 
     def _weigh_recognition(
-        self, visible: States, generators: list[np.random.Generator], samples: int
-    ) -> Floats:
-        """Log importance weights (example, sample) of draws of the recognition distribution."""
+        self, visible: States, numbers: NDArray[np.integer], samples: int, seed: int
+    ) -> tuple[Floats, Floats]:
+        """Log importance weights (example, sample) of draws of the recognition distribution, and their bound."""
+        generators = [generator(seed, Purpose.LOG_F, number) for number in numbers.tolist()]
         start = np.broadcast_to(visible[:, np.newaxis], (len(visible), samples, self.n_visible))
         state, log_weights = self.recognise_sample(start, generators)
         flat = state.reshape(-1, state.shape[2])
@@ -269,10 +256,13 @@ class DBN(Model):
         field = ordered_product(flat, two.blocks[0].weights.astype(np.float32))
         field += two.odd_bias.astype(np.float32)
         log_top = ordered_product(flat, two.even_bias) + sum_softplus(field) + two.log_constant
-        return log_weights + log_top.reshape(log_weights.shape)
+        log_weights += log_top.reshape(log_weights.shape)
+        return log_weights, log_weights.mean(axis=1)  # a lower bound on average (Jensen)
 
-    def _weigh_mixture(self, visible: States, streams: Streams, samples: int, threads: int) -> Floats:
-        """Log of p(v | h1) f_top(h1) / q(h1 | v) for samples (example, sample) of the only directed layer's mixture."""
+    def _weigh_mixture(
+        self, visible: States, numbers: NDArray[np.integer], samples: int, seed: int, threads: int
+    ) -> tuple[Floats, Floats]:
+        """The same for samples of the only directed layer's mixture: of p(v | h1) f_top(h1) / q(h1 | v)."""
         (layer,), top = self._bit_layers, self.mrf
         from_visible = ordered_product(visible, layer.weights)
         recognition = from_visible + layer.recognition_bias
@@ -284,11 +274,12 @@ class DBN(Model):
             mixture.rates,
             mixture.proposals,
             np.concatenate([(from_visible + top.even_bias)[:, :, np.newaxis], mixture.inputs], axis=2),
-            streams.generators(),
+            Streams(seed, Purpose.LOG_F, numbers).generators(),
             threads,
         )
         constant = ordered_product(visible, layer.visible_bias) + top.log_constant
-        return sums[:, :, 0] + softplus + constant[:, np.newaxis] - mixture.log_prob(sums[:, :, 1:])
+        log_weights = sums[:, :, 0] + softplus + constant[:, np.newaxis] - mixture.log_prob(sums[:, :, 1:])
+        return log_weights, log_weights.mean(axis=1)
 
     @cached_property
     def _drawn_to_neighbours(self) -> SummedOut:
@@ -300,7 +291,6 @@ class DBN(Model):
         return SummedOut.of([(-1.0, layer.weights.T), (1.0, self.mrf.blocks[0].weights)])
 
     def arrays(self) -> ParameterArrays:
-        """Parameters by the names they have in a file; directed layers count from 1."""
         arrays = {
             f"directed_{layer}_{name}": getattr(directed, name)
             for layer, directed in enumerate(self.directed, start=1)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.kernels.importance import drawable
 from meltpoint.kernels.ordered import ordered_product, strips_for_products
@@ -53,6 +53,11 @@ class Directed:
     def down(self, upper: NDArray[Any]) -> Floats:
         """Inputs (example, lower unit)."""
         return ordered_product(upper, self.weights.T) + self.visible_bias
+
+    def astype(self, dtype: DTypeLike) -> "Directed":
+        return Directed(
+            *(own.astype(dtype) for own in (self.weights, self.visible_bias, self.recognition_bias))
+        )
 
     def in_bits(self, units: Sequence[Unit]) -> "Directed":
         """The same conditional probabilities for the bits of (lower, upper) two-state units."""

@@ -5,7 +5,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from meltpoint.annealing.blocks import Indices
 from meltpoint.errors import InputError
 from meltpoint.layers.unit import Floats, Unit
 
@@ -66,11 +65,3 @@ def condition(factors: Factors, clamped: Mapping[int, int]) -> Factors:
         else:
             constant += float(part)
     return tuple(cardinalities[unit] for unit in left), conditioned, constant
-
-
-def number_visible_first(visible: Indices, hidden: Indices) -> Indices:
-    """The number (site,) of each site where visible ones come first."""
-    order = np.concatenate([visible, hidden])
-    number = np.empty_like(order)
-    number[order] = np.arange(len(order))
-    return number

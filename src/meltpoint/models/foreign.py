@@ -20,7 +20,7 @@ def as_array(value: Any, name: str, remedy: str = "") -> NDArray[Any]:  # noqa: 
     >>> import scipy.sparse
     >>> as_array(scipy.sparse.csr_array([[0, 1], [0, 0]]), "test")
     array([[0, 1],
-           [0, 0]], dtype=uint8)
+           [0, 0]])
     """
     if isinstance(value, np.ndarray):
         return value
@@ -33,7 +33,7 @@ def as_array(value: Any, name: str, remedy: str = "") -> NDArray[Any]:  # noqa: 
     if hasattr(value, "detach"):
         return _tensor(value, name)
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
-        return _written_out(value)
+        return np.asarray(value.toarray())
     if hasattr(value, "to_numpy") and hasattr(value, "columns"):
         return _frame(value, name)
     if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):  # CuPy
@@ -62,44 +62,34 @@ def _tensor(tensor: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
         return np.asarray(plain.float().numpy())
 
 
-def _written_out(matrix: Any) -> NDArray[Any]:  # noqa: ANN401
-    """A sparse matrix with its zeros; zeros and ones take a byte each."""
-    stored = getattr(matrix, "data", None)
-    if isinstance(stored, np.ndarray) and stored.dtype != object and ((stored == 0) | (stored == 1)).all():
-        # Entries that are there twice add up, and may be more than 1.
-        summed = matrix.tocsr(copy=True) if hasattr(matrix, "tocsr") else matrix
-        if hasattr(summed, "sum_duplicates"):
-            summed.sum_duplicates()
-        if not summed.nnz or summed.data.max() <= 1:
-            return np.asarray(summed.astype(np.uint8).toarray())
-    return np.asarray(matrix.toarray())
-
-
 def _frame(frame: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
     """The columns of a data frame; one that is not numbers is named."""
     array = np.asarray(frame.to_numpy())
     if array.dtype.kind in "biuf":
         return array
-    words = [str(column) for k, column in enumerate(frame.columns) if not _is_numeric(array[:, k])]
+    numbers = bool | int | float | np.number | np.bool_
+    words = [
+        repr(str(title))
+        for title, column in zip(frame.columns, array.T, strict=True)
+        if not all(isinstance(value, numbers) for value in column)
+    ]
     if not words:
         return np.asarray(array, np.float64)
+    shown = ", ".join(words[:5])
     raise InputError(
         found=f"{name}, a data frame whose column{'s' if len(words) > 1 else ''} "
-        f"{', '.join(map(repr, words[:5]))}{', …' if len(words) > 5 else ''} "
-        f"{'are' if len(words) > 1 else 'is'} not numbers",
+        f"{shown}{', …' if len(words) > 5 else ''} {'are' if len(words) > 1 else 'is'} not numbers",
         expected="only columns of numbers, one for each visible unit",
-        remedy=f"labels and names are not used: {name}.drop(columns={words[:5]!r})",
+        remedy=f"labels and names are not used: {name}.drop(columns=[{shown}])",
     )
-
-
-def _is_numeric(column: NDArray[Any]) -> bool:
-    return all(isinstance(value, bool | int | float | np.number | np.bool_) for value in column)
 
 
 def _sequence(values: list[Any] | tuple[Any, ...], name: str) -> NDArray[Any]:
     """A list of numbers, of rows or of tensors; examples with their labels are refused."""
     if len(values) == 2:
-        shapes = [np.shape(value) if _has_shape(value) else () for value in values]
+        shapes = [
+            shape if isinstance(shape := getattr(value, "shape", ()), tuple) else () for value in values
+        ]
         if len(shapes[0]) >= 2 and len(shapes[1]) < len(shapes[0]) and shapes[0][:1] == shapes[1][:1]:
             raise InputError(
                 found=f"{name}, a pair of arrays of shapes {shapes[0]} and {shapes[1]}",
@@ -109,10 +99,6 @@ def _sequence(values: list[Any] | tuple[Any, ...], name: str) -> NDArray[Any]:
     if values and any(hasattr(value, "detach") for value in values):
         return _by_numpy([as_array(value, name) for value in values], name)
     return _by_numpy(values, name)
-
-
-def _has_shape(value: Any) -> bool:  # noqa: ANN401
-    return hasattr(value, "shape") and isinstance(value.shape, tuple)
 
 
 def _refuse_batches(value: Any, name: str) -> None:  # noqa: ANN401

@@ -20,7 +20,7 @@ from meltpoint.errors import InputError
 from meltpoint.layers import Unit
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models.clamped import enumerate_hidden, hidden_states, weigh_hidden
-from meltpoint.models.factors import Factor, Factors, number_visible_first
+from meltpoint.models.factors import Factor, Factors
 from meltpoint.models.graph_fields import GraphField, PairField, factor_field, pair_field
 from meltpoint.models.layout import Layout, lay_out
 from meltpoint.models.log_f import SAMPLES, LogFMethod, block_that_fits, estimate_log_f, exact_log_f
@@ -102,21 +102,24 @@ class GraphModel(Model):
         return factor_field(self.layout, counts, factors, constant)
 
     def as_factors(self) -> Factors:
-        number = number_visible_first(self.visible, self.hidden)
-        numbers, counts = number.tolist(), np.empty_like(self.cardinalities)
-        counts[number] = self.cardinalities
+        numbers, order = self._number.tolist(), np.concatenate([self.visible, self.hidden])
         factors = [
             (tuple(numbers[site] for site in scope), table)
             for scope, table in self.site_factors
             if len(scope)
         ]
         constant = float(sum(table.item() for scope, table in self.site_factors if len(scope) == 0))
-        return tuple(counts.tolist()), factors, constant
+        return tuple(self.cardinalities[order].tolist()), factors, constant
 
     @cached_property
     def visible(self) -> Indices:
         """Visible sites (visible unit,), in ascending order."""
         return np.delete(np.arange(len(self.cardinalities)), self.hidden)
+
+    @property
+    def _number(self) -> Indices:
+        """The number (site,) of each site where visible ones come first."""
+        return np.argsort(np.concatenate([self.visible, self.hidden]))
 
     @property
     def n_visible(self) -> int:
@@ -128,7 +131,6 @@ class GraphModel(Model):
 
     @property
     def layer_sizes(self) -> tuple[int, ...]:
-        """Numbers of visible and of hidden sites."""
         visible, hidden = len(self.visible), len(self.hidden)
         return (visible, hidden) if hidden else (visible,)
 
@@ -139,7 +141,6 @@ class GraphModel(Model):
     # Data.
 
     def encode(self, x: ArrayLike, name: str = "x") -> States:
-        """States (example, visible site) of examples, checked."""
         states = super().encode(x, name)
         most = self.cardinalities[self.visible]
         example, site = np.nonzero(states >= most)
@@ -196,16 +197,15 @@ class GraphModel(Model):
         >>> Ising([[0.0, 0.5], [0.5, 0.0]], [0.0, 0.0]).given({0: 1}).log_f([[0], [1]])
         array([-0.5,  0.5])
         """
-        number = dict(enumerate(number_visible_first(self.visible, self.hidden).tolist()))
+        number = dict(enumerate(self._number.tolist()))
         found = super().given({number.get(site, site): state for site, state in clamped.items()})
         visible = sum(site not in clamped for site in self.visible.tolist())
         hidden = range(visible, len(found.cardinalities)) if visible else ()
         return type(found)(found.cardinalities, found.factors, hidden)
 
     def state_of(self, units: NDArray[Any]) -> NDArray[Any]:
-        """The sites of the state in their columns, from all sites (chain, site), visible ones first."""
         layout = self.mrf.layout
-        return units[:, number_visible_first(self.visible, self.hidden)[layout.order[: layout.n_state]]]
+        return units[:, self._number[layout.order[: layout.n_state]]]
 
     # Annealing.
 
@@ -223,7 +223,6 @@ class GraphModel(Model):
         return RaiseStart(units[:, : layout.n_state], [melt], log_weights)
 
     def generate(self, state: States, generator: np.random.Generator) -> States:
-        """Visible states (chain, visible site): a colour that is summed out is drawn given the other."""
         if not self.mrf.layout.visible_summed_out:
             return super().generate(state, generator)
         return self._draw_summed_out(state, generator)[:, self.mrf.layout.column]
@@ -260,12 +259,10 @@ class GraphModel(Model):
         return log_odds[:, : self.n_visible]
 
     def by_layer(self, units: States) -> list[States]:
-        """States (chain, unit) of visible and of hidden sites, from those of all units in their columns."""
         column = self.mrf.layout.column
         return [units[:, column[sites]] for sites in (self.visible, self.hidden) if len(sites)]
 
     def base_inputs(self, layers: Sequence[Floats]) -> tuple[Floats, ...]:
-        """Inputs of independent units, block by block, from those of visible and of hidden sites."""
         by_site = np.zeros((len(self.cardinalities), *self.unit.input_shape))
         for sites, inputs in zip((self.visible, self.hidden), layers, strict=False):
             by_site[sites] = inputs
@@ -275,7 +272,6 @@ class GraphModel(Model):
         )
 
     def _draw_summed_out(self, state: States, generator: np.random.Generator) -> States:
-        """All units (chain, unit) of a state, those that are summed out drawn."""
         return self.mrf.with_summed_out_drawn(state, lambda count: 1 - generator.random((len(state), count)))
 
 

@@ -39,9 +39,7 @@ class Layout:
     @property
     def column(self) -> Indices:
         """The column (site,) of each site."""
-        column = np.empty_like(self.order)
-        column[self.order] = np.arange(len(self.order))
-        return column
+        return np.argsort(self.order)
 
 
 def lay_out(

@@ -53,6 +53,7 @@ class RBM(BipartiteModel):
     """
 
     kind = "RBM"
+    file_arrays = ("weights", "visible_bias", "hidden_bias")
 
     weights: Floats
     visible_bias: Floats
@@ -73,20 +74,17 @@ class RBM(BipartiteModel):
     ) -> None:
         many = [kind_of_layer(kind).counts_states for kind in (visible, hidden)]
         w = _weights(weights, *many)
-        unit = layer_named(visible, w.shape[1])
-        hidden_unit = layer_named(hidden, w.shape[-1])
-        n_hidden = w.shape[-2 if many[1] else -1]
+        unit, hidden_unit = layer_named(visible, w.shape[1]), layer_named(hidden, w.shape[-1])
+        n_visible, n_hidden = w.shape[0], w.shape[-2 if many[1] else -1]
         # Users give the mean and the scale of Gaussian visible units.
-        shape = () if unit.has_scale else unit.input_shape
+        shape, column = () if unit.has_scale else unit.input_shape, "column of the weights"
         self._set(
             weights=w,
-            visible_bias=_bias(visible_bias, "visible_bias", w.shape[0], shape, "row of the weights"),
-            hidden_bias=_bias(
-                hidden_bias, "hidden_bias", n_hidden, hidden_unit.input_shape, "column of the weights"
-            ),
+            visible_bias=checks.bias(visible_bias, "visible_bias", n_visible, "row of the weights", shape),
+            hidden_bias=checks.bias(hidden_bias, "hidden_bias", n_hidden, column, hidden_unit.input_shape),
             visible=unit,
             hidden=hidden_unit,
-            visible_scale=_scale(visible_scale, unit, w.shape[0]),
+            visible_scale=_scale(visible_scale, unit, n_visible),
         )
 
     @property
@@ -135,30 +133,18 @@ class RBM(BipartiteModel):
         return rbm_readings(RBM, self.weights, self.visible_bias, self.hidden_bias, self.units)
 
     def arrays(self) -> ParameterArrays:
-        arrays: ParameterArrays = {
-            "weights": self.weights,
-            "visible_bias": self.visible_bias,
-            "hidden_bias": self.hidden_bias,
-        }
-        return arrays if self.visible_scale is None else {**arrays, "visible_scale": self.visible_scale}
+        names = (*self.file_arrays, *([] if self.visible_scale is None else ["visible_scale"]))
+        return {name: getattr(self, name) for name in names}
 
     @classmethod
     def array_names(cls, present: set[str]) -> list[str]:
-        scale = ["visible_scale"] if "visible_scale" in present else []
-        return ["weights", "visible_bias", "hidden_bias", *scale]
+        return [*cls.file_arrays, *({"visible_scale"} & present)]
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[NDArray[Any]], units: Sequence[str] = ()) -> "RBM":
         visible, hidden = checks.unit_names(units, 2)
-        weights, visible_bias, hidden_bias, *scale = arrays
-        return cls(
-            weights,
-            visible_bias,
-            hidden_bias,
-            visible=visible,
-            hidden=hidden,
-            visible_scale=scale[0] if scale else None,
-        )
+        scale = arrays[3] if len(arrays) > 3 else None
+        return cls(*arrays[:3], visible=visible, hidden=hidden, visible_scale=scale)
 
 
 def _weights(weights: ArrayLike, visible_states: bool, hidden_states: bool) -> Floats:
@@ -172,23 +158,6 @@ def _weights(weights: ArrayLike, visible_states: bool, hidden_states: bool) -> F
             remedy="weights of one-hot units (sites · states, hidden) become weights.reshape(sites, states, -1)",
         )
     return checks.parameter(array, "weights", ndim)
-
-
-def _bias(bias: ArrayLike, name: str, size: int, shape: tuple[int, ...], of: str) -> Floats:
-    """Biases (unit, *shape)."""
-    if not shape:
-        return checks.bias(bias, name, size, of)
-    held = checks.given_parameter(bias, name)
-    array = checks.parameter(held, name, held.ndim or 1)
-    if array.shape != (size, *shape):
-        raise InputError(
-            found=f"{name} of shape {array.shape}",
-            expected=f"{(size, *shape)}, (sites, states) as in the weights",
-            remedy=f"reshape it: {name}.reshape(sites, states)"
-            if array.size == size * np.prod(shape)
-            else "do weights and biases belong together?",
-        )
-    return array
 
 
 def _scale(scale: ArrayLike | None, unit: Unit, n_visible: int) -> Floats | None:

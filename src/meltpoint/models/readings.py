@@ -7,7 +7,7 @@ lists the readings that are plausible for it (`Model.other_readings`), the most 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from meltpoint.layers.unit import Floats
 
 if TYPE_CHECKING:
     from meltpoint.models.model import Model
+
+
+Effect: TypeAlias = Literal["none", "sharper", "flatter", "colder"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,7 @@ class Reading:
     states: NDArray[np.uint8] | None = None
     rank: int = 0
 
-    effect: Literal["none", "sharper", "flatter", "colder"] = "none"
+    effect: Effect = "none"
 
     @property
     def least_gain(self) -> float:
@@ -56,40 +59,28 @@ def rbm_readings(
 ) -> list[Reading]:
     """Other readings of an RBM of bits or spins, which `rbm` makes from weights, biases and the names of its units."""
     w, a, b, own = weights, visible_bias, hidden_bias, tuple(unit.name for unit in units)
-    if not {*own} <= {"bernoulli", "spin"}:
+    if not set(own) <= set(_VALUES):
         return []
+    spins, same = own == ("spin", "spin"), partial(rbm, visible=own[0], hidden=own[1])
 
-    def with_units(visible: str, hidden: str) -> Callable[..., "Model"]:
-        return partial(rbm, visible=visible, hidden=hidden)
+    def with_arrays(name: str, meaning: str, remedy: str, *arrays: Floats) -> Reading:
+        return Reading(name, meaning, remedy, partial(same, *arrays))
 
-    same = with_units(*own)
     readings = [
-        Reading(
-            "sign", "all parameters have the other sign", "negate all parameters", partial(same, -w, -a, -b)
-        )
+        with_arrays("sign", "all parameters have the other sign", "negate all parameters", -w, -a, -b)
     ]
-    all_spins = own == ("spin", "spin")
-    if not all_spins:
+    if not spins:
         readings.append(Reading("colder", "", "", partial(same, 2 * w, 2 * a, 2 * b), effect="colder"))
     if w.shape[0] == w.shape[1]:
+        exchange, transpose = "exchange visible_bias and hidden_bias", "transpose the weights"
         readings += [
-            Reading(
-                "transposed",
-                "the weights are (hidden, visible)",
-                "transpose the weights",
-                partial(same, w.T, a, b),
-            ),
-            Reading(
-                "biases swapped",
-                "visible and hidden biases are exchanged",
-                "exchange visible_bias and hidden_bias",
-                partial(same, w, b, a),
-            ),
-            Reading(
+            with_arrays("transposed", "the weights are (hidden, visible)", transpose, w.T, a, b),
+            with_arrays("biases swapped", "visible and hidden biases are exchanged", exchange, w, b, a),
+            with_arrays(
                 "sides swapped",
                 "visible and hidden units are exchanged",
-                "transpose the weights and exchange the biases",
-                partial(same, w.T, b, a),
+                f"{transpose} and exchange the biases",
+                *(w.T, b, a),
             ),
         ]
     others = [
@@ -97,15 +88,15 @@ def rbm_readings(
             visible if visible == hidden else f"{visible}, {hidden}",
             f"the parameters are for {_values(visible, hidden)}",
             f"make the model with visible={visible!r}, hidden={hidden!r}",
-            partial(with_units(visible, hidden), w, a, b),
-            rank=2 if visible != hidden else 0 if all_spins else 1,
-            effect="flatter" if all_spins else "sharper",
+            partial(rbm, w, a, b, visible=visible, hidden=hidden),
+            rank=2 if visible != hidden else 0 if spins else 1,
+            effect="flatter" if spins else "sharper",
         )
         for visible, hidden in _UNITS
         if (visible, hidden) != own
     ]
     # A flatter model is rarely better unless it is right.
-    return [*others, *readings] if all_spins else [*readings, *others]
+    return [*others, *readings] if spins else [*readings, *others]
 
 
 _UNITS = (("spin", "spin"), ("bernoulli", "bernoulli"), ("spin", "bernoulli"), ("bernoulli", "spin"))
@@ -127,43 +118,35 @@ def ising_readings(
     )
     if fields.size > _LARGE:
         return [sign]
-    other = "bernoulli" if units == "spin" else "spin"
+
+    def with_parameters(
+        name: str, meaning: str, remedy: str, *parameters: object, rank: int = 0, effect: Effect = "none"
+    ) -> Reading:
+        return Reading(name, meaning, remedy, partial(ising, *parameters), rank=rank, effect=effect)
+
+    other, rank, effect = ("bernoulli", 0, "flatter") if units == "spin" else ("spin", 1, "sharper")
+    values, make = (
+        f"the parameters are for sites that are {_VALUES[other]}",
+        f"make the model with units={other!r}",
+    )
+    sums = "the couplings are those of a sum over all i and j, in which every pair counts twice"
+    twice, half = (couplings * 2.0, fields, units), (couplings * 0.5, fields, units)
     return [
         sign,
         Reading("colder", "", "", scale=2.0, effect="colder"),
-        Reading(
-            "sign of the couplings",
-            "the couplings have the other sign",
-            "negate the couplings",
-            partial(ising, -couplings, fields, units),
+        *(
+            with_parameters(
+                f"sign of the {of}", f"the {of} have the other sign", f"negate the {of}", *own, units
+            )
+            for of, own in (("couplings", (-couplings, fields)), ("fields", (couplings, -fields)))
         ),
-        Reading(
-            "sign of the fields",
-            "the fields have the other sign",
-            "negate the fields",
-            partial(ising, couplings, -fields, units),
-        ),
-        Reading(
-            other,
-            f"the parameters are for sites that are {_VALUES[other]}",
-            f"make the model with units={other!r}",
-            partial(ising, couplings, fields, other),
-            rank=1 if other == "spin" else 0,
-            effect="sharper" if other == "spin" else "flatter",
-        ),
-        Reading(
-            "pairs once",
-            "the couplings are those of a sum over all i and j, in which every pair counts twice",
-            "double the couplings",
-            partial(ising, couplings * 2.0, fields, units),
-            rank=1,
-            effect="sharper",
-        ),
-        Reading(
+        with_parameters(other, values, make, couplings, fields, other, rank=rank, effect=effect),
+        with_parameters("pairs once", sums, "double the couplings", *twice, rank=1, effect="sharper"),
+        with_parameters(
             "pairs twice",
             "every pair was counted twice",
             "halve the couplings",
-            partial(ising, couplings * 0.5, fields, units),
+            *half,
             rank=1,
             effect="flatter",
         ),
