@@ -12,6 +12,8 @@ from meltpoint.layers import Unit
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models.foreign import as_array
 
+_ROUNDING = 1e-10  # of the largest coupling, by which the two directions of a pair may differ
+
 
 def real_array(value: ArrayLike, name: str, expected: str, remedy: str) -> Floats:
     """A float64 copy of an array of real numbers, of any shape."""
@@ -134,6 +136,19 @@ def pairs(value: Any, n_sites: int, count: int) -> NDArray[np.int64]:  # noqa: A
             remedy="add its two couplings up, the one of (j, i) transposed, if both are meant",
         )
     return sites
+
+
+def symmetric(difference: float, largest: float, one_sided: bool, other: str, transposed: str) -> None:
+    """Refuse couplings J that differ from the other direction of each pair by more than rounding."""
+    if difference > _ROUNDING * largest:
+        raise InputError(
+            found="couplings above the diagonal only" if one_sided else "couplings that are not symmetric",
+            expected=f"couplings J equal in both directions, to {other}, where log f has each pair once",
+            remedy=f"pass J + {transposed}"
+            if one_sided
+            else f"pass (J + {transposed}) / 2 if log f has half the sum over all i and j, J + {transposed} if it "
+            "has all of it",
+        )
 
 
 def bias(value: ArrayLike, name: str, size: int, of: str, shape: tuple[int, ...] = ()) -> Floats:

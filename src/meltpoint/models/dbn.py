@@ -20,7 +20,6 @@ from meltpoint.layers import Unit, unit_named
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models import checks
 from meltpoint.models.bipartite import Bipartite
-from meltpoint.models.directed import Directed, Mixture, posterior_inputs
 from meltpoint.models.log_f import (
     ENUMERATED,
     SAMPLES,
@@ -33,7 +32,7 @@ from meltpoint.models.log_f import (
     log_bernoulli,
 )
 from meltpoint.models.model import Model, ParameterArrays, Uniforms
-from meltpoint.models.posterior import annealed_log_weights
+from meltpoint.models.posterior import Directed, Mixture, annealed_log_weights, posterior_inputs
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose, generator
 from meltpoint.statistics.log_space import log_sum_exp
@@ -128,6 +127,10 @@ class DBN(Model):
     def _bit_layers(self) -> tuple[Directed, ...]:
         """The directed layers written for bits."""
         return tuple(layer.in_bits(self.units[k : k + 2]) for k, layer in enumerate(self.directed))
+
+    @cached_property
+    def _bit_top(self) -> Directed:
+        return Directed(self.mrf.blocks[0].weights, self.mrf.even_bias, self.mrf.odd_bias)
 
     def recognise(self, x: ArrayLike) -> Floats:
         """Probability (example, unit) that the units of the top RBM's lower side are on (+1), by recognition."""
@@ -241,8 +244,8 @@ class DBN(Model):
             inputs.append(layer.up(rates))
             rates = sigmoid(inputs[-1])
         if len(layers) == 1:
-            inputs = [posterior_inputs(visible, layers[0], inputs[0], self.mrf)]
-        return annealed_log_weights(layers, self.mrf, visible, inputs, rng)
+            inputs = [posterior_inputs(visible, layers[0], inputs[0], self._bit_top)]
+        return annealed_log_weights(layers, self._bit_top, visible, inputs, rng) + self.mrf.log_constant
 
     def _weigh_recognition(
         self, visible: States, numbers: NDArray[np.integer], samples: int, seed: int
@@ -252,10 +255,8 @@ class DBN(Model):
         start = np.broadcast_to(visible[:, np.newaxis], (len(visible), samples, self.n_visible))
         state, log_weights = self.recognise_sample(start, generators)
         flat = state.reshape(-1, state.shape[2])
-        two = self.mrf
-        field = ordered_product(flat, two.blocks[0].weights.astype(np.float32))
-        field += two.odd_bias.astype(np.float32)
-        log_top = ordered_product(flat, two.even_bias) + sum_softplus(field) + two.log_constant
+        above = sum_softplus(self._bit_top.astype(np.float32).up(flat))
+        log_top = ordered_product(flat, self.mrf.even_bias) + above + self.mrf.log_constant
         log_weights += log_top.reshape(log_weights.shape)
         return log_weights, log_weights.mean(axis=1)  # a lower bound on average (Jensen)
 
@@ -264,9 +265,11 @@ class DBN(Model):
     ) -> tuple[Floats, Floats]:
         """The same for samples of the only directed layer's mixture: of p(v | h1) f_top(h1) / q(h1 | v)."""
         (layer,), top = self._bit_layers, self.mrf
-        from_visible = ordered_product(visible, layer.weights)
+        from_visible = layer.to_upper(visible)
         recognition = from_visible + layer.recognition_bias
-        mixture = Mixture.of(recognition, posterior_inputs(visible, layer, recognition, top), samples)
+        mixture = Mixture.of(
+            recognition, posterior_inputs(visible, layer, recognition, self._bit_top), samples
+        )
         ones = np.ones((len(visible), 1))
         sums, softplus = weigh_draws(
             self._drawn_to_neighbours,

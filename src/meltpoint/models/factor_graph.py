@@ -68,7 +68,6 @@ class FactorGraph(GraphModel):
         return self.factors
 
     def arrays(self) -> ParameterArrays:
-        """Parameters by the names they have in a file: scopes and tables one after the other."""
         scopes = [np.array(scope, np.int64) for scope, _ in self.factors]
         orders = np.array([len(scope) for scope in scopes], np.int64)
         scopes = np.concatenate([np.zeros(0, np.int64), *scopes])

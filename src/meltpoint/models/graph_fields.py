@@ -19,7 +19,7 @@ from meltpoint.layers import BERNOULLI, Potts
 from meltpoint.layers.unit import Floats, Unit
 from meltpoint.models.layout import Layout
 
-_AT_ONCE = 4_000_000  # values that are looked up in one go: memory does not grow with chains and sites
+_AT_ONCE = 4_000_000  # values that are looked up at once: memory does not grow with chains and sites
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,19 +46,11 @@ class GraphField(MarkovRandomField):
 
     @cached_property
     def summed_out(self) -> UnitBlock | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        columns = np.arange(self.n_state, self.n_units)
+        columns = np.arange(self.layout.n_state, len(self.layout.order))
         return self._block(columns) if len(columns) else None
 
     def _block(self, columns: Indices) -> UnitBlock:
         return UnitBlock(self.unit_of(columns), columns, (len(columns),))
-
-    @property
-    def n_state(self) -> int:
-        return self.layout.n_state
-
-    @property
-    def n_units(self) -> int:
-        return self.layout.n_units
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,26 +68,23 @@ class PairField(GraphField):
         return BERNOULLI
 
     def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
-        """Log odds (chain, unit of the block) of bit 1 given all other units (chain, unit)."""
         # A sparse product adds in the same order however many chains there are.
         return np.asarray((self._rows[id(block)] @ _columns_of(units)).T) + self.fields[block.columns]
 
     def log_f_of_state(self, units: NDArray[Any]) -> Floats:
-        """Fields and couplings (chain,) among the units of the state."""
-        return self._log_f(units, self.n_state)
+        return self._log_f(units, self._among_state)
 
     def log_f_of_all(self, units: NDArray[Any]) -> Floats:
-        return self._log_f(units, self.n_units)
+        return self._log_f(units, self.couplings)
+
+    def _log_f(self, units: NDArray[Any], couplings: Sparse) -> Floats:
+        own = units[:, : couplings.shape[0]]
+        inputs = np.ascontiguousarray((couplings @ _columns_of(own)).T) / 2 + self.fields[: own.shape[1]]
+        return (own * inputs).sum(axis=1)
 
     @cached_property
     def _rows(self) -> dict[int, Sparse]:
-        """The rows of the coupling matrix that each block needs."""
         return {id(block): self.couplings[block.columns] for block in self.unit_blocks}
-
-    def _log_f(self, units: NDArray[Any], n: int) -> Floats:
-        couplings = self.couplings if n == self.n_units else self._among_state
-        inputs = np.ascontiguousarray((couplings @ _columns_of(units[:, :n])).T) / 2 + self.fields[:n]
-        return (units[:, :n] * inputs).sum(axis=1)
 
     @cached_property
     def _among_state(self) -> Sparse:
@@ -163,13 +152,9 @@ class FactorField(GraphField):
         return Potts(int(self.cardinalities[columns[0]]))
 
     def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
-        """Inputs (chain, unit of the block, state) given all other units (chain, unit)."""
-        q = block.unit.n_states
-        assert q is not None, "Potts units"
-        return self._incidences[id(block)].inputs(units, q)
+        return self._incidences[id(block)].inputs(units, int(self.cardinalities[block.columns][0]))
 
     def log_f_of_state(self, units: NDArray[Any]) -> Floats:
-        """The factors (chain,) without a unit that is summed out."""
         return self._of_state.take(units)
 
     def log_f_of_all(self, units: NDArray[Any]) -> Floats:
@@ -183,10 +168,8 @@ class FactorField(GraphField):
     @cached_property
     def _of_state(self) -> Tables:
         outside = ((self.tables.scopes >= self.n_state) & (self.tables.strides > 0)).any(axis=1)
-        kept = ~outside
-        return Tables(
-            self.tables.scopes[kept], self.tables.strides[kept], self.tables.offsets[kept], self.tables.values
-        )
+        scopes, strides, offsets, values = self.tables
+        return Tables(scopes[~outside], strides[~outside], offsets[~outside], values)
 
     @cached_property
     def _incidences(self) -> dict[int, UnitFactors]:

@@ -20,8 +20,6 @@ from meltpoint.models.graph_fields import PairField, pair_field
 from meltpoint.models.model import ParameterArrays
 from meltpoint.models.readings import Reading, ising_readings
 
-_ROUNDING = 1e-10  # of the largest coupling, by which the two directions of a pair may differ
-
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class Ising(GraphModel):
@@ -101,11 +99,9 @@ class Ising(GraphModel):
         return rows.astype(np.int64), columns.astype(np.int64), upper.data
 
     def other_readings(self) -> Sequence[Reading]:
-        """Signs, other units, and pairs that count twice; none with hidden sites."""
         return () if self.hidden.size else ising_readings(Ising, self.couplings, self.fields, self.unit.name)
 
     def arrays(self) -> ParameterArrays:
-        """Parameters by the names they have in a file: every pair once, with its two sites."""
         rows, columns, data = self._pairs()
         pairs, constant = np.stack([rows, columns], axis=1), np.array([self.constant])
         return dict(zip(self.file_arrays, (self.fields, pairs, data, self.hidden, constant), strict=True))
@@ -149,16 +145,8 @@ def _check_couplings(couplings: Any, unit: TwoState) -> Sparse:  # noqa: ANN401
             if unit.offset
             else "set it to zero and add half of it to the fields, because the square of 0 or 1 is itself",
         )
-    difference = abs(matrix - matrix.T)
-    if difference.nnz and difference.max() > _ROUNDING * abs(matrix).max():
-        one_sided = min(scipy.sparse.tril(matrix).nnz, scipy.sparse.triu(matrix).nnz) == 0
-        raise InputError(
-            found="couplings above the diagonal only" if one_sided else "couplings that are not symmetric",
-            expected="J[i, j] equal to J[j, i], where log f has J[i, j] x[i] x[j] once for each pair",
-            remedy="pass J + J.T"
-            if one_sided
-            else "pass (J + J.T) / 2 if log f is ½ x·J·x, J + J.T if it is x·J·x",
-        )
+    one_sided = min(scipy.sparse.tril(matrix).nnz, scipy.sparse.triu(matrix).nnz) == 0
+    checks.symmetric(abs(matrix - matrix.T).max(), abs(matrix).max(), one_sided, "J[j, i]", "J.T")
     matrix = scipy.sparse.csr_array((matrix + matrix.T) / 2)
     matrix.eliminate_zeros()
     matrix.sort_indices()

@@ -33,10 +33,6 @@ class Layout:
     visible_summed_out: bool
 
     @property
-    def n_units(self) -> int:
-        return len(self.order)
-
-    @property
     def column(self) -> Indices:
         """The column (site,) of each site."""
         return np.argsort(self.order)
@@ -46,14 +42,12 @@ def lay_out(
     adjacency: Sparse,
     cardinalities: NDArray[np.integer],
     hidden: NDArray[np.bool_],
-    *,
-    sum_out: bool = True,
 ) -> Layout:
-    """The layout of a graph whose sites have so many states (site,) and are hidden or not (site,).
+    """The layout of a graph whose sites have these numbers of states (site,) and are hidden or not (site,).
 
-    The sites of a block have one number of states. `sum_out=False` keeps every site in the state.
+    The sites of a block have one number of states.
     """
-    summed_out = choose_summed_out(adjacency, cardinalities, hidden) if sum_out else np.zeros_like(hidden)
+    summed_out = choose_summed_out(adjacency, cardinalities, hidden)
     kept = ~summed_out
     order = np.concatenate([np.flatnonzero(part) for part in (kept & ~hidden, kept & hidden, summed_out)])
     n_state = int(kept.sum())

@@ -1,7 +1,16 @@
-"""Annealed importance sampling of a DBN's hidden layers given visible ones: weights that are unbiased for f(v).
+"""Directed layers of DBNs, and what is known of their hidden layers given visible ones.
 
-Given v the units of a layer depend on each other, because p(v | h1) couples them, so there is no block move. The
-moves are Metropolis-Hastings: all units may be flipped at once, each with the probability
+Given v the units of a layer depend on each other, because p(v | h1) couples them, so there is no block move. Two
+proposals of the first hidden layer are factorial: recognition, and mean field, the fixed point of
+
+    logit mu_i = g_i + (1/2 - mu_i) c_i
+
+with g the gradient of log p(v | h1) + log f_top(h1) at the means and c_i its second derivative: to second order, the
+difference that switching unit i on makes. Recognition keeps a quarter of the samples, and all samples have the mixture
+as their proposal, so that weights never exceed four times those of recognition alone.
+
+Annealing gives weights that are unbiased for f(v). The moves are Metropolis-Hastings: all units may be flipped at once,
+each with the probability
 
     sigmoid(d_i / 2 - penalty),    d_i = s_i g_i + c_i / 2,    s_i = 1 - 2 h_i,
 
@@ -11,33 +20,139 @@ field, to f(v, h): log f_beta = (1 - beta) log q + beta log f, and each has E[we
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from meltpoint.annealing.blocks import Draws, GeneratorDraws, Segment
 from meltpoint.annealing.path import Path, anneal_reference
+from meltpoint.kernels.importance import drawable
 from meltpoint.kernels.ordered import ordered_product, strips_for_products
+from meltpoint.kernels.rows import Strips
 from meltpoint.kernels.sigmoid import sigmoid, sum_softplus
+from meltpoint.layers import Unit
 from meltpoint.layers.unit import Floats, States
-from meltpoint.models.bipartite import Bipartite
-from meltpoint.models.directed import Directed
-from meltpoint.statistics.elementary import log
+from meltpoint.models.bipartite import Layers, in_bits
+from meltpoint.statistics.elementary import log, log1p, logit
+from meltpoint.statistics.log_space import log_sum_exp
+
+_LARGEST_INPUT = 6.0  # of proposals and of the base's units: chains must be able to begin anywhere
+
+_EVERY = 4  # the samples 0, 4, 8, … are recognition's
+_SWEEPS = 20
+_CURVATURE_EVERY = 5  # sweeps: it changes slowly, and half of the work is its products
+_DAMPING = 0.1
+_ROWS = 64  # examples whose mean fields are computed together: their arrays stay in the cache
 
 CHAINS, STEPS = 8, 200
 """Chains of an example, and the steps of each."""
-
 _PENALTIES = 1.0, 4.0  # on flipping: few flips are accepted more often
-_LARGEST_INPUT = 6.0  # of the base's units: chains must be able to begin anywhere
 _UNITS_AT_ONCE = 1_000_000
 
 Singles = NDArray[np.float32]
 
 
+@dataclass(frozen=True, eq=False)
+class Directed:
+    """One directed layer: p(lower | upper) = sigmoid(upper @ weights.T + visible_bias), and its recognition.
+
+    The recognition distribution q(upper | lower) = sigmoid(lower @ weights + recognition_bias) uses the
+    transpose of the same weights.
+    """
+
+    weights: Floats
+    visible_bias: Floats
+    recognition_bias: Floats
+
+    @cached_property
+    def _strips(self) -> tuple[Strips, Strips]:
+        return strips_for_products(self.weights), strips_for_products(self.weights.T)
+
+    def to_upper(self, lower: NDArray[Any]) -> Floats:
+        """lower @ weights (example, upper unit)."""
+        return ordered_product(lower, self._strips[0])
+
+    def to_lower(self, upper: NDArray[Any]) -> Floats:
+        """upper @ weights.T (example, lower unit)."""
+        return ordered_product(upper, self._strips[1])
+
+    def up(self, lower: NDArray[Any]) -> Floats:
+        """Inputs (example, upper unit) of recognition."""
+        return self.to_upper(lower) + self.recognition_bias
+
+    def down(self, upper: NDArray[Any]) -> Floats:
+        """Inputs (example, lower unit)."""
+        return self.to_lower(upper) + self.visible_bias
+
+    def astype(self, dtype: DTypeLike) -> "Directed":
+        return Directed(
+            *(own.astype(dtype) for own in (self.weights, self.visible_bias, self.recognition_bias))
+        )
+
+    @cached_property
+    def squared(self) -> "Directed":
+        """The layer with the squares of its weights."""
+        return Directed(self.weights**2, self.visible_bias, self.recognition_bias)
+
+    def in_bits(self, units: Sequence[Unit]) -> "Directed":
+        """The same conditional probabilities for the bits of (lower, upper) two-state units."""
+        own = in_bits(Layers((self.weights,), (self.visible_bias, self.recognition_bias)), units)
+        return Directed(own.weights[0], *own.biases)
+
+
+def posterior_inputs(visible: States, layer: Directed, recognition: Floats, top: Directed) -> Floats:
+    """Inputs (example, unit), that is logits of the rates, of the first hidden layer's approximate posterior.
+
+    `layer` has p(v | h1), `top` the top RBM's weights and biases; `recognition` (example, unit) is where the mean field
+    starts.
+    """
+    layer, top = layer.astype(np.float32), top.astype(np.float32)  # any proposal is valid
+    refined = np.empty(recognition.shape)
+    for low in range(0, len(visible), _ROWS):
+        part = slice(low, low + _ROWS)
+        given, inputs = visible[part].astype(np.float32), recognition[part].astype(np.float32)
+        curvature = np.zeros_like(inputs)
+        for sweep in range(_SWEEPS):
+            rates = sigmoid(inputs)
+            below, above = sigmoid(layer.down(rates)), sigmoid(top.up(rates))
+            gradient = layer.to_upper(given - below) + top.visible_bias
+            gradient += top.to_lower(above)
+            if sweep % _CURVATURE_EVERY == 0:
+                curvature = top.squared.to_lower(above * (1 - above))
+                curvature -= layer.squared.to_upper(below * (1 - below))
+            inputs = (1 - _DAMPING) * inputs + _DAMPING * (gradient + (0.5 - rates) * curvature)
+        refined[part] = inputs
+    return np.clip(refined, -_LARGEST_INPUT, _LARGEST_INPUT)
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Two factorial proposals of the first hidden layer: recognition has every fourth sample."""
+
+    rates: Floats  # (proposal, example, unit)
+    inputs: Floats  # (example, unit, proposal): their logits
+    proposals: NDArray[np.int64]  # (sample,)
+
+    @classmethod
+    def of(cls, recognition: Floats, refined: Floats, samples: int) -> "Mixture":
+        """The proposals from the logits (example, unit) of recognition and mean field."""
+        rates = drawable(sigmoid(np.stack([recognition, refined])))
+        inputs = np.moveaxis(logit(rates), 0, 2)
+        return cls(rates, inputs, np.where(np.arange(samples) % _EVERY == 0, 0, 1))
+
+    def log_prob(self, sums: Floats) -> Floats:
+        """Log probability (example, sample) in the mixture, from the sums (example, sample, proposal) of `inputs`."""
+        off = log1p(-self.rates).sum(axis=2).T
+        share = float(np.mean(self.proposals == 0))
+        return log_sum_exp(sums + off[:, np.newaxis] + log(np.array([share, 1 - share])), axis=2)
+
+
 def annealed_log_weights(
     layers: Sequence[Directed],
-    top: Bipartite,
+    top: Directed,
     visible: States,
     inputs: Sequence[Floats],
     rng: np.random.Generator,
@@ -45,7 +160,7 @@ def annealed_log_weights(
     chains: int = CHAINS,
     steps: int = STEPS,
 ) -> Floats:
-    """Log weights (example, chain), each unbiased for f(v), of visible states (example, unit).
+    """Log weights (example, chain), each unbiased for f(v) but for its constant, of visible states (example, unit).
 
     `inputs` (example, unit) are those of the independent units that chains start from, for each hidden layer.
     """
@@ -56,7 +171,7 @@ def annealed_log_weights(
         path = PosteriorPath(layers, top, part, [own[low : low + rows] for own in inputs], chains)
         draws = GeneratorDraws([rng], len(part) * chains)
         found.append(anneal_reference(path, segment, path.inputs, draws)[1])
-    return np.concatenate(found).reshape(len(visible), chains) + top.log_constant
+    return np.concatenate(found).reshape(len(visible), chains)
 
 
 class Evaluated(NamedTuple):
@@ -103,7 +218,7 @@ class PosteriorPath(Path):
     def __init__(
         self,
         layers: Sequence[Directed],
-        top: Bipartite,
+        top: Directed,
         visible: States,
         base: Sequence[Floats],
         chains: int,
@@ -113,16 +228,9 @@ class PosteriorPath(Path):
         self.n_state = self.inputs.shape[1]
         self._given = np.repeat(visible.astype(np.float32), chains, axis=0)
         self._edges = np.cumsum([part.shape[1] for part in base])[:-1]
-        weights = [layer.weights.astype(np.float32) for layer in layers]
-        self._down, self._up = (
-            [strips_for_products(w) for w in each] for each in ([w.T for w in weights], weights)
-        )
-        self._biases = [layer.visible_bias.astype(np.float32) for layer in layers]
-        above = top.blocks[0].weights.astype(np.float32)
-        self._to_above, self._from_above = strips_for_products(above), strips_for_products(above.T)
-        self._top_bias, self._odd_bias = top.even_bias.astype(np.float32), top.odd_bias.astype(np.float32)
+        self._layers, self._top = [layer.astype(np.float32) for layer in layers], top.astype(np.float32)
         self._log_normaliser = sum_softplus(self.inputs)
-        self._curve = self._curvature(sigmoid(self.inputs), weights, above)
+        self._curve = self._curvature(sigmoid(self.inputs))
         self._last: Evaluated | None = None
 
     def draw_base(self, state: Singles, draws: Draws, clamped: NDArray[np.bool_] | None = None) -> Singles:
@@ -153,16 +261,16 @@ class PosteriorPath(Path):
     def _evaluate(self, state: Singles) -> Evaluated:
         hidden = np.split(state, self._edges, axis=1)
         log_f, gradients, lower = np.zeros(len(state)), [], self._given
-        for down, up, bias, upper in zip(self._down, self._up, self._biases, hidden, strict=True):
-            inputs = ordered_product(upper, down) + bias
+        for layer, upper in zip(self._layers, hidden, strict=True):
+            inputs = layer.down(upper)
             log_f += (lower * inputs).sum(axis=1, dtype=np.float64) - sum_softplus(inputs)
             if gradients:
                 gradients[-1] += inputs  # the layer below is drawn with these
-            gradients.append(ordered_product(lower - sigmoid(inputs), up))
+            gradients.append(layer.to_upper(lower - sigmoid(inputs)))
             lower = upper
-        inputs = ordered_product(lower, self._to_above) + self._odd_bias
-        log_f += (lower * self._top_bias).sum(axis=1, dtype=np.float64) + sum_softplus(inputs)
-        gradients[-1] += self._top_bias + ordered_product(sigmoid(inputs), self._from_above)
+        inputs = self._top.up(lower)
+        log_f += (lower * self._top.visible_bias).sum(axis=1, dtype=np.float64) + sum_softplus(inputs)
+        gradients[-1] += self._top.visible_bias + self._top.to_lower(sigmoid(inputs))
         return Evaluated(state, log_f, np.concatenate(gradients, axis=1), self.log_prob_base(state))
 
     def flip_inputs(self, chains: Evaluated, s: float, penalty: Singles) -> Singles:
@@ -174,15 +282,14 @@ class PosteriorPath(Path):
             np.float32, copy=False
         )
 
-    def _curvature(self, rates: Singles, weights: Sequence[Singles], to_above: Singles) -> Singles:
+    def _curvature(self, rates: Singles) -> Singles:
         """Second derivatives (chain, unit) of log f at rates."""
-        parts = []
-        hidden = np.split(rates, self._edges, axis=1)
-        for own, down, bias, upper in zip(weights, self._down, self._biases, hidden, strict=True):
-            below = sigmoid(ordered_product(upper, down) + bias)
-            parts.append(-ordered_product(below * (1 - below), own**2))
-        above = sigmoid(ordered_product(hidden[-1], self._to_above) + self._odd_bias)
-        parts[-1] += ordered_product(above * (1 - above), (to_above**2).T)
+        hidden, parts = np.split(rates, self._edges, axis=1), []
+        for layer, upper in zip(self._layers, hidden, strict=True):
+            below = sigmoid(layer.down(upper))
+            parts.append(-layer.squared.to_upper(below * (1 - below)))
+        above = sigmoid(self._top.up(hidden[-1]))
+        parts[-1] += self._top.squared.to_lower(above * (1 - above))
         return np.concatenate(parts, axis=1)
 
 

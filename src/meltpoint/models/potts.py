@@ -18,8 +18,6 @@ from meltpoint.models.graph import GraphModel
 from meltpoint.models.model import ParameterArrays
 from meltpoint.models.readings import Reading, potts_readings
 
-_ROUNDING = 1e-10  # of the largest coupling, by which the two directions of a pair may differ
-
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class Potts(GraphModel):
@@ -85,13 +83,11 @@ class Potts(GraphModel):
         ]
 
     def other_readings(self) -> Sequence[Reading]:
-        """The sign and other numbers of the states; none with hidden sites or different numbers of states."""
         if self.hidden.size or np.ptp(self.cardinalities):
             return ()
         return potts_readings(int(self.cardinalities[0]))
 
     def arrays(self) -> ParameterArrays:
-        """Parameters by the names they have in a file: fields and couplings one after the other."""
         couplings = np.concatenate([np.zeros(0), *(table.ravel() for table in self.couplings)])
         fields, constant = np.concatenate(self.fields), np.array([self.constant])
         own = (self.cardinalities, fields, self.pairs, couplings, self.hidden, constant)
@@ -175,15 +171,9 @@ def _check_dense(couplings: ArrayLike, counts: Indices) -> tuple[Indices, tuple[
             expected="zeros in couplings[i, i]",
             remedy="add the diagonal of couplings[i, i], halved if log f has ½, to fields[i], and set it to zero",
         )
-    if np.abs(array - other).max() > _ROUNDING * np.abs(array).max():
-        one_sided = not np.tril(coupled).any() or not np.triu(coupled).any()
-        raise InputError(
-            found="couplings above the diagonal only" if one_sided else "couplings that are not symmetric",
-            expected="couplings[i, j, a, b] equal to couplings[j, i, b, a], where log f has each pair once",
-            remedy="pass J + J.transpose(1, 0, 3, 2)"
-            if one_sided
-            else "pass (J + J.transpose(1, 0, 3, 2)) / 2 if log f has half the sum over all i and j",
-        )
+    one_sided = not np.tril(coupled).any() or not np.triu(coupled).any()
+    largest, transposed = np.abs(array).max(), "J.transpose(1, 0, 3, 2)"
+    checks.symmetric(np.abs(array - other).max(), largest, one_sided, "J[j, i, b, a]", transposed)
     pairs = np.argwhere(np.triu(coupled | coupled.T, 1))
     tables = (array[pairs[:, 0], pairs[:, 1]] + other[pairs[:, 0], pairs[:, 1]]) / 2
     tables.flags.writeable = False
