@@ -149,9 +149,9 @@ def upright(x: float, label: str = "") -> Mark:
     return Mark("dashed", [x, x], [-math.inf, math.inf], "exact", label)
 
 
-def band(x: ArrayLike, low: ArrayLike, high: ArrayLike, role: Role, label: str) -> Mark:
-    """The area between `low` and `high` along x."""
-    x, low, high = np.asarray(x, np.float64), np.asarray(low, np.float64), np.asarray(high, np.float64)
+def band(x: ArrayLike, ends: ArrayLike, role: Role, label: str) -> Mark:
+    """The area between two ends (place, 2) along x (place,)."""
+    x, (low, high) = np.asarray(x, np.float64), np.asarray(ends, np.float64).T
     return Mark("area", np.concatenate([x, x[::-1]]), np.concatenate([low, high[::-1]]), role, label)
 
 
@@ -233,8 +233,7 @@ def sides_chart(
     sides = list(sides)
     marks: list[Mark] = []
     if between is not None and can_be_drawn(between).all():
-        low, high = between
-        marks.append(band([x.low, x.high], [low, low], [high, high], "exact", "interval"))
+        marks.append(band([x.low, x.high], [between, between], "exact", "interval"))
     if exact is not None:
         marks.append(across(exact, f"exact, {exact:.2f}".replace("-", "\N{MINUS SIGN}")))
     for name, role, values, stderrs in sides:

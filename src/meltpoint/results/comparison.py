@@ -140,18 +140,25 @@ class Comparison(Readable):
 
     def _charts(self) -> list[Chart]:
         """Each model's interval with both estimates, and the intervals of the differences beside zero."""
-        models, pairs = [], []
-        for name in self.ranking:
-            report = self.reports[name]
-            values = [
-                ("conservative", report.conservative.value, report.conservative.stderr),
-                ("optimistic", report.optimistic.value, report.optimistic.stderr),
-            ]
-            models.append(Row(name, values, [("thick", report.between)]))
-        for pair in self.pairs:
-            name = f"{shortened(pair.first, _NAME)} − {shortened(pair.second, _NAME)}"
-            intervals = [("solid", pair.population), ("thick", pair.between)]
-            pairs.append(Row(name, [("exact", pair.optimistic.value, math.nan)], intervals))
+        models = [
+            Row(
+                name,
+                [
+                    ("conservative", report.conservative.value, report.conservative.stderr),
+                    ("optimistic", report.optimistic.value, report.optimistic.stderr),
+                ],
+                [("thick", report.between)],
+            )
+            for name, report in ((name, self.reports[name]) for name in self.ranking)
+        ]
+        pairs = [
+            Row(
+                f"{shortened(pair.first, _NAME)} − {shortened(pair.second, _NAME)}",
+                [("exact", pair.optimistic.value, math.nan)],
+                [("solid", pair.population), ("thick", pair.between)],
+            )
+            for pair in self.pairs
+        ]
         return [
             rows_chart(
                 "models",

@@ -110,7 +110,7 @@ def as_text(state: NDArray[Any]) -> str:
     return shown + (", …" if len(state) > _MOST_NUMBERS else "")
 
 
-def _from_plain(rows: Sequence[str | list[float]]) -> NDArray[Any]:
+def _from_plain(rows: Sequence[Any]) -> NDArray[Any]:
     if not rows:
         return np.zeros((0, 0), np.uint8)
     if isinstance(rows[0], str):

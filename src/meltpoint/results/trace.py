@@ -134,9 +134,9 @@ class Trace(Readable):
         ends = np.array([point.between for point in points])
         train = np.array([point.train_between or (math.nan, math.nan) for point in points])
         exact = [math.nan if point.exact is None else point.exact for point in points]
-        marks: list[Mark] = [band(places, *ends.T, "conservative", "test, between")]
+        marks: list[Mark] = [band(places, ends, "conservative", "test, between")]
         if points[0].train_between is not None:
-            marks.insert(0, band(places, *train.T, "optimistic", "training, between"))
+            marks.insert(0, band(places, train, "optimistic", "training, between"))
         marks += joined(places, [point.optimistic.value for point in points], "optimistic", "test, AIS")
         marks += joined(places, [point.conservative.value for point in points], "conservative", "test, RAISE")
         if np.isfinite(exact).all():
