@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from meltpoint.errors import shortened
 from meltpoint.layers.unit import Floats
 from meltpoint.results.words import interval, number
+from meltpoint.statistics.estimate import Estimate
 
 Role: TypeAlias = Literal["conservative", "optimistic", "exact"]
 """What a mark stands for: renderers give each a colour, a shape and a hatch, so that colour never stands alone."""
@@ -183,15 +184,15 @@ def steps_axis(steps: Sequence[int]) -> Axis:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a chart: values (role, value, standard error) before intervals (style, ends)."""
+    """A row of a chart: estimates by role, before intervals by the kind of their line."""
 
     name: str
-    values: Sequence[tuple[Role, float, float]] = ()
-    intervals: Sequence[tuple[Kind, tuple[float, float]]] = ()
+    estimates: Mapping[Role, Estimate] = field(default_factory=dict)
+    intervals: Mapping[Kind, tuple[float, float]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        values = [number(value) for _, value, _ in self.values]
-        return f"{self.name} {', '.join([*values, *(interval(ends) for _, ends in self.intervals)])}"
+        values = [number(each.value) for each in self.estimates.values()]
+        return f"{self.name} {', '.join([*values, *map(interval, self.intervals.values())])}"
 
 
 def rows_chart(
@@ -203,18 +204,18 @@ def rows_chart(
     legend: Mapping[str, str] | None = None,
     zero: bool = False,
 ) -> Chart:
-    """Values and intervals in rows below each other, and a line at zero to compare with.
+    """Estimates and intervals in rows below each other, and a line at zero to compare with.
 
-    `legend` says what a role or a style stands for; of each the first mark has the label.
+    `legend` says what a role or a kind of line stands for; of each the first mark has the label.
     """
     labels = dict(legend or {})
     marks: list[Mark] = [upright(0.0)] if zero else []
     for k, row in enumerate(rows):
-        for style, ends in row.intervals:
+        for kind, ends in row.intervals.items():
             if ends != (-math.inf, math.inf):
-                marks.append(Mark(style, ends, [-k, -k], "exact", labels.pop(style, "")))
-        for role, value, stderr in row.values:
-            marks.append(Mark("points", [value], [-k], role, labels.pop(role, ""), stderr))
+                marks.append(Mark(kind, ends, [-k, -k], "exact", labels.pop(kind, "")))
+        for role, each in row.estimates.items():
+            marks.append(Mark("points", [each.value], [-k], role, labels.pop(role, ""), each.stderr))
     y = Axis("", 0.5 - len(rows), 0.5, [(float(-k), row.name) for k, row in enumerate(rows)])
     return Chart(name, title, Axis(x), y, marks, "; ".join(map(str, rows)), caption)
 

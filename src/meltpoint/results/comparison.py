@@ -13,7 +13,7 @@ from typing import Any
 from meltpoint.errors import shortened
 from meltpoint.progress import duration
 from meltpoint.records import plain, plain_fields
-from meltpoint.results.charts import Chart, Row, rows_chart
+from meltpoint.results.charts import Chart, Role, Row, rows_chart
 from meltpoint.results.document import Document, Fact, Readable, Section, Table
 from meltpoint.results.pair import About, Pair
 from meltpoint.results.report import Report
@@ -140,22 +140,19 @@ class Comparison(Readable):
 
     def _charts(self) -> list[Chart]:
         """Each model's interval with both estimates, and the intervals of the differences beside zero."""
-        models = [
-            Row(
-                name,
-                [
-                    ("conservative", report.conservative.value, report.conservative.stderr),
-                    ("optimistic", report.optimistic.value, report.optimistic.stderr),
-                ],
-                [("thick", report.between)],
-            )
-            for name, report in ((name, self.reports[name]) for name in self.ranking)
-        ]
+        models = []
+        for name in self.ranking:
+            report = self.reports[name]
+            sides: dict[Role, Estimate] = {
+                "conservative": report.conservative,
+                "optimistic": report.optimistic,
+            }
+            models.append(Row(name, sides, {"thick": report.between}))
         pairs = [
             Row(
                 f"{shortened(pair.first, _NAME)} − {shortened(pair.second, _NAME)}",
-                [("exact", pair.optimistic.value, math.nan)],
-                [("solid", pair.population), ("thick", pair.between)],
+                {"exact": replace(pair.optimistic, stderr=math.nan)},
+                {"solid": pair.population, "thick": pair.between},
             )
             for pair in self.pairs
         ]

@@ -27,6 +27,7 @@ from meltpoint.results.charts import (
 from meltpoint.results.document import Picture
 from meltpoint.results.report import Report
 from meltpoint.results.words import count, number, percent
+from meltpoint.statistics.estimate import Estimate
 
 _RAISE, _AIS = "RAISE, conservative", "AIS, optimistic"
 _LABEL = "mean test log-probability, nats"
@@ -34,16 +35,16 @@ _LABEL = "mean test log-probability, nats"
 
 def interval_chart(report: Report) -> Chart:
     """Conservative, exact and optimistic value, above the interval and the bound that holds whatever was missed."""
-    raised, ais, exact, most = report.conservative, report.optimistic, report.exact, report.upper_bound
+    most = report.upper_bound
     rows = [
-        Row("RAISE", [("conservative", raised.value, raised.stderr)]),
-        Row(report.exact_name, [("exact", exact.value, exact.stderr)]) if exact else None,
-        Row("AIS", [("optimistic", ais.value, ais.stderr)]),
-        Row(f"between ({percent(report.settings.confidence)})", intervals=[("thick", report.between)]),
+        Row("RAISE", {"conservative": report.conservative}),
+        Row(report.exact_name, {"exact": report.exact}) if report.exact else None,
+        Row("AIS", {"optimistic": report.optimistic}),
+        Row(f"between ({percent(report.settings.confidence)})", intervals={"thick": report.between}),
     ]
     caption = "Marks: estimates with two standard errors. Band: interval for the model's own value."
     if most is not None and can_be_drawn(most):
-        rows.append(Row("at most", intervals=[("dashed", (-np.inf, most))]))
+        rows.append(Row("at most", intervals={"dashed": (-np.inf, most)}))
         caption += " Dashed: upper bound that holds whatever was missed."
     return rows_chart("interval", f"{report.model}: both sides", _LABEL, [*filter(None, rows)], caption)
 
@@ -88,12 +89,13 @@ def closing_in_chart(reports: Sequence[Report]) -> Chart:
 
 def evidence_chart(report: Report) -> Chart:
     """log Z from every start: each is a lower bound on average, so the largest is nearest to the truth."""
-    evidence, chosen = report.evidence, report.log_z
-    rows = [Row(f"{report.settings.base} (chosen)", [("optimistic", chosen.value, chosen.stderr)])]
+    evidence = report.evidence
+    rows = [Row(f"{report.settings.base} (chosen)", {"optimistic": report.log_z})]
     for finding in evidence.findings if evidence else ():
         if can_be_drawn(finding.log_z):
             name = count(evidence.weighed, "mode") if evidence and finding.name == MODES else finding.name
-            rows.append(Row(name, [("conservative", finding.log_z, finding.log_z_stderr)]))
+            found = Estimate(finding.log_z, finding.log_z_stderr, "lower bound", "")
+            rows.append(Row(name, {"conservative": found}))
     title = "log Z from every start" if evidence else "log Z; other starts were not tried"
     caption = "log Z from every start, with two standard errors."
     return rows_chart("evidence", title, "log Z, nats", rows, caption)
