@@ -1,4 +1,4 @@
-"""Examples from a file, whatever its format: what is no example, such as an index or labels, is left out and said."""
+"""Examples from a file, whatever its format: columns that are no examples, such as an index or labels, are left out."""
 
 import os
 import warnings
@@ -56,8 +56,12 @@ def read(
     array([[ 1,  2,  0],
            [ 1,  2, 20]], dtype=uint8)
     """
-    told = {"alphabet": alphabet, "outside": None if outside == "refuse" else outside, "unpacked": unpacked}
-    found = read_examples(path, name, parse_options(told))
+    options = {
+        "alphabet": alphabet,
+        "outside": None if outside == "refuse" else outside,
+        "unpacked": unpacked,
+    }
+    found = read_examples(path, name, parse_options(options))
     return _examples(found, Path(path)) if isinstance(found, Table) else found
 
 

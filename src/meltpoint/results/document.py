@@ -39,7 +39,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Note:
-    """A paragraph that explains what stands beside it; only pages show it."""
+    """A paragraph that explains the blocks around it; only pages show it."""
 
     text: str
 
@@ -179,7 +179,7 @@ class Readable(Record, ABC):
         Parameters
         ----------
         path
-            A file to write, such as "report.html"; without it the page is only returned.
+            A file to write, such as "report.html"; without it the page is returned and not written.
         """
         from meltpoint.formats.atomic import atomic_write
         from meltpoint.results.html import render_page

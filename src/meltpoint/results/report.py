@@ -268,7 +268,7 @@ def _fields_of(content: Mapping[str, Any]) -> dict[str, Any]:
     df, friction = content.get("degrees_of_freedom", {}), content.get("friction")
     estimates = {name: content[name] and {**content[name], "df": df.get(name)} for name in _ESTIMATES}
     return {
-        # Versions before this field told densities by their unit, and took samples without spread for exact.
+        # Before this field existed densities showed in the unit, and samples without spread counted as exact.
         "densities": "density" in content.get("unit", ""),
         "log_f_exact": False,
         **content,

@@ -95,7 +95,7 @@ def _stages(report: Report) -> Sequence[Block | None]:
     if not report.interrupted and len(stages) == 1 and spent > (s.budget or math.inf):
         took = duration(spent)
         asked += f"; that is too little: one small stage and what comes before it took {took}"
-    told = "; ".join(
+    sizes = "; ".join(
         f"{count(stage.steps, 'step')} of {stage.examples:,} × {stage.chains:,} and {stage.ais_chains:,} chains: "
         f"gap {stage.optimistic - stage.conservative:.2f}, {stage.within}"
         for stage in stages
@@ -117,7 +117,7 @@ def _stages(report: Report) -> Sequence[Block | None]:
     return [
         charts.stages_chart(report) if len(stages) > 1 else None,
         Fact("asked", asked),
-        Fact("stages", told),
+        Fact("stages", sizes),
         Note("The stage with the smallest interval is reported."),
         Table(head, rows, "Stages, in nats per example"),
     ]

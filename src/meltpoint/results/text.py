@@ -40,7 +40,7 @@ def _wrapped(text: str, width: int, label: str = "") -> list[str]:
 
 
 def _table(table: Table, width: int) -> list[str]:
-    """Lines of a table: two blanks between columns, or one; long words cut; and at last some columns below others."""
+    """Lines of a table: two spaces between columns, or one; then long words are cut, then the table is split."""
     rows, words = [table.head, *table.rows], table.words
     lines = _columns(rows, words, "  ")
     if _widest(lines) > width and table.narrow is not None:

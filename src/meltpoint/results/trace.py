@@ -167,7 +167,7 @@ class Trace(Readable):
 
     @property
     def overfits(self) -> TracePoint | None:
-        """The first checkpoint after the best with a surely lower test and a surely higher training likelihood."""
+        """The first checkpoint after the best that is certainly worse on test and better on training examples."""
         best = self.best
         for point in self.points[self.points.index(best) + 1 :]:
             train = best.train_ends, point.train_ends
