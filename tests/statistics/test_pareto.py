@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import genpareto
 
-from meltpoint.statistics.pareto import fit_shape, pareto_k
+from meltpoint.statistics.diagnostics import fit_shape, pareto_k
 
 
 def quantiles(shape: float, n: int) -> np.ndarray:

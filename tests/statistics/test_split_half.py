@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meltpoint.statistics.split_half import split_half_distance, split_half_mean_distance
+from meltpoint.statistics.diagnostics import split_half_distance, split_half_mean_distance
 
 
 def test_independent_chains_differ_as_a_normal_variable_does():

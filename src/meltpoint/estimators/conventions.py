@@ -7,7 +7,7 @@ it. The check only reports a better reading; it changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -84,27 +84,19 @@ def check_conventions(model: ModelLike, data: ArrayLike, *, seed: int = 0) -> Co
     units = np.sort(rng.permutation(model.n_visible)[: _UNITS if n_states == 2 else _UNITS // 4])
     size = int(np.clip(_WORK // _terms(model, len(units)), _FEWEST, _EXAMPLES))
     chosen = states[np.sort(rng.permutation(len(states))[:size])]
-    own = conditional_log_probs(model, chosen, units).sum(axis=1)
-    gains = [_under(reading, model, chosen, units).sum(axis=1) - own for reading in readings]
     # Per example, as if all units had been taken.
-    scale = model.n_visible / (model.n_visible if _is_visible(model) else len(units))
-    own, gains = scale * own, [scale * gain for gain in gains]
-    found = _suspect(readings, gains, _independent(states, n_states))
-    by_name = {
-        reading.name: float(gain.mean())
-        for reading, gain in zip(readings, gains, strict=True)
-        if reading.effect != "colder"
-    }
-    if found is None:
-        return ConventionCheck(float(own.mean()), by_name)
-    return ConventionCheck(float(own.mean()), by_name, found.name, found.meaning, found.remedy)
-
-
-def _under(reading: Reading, model: Model, states: Bits, units: NDArray[np.integer]) -> Floats:
-    """Log probabilities of units given the others under another reading."""
-    other = model if reading.model is None else reading.model()
-    renumbered = states if reading.states is None else reading.states[states]
-    return conditional_log_probs(other, renumbered, units, reading.scale)
+    scale = 1.0 if _is_visible(model) else model.n_visible / len(units)
+    own = conditional_log_probs(model, chosen, units).sum(axis=1)
+    gains: dict[Reading, Floats] = {}
+    for reading in readings:
+        other = model if reading.model is None else reading.model()
+        renumbered = chosen if reading.states is None else reading.states[chosen]
+        found = conditional_log_probs(other, renumbered, units, reading.scale)
+        gains[reading] = scale * (found.sum(axis=1) - own)
+    suspected = _suspect(gains, _independent(states, n_states))
+    by_name = {each.name: float(gain.mean()) for each, gain in gains.items() if each.effect != "colder"}
+    named = (suspected.name, suspected.meaning, suspected.remedy) if suspected else ()
+    return ConventionCheck(float((scale * own).mean()), by_name, *named)
 
 
 def conditional_log_probs(
@@ -180,30 +172,28 @@ def _terms(model: Model, n_units: int) -> int:
     return n_units * hidden * (n_states if n_states == 2 else n_states * model.n_visible)
 
 
-def _suspect(readings: Sequence[Reading], gains: Sequence[Floats], independent: float) -> Reading | None:
+def _suspect(gains: Mapping[Reading, Floats], independent: float) -> Reading | None:
     """The reading that fits much better, None if there is none.
 
     Gains are counted in shares of what independent units with the data's rates have. The least unusual mistake is named
     that explains most of what can be gained.
     """
-    colder = [gain for reading, gain in zip(readings, gains, strict=True) if reading.effect == "colder"]
+    colder = [gain.mean() for reading, gain in gains.items() if reading.effect == "colder"]
     means = {
         reading: float(gain.mean())
-        for reading, gain in zip(readings, gains, strict=True)
+        for reading, gain in gains.items()
         if reading.effect != "colder"
-        and not (reading.effect == "sharper" and any(gain.mean() < _COLDER * cold.mean() for cold in colder))
+        and not (reading.effect == "sharper" and any(gain.mean() < _COLDER * cold for cold in colder))
     }
-    by_reading = dict(zip(readings, gains, strict=True))
     for rank in sorted({reading.rank for reading in means}):
         group = [reading for reading in means if reading.rank == rank]
-        best = max(group, key=lambda reading: means[reading])
+        best = max(group, key=means.__getitem__)
         if means[best] < _MOST * max(means.values()):
             continue
         for reading in group:
-            if _errors_above(by_reading[best] - by_reading[reading]) > _AS_GOOD:
-                continue
+            as_good = _errors_above(gains[best] - gains[reading]) <= _AS_GOOD
             enough = means[reading] > reading.least_gain * abs(independent)
-            if enough and _errors_above(by_reading[reading]) > _SIGNIFICANT:
+            if as_good and enough and _errors_above(gains[reading]) > _SIGNIFICANT:
                 return reading
     return None
 

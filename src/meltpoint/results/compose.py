@@ -18,10 +18,9 @@ from meltpoint.models.log_f import LogF
 from meltpoint.results.report import PerExample, Report
 from meltpoint.results.verdict import Case, judge
 from meltpoint.statistics.control_variate import control_variate_mean, subset_error
+from meltpoint.statistics.diagnostics import pareto_k, split_half_distance, split_half_mean_distance
 from meltpoint.statistics.estimate import Estimate, combined_error
 from meltpoint.statistics.log_space import log_mean_exp
-from meltpoint.statistics.pareto import pareto_k
-from meltpoint.statistics.split_half import split_half_distance, split_half_mean_distance
 from meltpoint.version import __version__
 
 

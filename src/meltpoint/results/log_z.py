@@ -29,9 +29,8 @@ from meltpoint.results.words import (
     with_error,
 )
 from meltpoint.statistics.certificate import Certificate
+from meltpoint.statistics.diagnostics import pareto_k, split_half_distance
 from meltpoint.statistics.estimate import Estimate
-from meltpoint.statistics.pareto import pareto_k
-from meltpoint.statistics.split_half import split_half_distance
 
 
 @dataclass(frozen=True)

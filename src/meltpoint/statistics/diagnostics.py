@@ -1,9 +1,10 @@
-"""How heavy the tail of the weights is: the shape k of a generalised Pareto distribution fitted to the largest.
+"""Whether log weights can be trusted: how heavy their tail is, and whether the two halves of the chains agree.
 
 A tail with shape k has moments up to 1/k: from k = 1/2 on the weights have no variance and a standard error
 is meaningless, from k = 1 on they have no mean. The fit is that of Zhang and Stephens (2009, Technometrics 51,
 316-325), with the tail's length and the prior of Vehtari, Simpson, Gelman, Yao and Gabry (2024, Pareto smoothed
-importance sampling, JMLR 25), who also give what k a sample of n weights can stand: 1 - 1 / log10(n).
+importance sampling, JMLR 25), who also give what k a sample of n weights can stand: 1 - 1 / log10(n). Where halves do
+not agree within their standard errors, these are too small.
 """
 
 import math
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.statistics.elementary import exp, log, log1p
+from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
 
 LEAST_TAIL = 5
 """Fewest weights in the tail for a fit."""
@@ -56,3 +58,36 @@ def fit_shape(beyond: NDArray[np.floating]) -> float:
     weights = exp(log_likelihood - log_likelihood.max())
     mean = np.sum(weights * theta) / weights.sum()
     return float(np.mean(log1p(-mean * beyond)))
+
+
+def split_half_distance(log_weights: NDArray[np.floating]) -> float:
+    """Distance, in standard errors, of the log mean weights of the two halves of independent chains (chain,).
+
+    >>> split_half_distance(np.log([1.0, 3.0, 1.0, 3.0]))
+    0.0
+    """
+    middle = len(log_weights) // 2
+    halves = log_weights[:middle], log_weights[middle:]
+    if middle < 2:
+        return math.nan
+    error = np.hypot(*(log_mean_error(half) for half in halves))
+    return _in_errors(float(log_mean_exp(halves[0]) - log_mean_exp(halves[1])), float(error))
+
+
+def split_half_mean_distance(log_weights: NDArray[np.floating]) -> float:
+    """The same for the mean over examples of log mean weights (example, chain), from its spread over examples.
+
+    Both halves have as many chains, or their biases would differ: of an odd number the last is left out.
+    """
+    examples, chains = log_weights.shape
+    half = chains // 2
+    if half < 1 or examples < 2:
+        return math.nan
+    differences = log_mean_exp(log_weights[:, :half]) - log_mean_exp(log_weights[:, half : 2 * half])
+    return _in_errors(float(np.mean(differences)), float(np.std(differences, ddof=1) / np.sqrt(examples)))
+
+
+def _in_errors(distance: float, error: float) -> float:
+    if distance == 0:
+        return 0.0
+    return abs(distance) / error if error > 0 else math.nan
