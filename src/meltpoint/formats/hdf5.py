@@ -43,11 +43,9 @@ class File:
 
     @property
     def names(self) -> list[str]:
-        """Names of what hangs directly in the file."""
         return list(self.root)
 
     def array(self, path: str) -> NDArray[Any]:
-        """The numbers of a dataset."""
         dataset = self._dataset(path)
         if dataset.dtype.kind not in "biuf":
             raise ValueError(f"{path!r} has values of type {dataset.dtype}")

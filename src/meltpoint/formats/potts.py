@@ -19,7 +19,6 @@ import io
 import math
 import re
 import struct
-from collections.abc import Iterator
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -27,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.formats import build, npz
-from meltpoint.formats.documents import is_msgpack_map, read_msgpack, rows
+from meltpoint.formats.documents import is_msgpack_map, numbers, read_msgpack, rows
 from meltpoint.formats.format import Format, Options, missing_option
 from meltpoint.formats.sequences import ALPHABETS, letters_of
 from meltpoint.formats.source import Source
@@ -109,11 +108,13 @@ def _ccm(source: Source, options: Options) -> Model:
     fields, listed = _ccm_text(source.numbers) if source.is_text else _ccm_msgpack(source.data)
     pairs: build.Pairs = {}
     for i, j, table in listed:
-        if table.shape != (_STATES, _STATES) or not (0 <= min(i, j) < max(i, j) < len(fields)):
-            raise ValueError(f"couplings {table.shape} of the sites {i} and {j} of {len(fields)}")
-        if (min(i, j), max(i, j)) in pairs:
-            raise ValueError(f"couplings of the sites {i} and {j} are there twice")
-        pairs[min(i, j), max(i, j)] = table if i < j else table.T
+        low, high = min(i, j), max(i, j)
+        if not 0 <= low < high < len(fields) or (low, high) in pairs or table.size != _STATES**2:
+            raise ValueError(
+                f"{table.size} couplings of the sites {i} and {j} of {len(fields)}, or the pair is there twice"
+            )
+        table = table.reshape(_STATES, _STATES)
+        pairs[low, high] = table if i < j else table.T
     if gap == "masked":
         stored = _CCM_ALPHABET[:_AMINO]
         pairs = {pair: table[:_AMINO, :_AMINO] for pair, table in pairs.items()}
@@ -122,23 +123,19 @@ def _ccm(source: Source, options: Options) -> Model:
     return build.potts(source, pairs, fields, options, stored, letters_of(options.alphabet))
 
 
-_Listed: TypeAlias = Iterator[tuple[int, int, Floats]]
+_Listed: TypeAlias = list[tuple[int, int, Floats]]
 """The two sites of each pair, and its couplings."""
 
 
 def _ccm_text(data: bytes) -> tuple[Floats, _Listed]:
     data = _META.sub(b"", data)
-    heading = _HEADING.search(data)
-
-    def listed() -> _Listed:
-        at = heading
-        while at:
-            following = _HEADING.search(data, at.end())
-            table = data[at.end() : following.start() if following else len(data)]
-            yield int(at[1]), int(at[2]), rows(table, _STATES)
-            at = following
-
-    return rows(data[: heading.start()] if heading else data, _AMINO), listed()
+    headings = list(_HEADING.finditer(data))
+    ends = [heading.start() for heading in headings] + [len(data)]
+    listed = [
+        (int(heading[1]), int(heading[2]), numbers(data[heading.end() : end]))
+        for heading, end in zip(headings, ends[1:], strict=True)
+    ]
+    return rows(data[: ends[0]], _AMINO), listed
 
 
 def _ccm_msgpack(data: bytes) -> tuple[Floats, _Listed]:
@@ -150,17 +147,12 @@ def _ccm_msgpack(data: bytes) -> tuple[Floats, _Listed]:
         raise ValueError("ncol, x_single or x_pair is missing or of a wrong type")
     if single.size != n * _AMINO:
         raise ValueError(f"{single.size} fields of {n} sites")
-
-    def listed() -> _Listed:
-        for entry in entries.values():
-            i, j, table = map(entry.get, "ijx") if isinstance(entry, dict) else (None, None, None)
-            if not (isinstance(i, int) and isinstance(j, int) and isinstance(table, np.ndarray)):
-                raise ValueError("a pair without its sites or its couplings")
-            if table.size != _STATES**2:
-                raise ValueError(f"{table.size} couplings of a pair")
-            yield i, j, table.reshape(_STATES, _STATES)
-
-    return single.reshape(n, _AMINO), listed()
+    listed = [tuple(map(entry.get, "ijx")) for entry in entries.values() if isinstance(entry, dict)]
+    if len(listed) < len(entries) or not all(
+        isinstance(i, int) and isinstance(j, int) and isinstance(x, np.ndarray) for i, j, x in listed
+    ):
+        raise ValueError("a pair without its sites or its couplings")
+    return single.reshape(n, _AMINO), listed
 
 
 def _is_mi3(source: Source) -> bool:

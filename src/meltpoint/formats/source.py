@@ -80,13 +80,11 @@ class Source:
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes."""
         with reading(self.path, "gzip file" if self._is_gzip else "file"):
             return self.stream().read(HEAD)
 
     @cached_property
     def data(self) -> bytes:
-        """The whole content."""
         if not self._is_gzip:
             return self.stream().read()
         content, stream = io.BytesIO(), self.stream()
@@ -103,7 +101,6 @@ class Source:
 
     @property
     def size(self) -> int:
-        """Bytes of the content."""
         return len(self.data) if self._is_gzip else self.stored_size
 
     @property
@@ -117,8 +114,8 @@ class Source:
         if self.left < 0:
             raise InputError(
                 found=f"{self.path}, a small file whose arrays take {n_bytes:,} bytes and more",
-                expected=f"arrays of {CEILING >> 20} MB, or {EXPANSION} times as large as their file",
-                remedy="if you trust it, allow more megabytes with unpacked=…, or save the arrays uncompressed, as "
+                expected=f"arrays of {self.ceiling >> 20} MB, or {EXPANSION} times as large as their file",
+                remedy="if you trust it, allow more megabytes with unpacked=…, or save them uncompressed, as "
                 "uint8 where they are 0 and 1 (numpy.savez)",
             )
 
@@ -136,7 +133,6 @@ class Source:
 
     @cached_property
     def text(self) -> bytes:
-        """The whole content without a byte order mark."""
         return self.data.removeprefix(_BOM)
 
     @cached_property
@@ -205,10 +201,10 @@ def opened(path: Path, *, may_be_empty: bool = False) -> BinaryIO:
 
 def open_regular(path: Path, *, follow_links: bool = True) -> BinaryIO:
     """A regular file, open for reading; OSError for a pipe, which could block forever, a device or a folder."""
-    flags = [os.O_RDONLY, *(getattr(os, f"O_{name}", 0) for name in ("NONBLOCK", "CLOEXEC", "BINARY"))]
-    if not follow_links:
-        flags.append(getattr(os, "O_NOFOLLOW", 0))
-    descriptor = os.open(path, sum(flags))
+    names = (
+        ("NONBLOCK", "CLOEXEC", "BINARY") if follow_links else ("NONBLOCK", "CLOEXEC", "BINARY", "NOFOLLOW")
+    )
+    descriptor = os.open(path, os.O_RDONLY | sum(getattr(os, f"O_{name}", 0) for name in names))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file")
