@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -190,7 +191,7 @@ def stop_in_stage(monkeypatch, number):
             raise KeyboardInterrupt
 
         stops = stage.number + 1 >= number
-        return run_stage(stage, model, precision, run.counting(press) if stops else run, task)
+        return run_stage(stage, model, precision, replace(run, progress=press) if stops else run, task)
 
     monkeypatch.setattr(stages, "run_stage", stopped)
 

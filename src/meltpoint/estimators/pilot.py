@@ -169,11 +169,11 @@ def pilot_steps_within(seconds: float, model: Model, base: Base, run: Run) -> in
         run.results(chains_batch(_TRIAL, annealing, [Segment(as_betas(steps))], _CHAINS, streams), _TRIAL)
         return time.perf_counter() - begun
 
-    run = run.without_folder()
+    run = replace(run, folder=None)
     time_of(_TRIAL_STEPS[0], run)  # compiles kernels, and starts workers
     each = math.inf
     for steps in _TRIAL_STEPS:  # the quickest: other programs may have the processor for a moment
-        taken = time_of(steps, run.counting(None))
+        taken = time_of(steps, replace(run, progress=None))
         each = min(each, taken / steps)
         if taken > _TRIAL_SECONDS:
             break
@@ -251,7 +251,7 @@ class _Rounds:
                 here, total = done + here, 2.0 * self.chain_steps
             progress(task, here, total)
 
-        return self.kept.counting(whole).together(batches, _TASK)
+        return replace(self.kept, progress=whole).together(batches, _TASK)
 
 
 def _keys(k: int, direction: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,7 @@ def sample_annealing_model(
         state = chains([Segment(betas), last], n, numbers, run).state
     else:
         chosen = annealing.anywhere(n)
-        quiet = run.counting(None)
+        quiet = replace(run, progress=None)
         block = max(1, _BLOCK_CHAINS // particles)
         for low in range(0, n, block):
             own = numbers[low : low + block]

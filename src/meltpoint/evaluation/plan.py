@@ -238,7 +238,7 @@ class Planner:
             self._rate = spent.steps / max(spent.seconds, 1e-3)
         else:
             # What an earlier call has computed took its cores' seconds, as what this one has.
-            self._rate = size.work(self.passes) * self.run.threads / max(finished.result.seconds, 1e-3)
+            self._rate = size.work(self.passes) * self.run.n_threads / max(finished.result.seconds, 1e-3)
         steps, examples = np.array([size.steps]), np.array([size.examples])
         predicted = found.half_widths(
             steps, size.chains, size.ais_chains, examples, self._sigmas(stage.number)

@@ -4,10 +4,9 @@ Without a folder nothing is kept and nothing is turned into arrays. With one, a 
 checked and not computed again.
 """
 
-import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
@@ -51,38 +50,29 @@ class Spent:
     seconds: float = 0.0
 
 
+@dataclass(eq=False)
 class Run:
     """Computes on `threads` threads of this process, or by workers; keeps results if it has a folder.
+
+    Its names are below `prefix` there. A run with another folder or progress callback is made by `dataclasses.replace`.
 
     >>> Run().once("answer", int, lambda: 42)
     42
     """
 
-    def __init__(
-        self,
-        threads: int | None = None,
-        progress: Progress | None = None,
-        workers: Workers | None = None,
-        folder: RunFolder | None = None,
-    ) -> None:
-        self.threads = check_threads(threads)
-        self.progress = progress
-        self.workers = workers
-        self.folder = folder
-        self.spent = Spent()
-        self._inside = ""
+    threads: int | None = None
+    progress: Progress | None = None
+    workers: Workers | None = None
+    folder: RunFolder | None = None
+    spent: Spent = field(default_factory=Spent)
+    prefix: str = ""
+
+    def __post_init__(self) -> None:
+        self.n_threads = check_threads(self.threads)
 
     def inside(self, folder: str) -> "Run":
         """The same run with its names in a folder of the run's folder."""
-        return self._with(_inside=f"{self._inside}{folder}/")
-
-    def without_folder(self) -> "Run":
-        """The same workers, which keep nothing."""
-        return self._with(folder=None)
-
-    def counting(self, progress: Progress | None) -> "Run":
-        """The same run with another progress callback."""
-        return self._with(progress=progress)
+        return replace(self, prefix=f"{self.prefix}{folder}/")
 
     def once(self, name: str, kind: type[T], compute: Callable[[], T], **lengths: int) -> T:
         """A decision or a number: computed unless the run has a value of this name and type.
@@ -103,7 +93,7 @@ class Run:
     def keep(self, name: str, value: Any) -> None:  # noqa: ANN401
         """Keep a value in place of what was kept before."""
         if self.folder is not None:
-            self.folder.write(f"{self._inside}{name}", to_arrays(value))
+            self.folder.write(f"{self.prefix}{name}", to_arrays(value))
 
     def results(self, batch: Batch[Record], task: str) -> Record:
         """Results of all items, in order. KeyboardInterrupt if Ctrl-C came before, with the finished chunks kept."""
@@ -139,13 +129,13 @@ class Run:
             found[chunk.name] = result
             if folder is not None:
                 extra = {_OF: np.array(of[chunk.batch]), _SECONDS: np.array(result.seconds)}
-                folder.write(f"{self._inside}{chunk.name}", {**to_arrays(result.record), **extra})
+                folder.write(f"{self.prefix}{chunk.name}", {**to_arrays(result.record), **extra})
 
         def report(done: float) -> None:
             if self.progress:
                 self.progress(task, before + done, total)
 
-        how = {"threads": self.threads, "workers": workers, "progress": self.progress, "report": report}
+        how = {"threads": self.n_threads, "workers": workers, "progress": self.progress, "report": report}
         begun, interrupted = time.perf_counter(), False
         try:
             for group in [[batch] for batch in batches] if in_turn and workers is None else [batches]:
@@ -180,12 +170,7 @@ class Run:
         return found
 
     def _read(self, name: str, load: Callable[[dict[str, NDArray[Any]]], T]) -> T | None:
-        return None if self.folder is None else self.folder.load(f"{self._inside}{name}", load)
-
-    def _with(self, **changes: Any) -> "Run":  # noqa: ANN401
-        other = copy.copy(self)
-        vars(other).update(changes)
-        return other
+        return None if self.folder is None else self.folder.load(f"{self.prefix}{name}", load)
 
 
 _OF, _SECONDS = "of", "seconds"
@@ -203,11 +188,11 @@ def _from_chunk(chunk: Chunk, of: str, arrays: dict[str, NDArray[Any]]) -> Compu
         return None
     seconds = from_arrays(float, {"value": arrays.pop(_SECONDS)})
     record = from_arrays(chunk.batch.result, arrays)
-    for field in fields(record):
-        rows = len(getattr(record, field.name))
+    for each in fields(record):
+        rows = len(getattr(record, each.name))
         if rows != chunk.count:
             raise InputError(
-                found=f"{rows:,} rows of {field.name}",
+                found=f"{rows:,} rows of {each.name}",
                 expected=f"{chunk.count:,}",
                 remedy="remove the file, and it is computed again",
             )

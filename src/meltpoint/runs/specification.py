@@ -93,10 +93,10 @@ def read_specification(folder: Path) -> Specification:
         with open_regular(path, follow_links=False) as file:
             text = file.read(_LARGEST + 1)
         content: Any = json.loads(text) if len(text) <= _LARGEST else None
-        version = content["format"]
-        specification = _checked(content) if version == FORMAT else None
+        version = content.pop("format")
         if type(version) is not int:
             raise TypeError("format must be a whole number")
+        specification = _checked(content) if version == FORMAT else None
     # RecursionError: a thousand brackets
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise InputError(
@@ -124,23 +124,20 @@ def has_specification(folder: Path) -> bool:
     return True
 
 
-def _checked(content: Any) -> Specification:  # noqa: ANN401
+def _checked(content: dict[str, Any]) -> Specification:
     """The specification, or an error if anything is not of its type."""
-    if not isinstance(content, dict):
-        raise TypeError("not an object of JSON")
-    del content["format"]
     specification = Specification(**{**content, "parts": tuple(content["parts"])})
     numbers = (specification.method, specification.test_examples, *specification.parts)
+    texts = [specification.model]
+    for name in ("fingerprints", "settings", "reporting_settings", "versions"):
+        values = getattr(specification, name)
+        if not isinstance(values, dict):
+            raise TypeError(f"{name} must be an object")
+        texts += values.values() if name in ("fingerprints", "versions") else []
     if not specification.parts or not all(type(number) is int and number >= 0 for number in numbers):
         raise TypeError("method, test_examples and parts must be whole numbers")
-    if not isinstance(specification.model, str):
-        raise TypeError("model must be text")
-    for name in ("fingerprints", "settings", "reporting_settings", "versions"):
-        if not isinstance(getattr(specification, name), dict):
-            raise TypeError(f"{name} must be an object")
-    for name in ("fingerprints", "versions"):
-        if not all(isinstance(text, str) for text in getattr(specification, name).values()):
-            raise TypeError(f"{name} must be texts")
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("model, fingerprints and versions must be texts")
     specification.fingerprint  # noqa: B018  what JSON cannot write fails here, not later
     return specification
 
