@@ -50,7 +50,7 @@ def same(one, other) -> bool:
 
 @pytest.mark.parametrize("model", [DBM, DBN], ids=repr)
 def test_parts_are_the_whole(model):
-    assert not model.log_f_part(FEW[:1], np.arange(1)).is_exact
+    assert not model.log_f_method()(FEW[:1], np.arange(1)).is_exact
     whole = model.log_f_estimate(STATES, seed=5)
     assert same(log_f_of(model, STATES, 5, Run(1)), whole)
     assert not same(log_f_of(model, STATES, 6, Run(1)), whole)
@@ -129,7 +129,7 @@ def test_workers_compute_the_same():
 def test_a_number_names_the_random_numbers_of_its_example():
     """The mutant that numbers each chunk from 0 gives other estimates."""
     whole = DBM.log_f_estimate(STATES, seed=5).values[256:512]
-    right = DBM.log_f_part(STATES[256:512], np.arange(256, 512), seed=5).values
-    wrong = DBM.log_f_part(STATES[256:512], np.arange(256), seed=5).values
+    right = DBM.log_f_method(seed=5)(STATES[256:512], np.arange(256, 512)).values
+    wrong = DBM.log_f_method(seed=5)(STATES[256:512], np.arange(256)).values
     np.testing.assert_array_equal(right, whole)
     assert (wrong != whole).any()

@@ -65,7 +65,7 @@ def test_a_folder_changes_nothing_and_is_not_computed_twice(tmp_path, monkeypatc
         pytest.fail("it was computed again")
 
     for owner, name in [
-        (type(model), "log_f_part"),
+        (type(model), "log_f_method"),
         (prerequisites, "exact_log_z"),
         (prerequisites, "data_rates"),
         (prerequisites, "run_pilot"),

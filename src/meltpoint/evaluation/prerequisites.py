@@ -109,11 +109,11 @@ class LogFOfExamples:
     def prepare(self, progress: Progress | None) -> None:
         """Load the kernels."""
         with preparing_kernels(progress or silent):
-            self.model.log_f_part(self.states[:1], np.arange(1), samples=1)
+            self.model.log_f_method(samples=1)(self.states[:1], np.arange(1))
 
     def compute(self, items: Items, progress: Progress) -> LogFRows:
         """Log f of some of them."""
-        found = self.model.log_f_part(self.states[items], items, seed=self.seed, progress=progress)
+        found = self.model.log_f_method(seed=self.seed)(self.states[items], items, progress=progress)
         is_exact = np.full(len(items), found.is_exact)
         return LogFRows(found.values, found.stderrs, found.bound, found.rises, is_exact)
 
@@ -123,7 +123,7 @@ def log_f_of(model: Model, states: Bits, seed: int, run: Run) -> LogF:
 
     def compute() -> LogF:
         with preparing_kernels(run.progress or silent):
-            is_exact = model.log_f_part(states[:1], np.arange(1), samples=1).is_exact
+            is_exact = model.log_f_method(samples=1)(states[:1], np.arange(1)).is_exact
         work = LogFOfExamples(model, states, seed)
         batch = Batch(LOG_F, work, len(states), float(LOG_F_SAMPLES), _LOG_F_EXAMPLES, short=is_exact)
         rows = run.results(batch, "unnormalised probabilities")

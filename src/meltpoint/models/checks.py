@@ -83,7 +83,7 @@ def check_switch(value: Any, name: str) -> bool:  # noqa: ANN401
 
 def number(value: Any, name: str) -> float:  # noqa: ANN401
     """One finite real number."""
-    return float(parameter(np.asarray(value).reshape(-1), name, 1)[0])
+    return float(bias(np.asarray(value).reshape(-1), name, 1, "model")[0])
 
 
 def whole_numbers(value: Any, name: str) -> NDArray[np.int64]:  # noqa: ANN401

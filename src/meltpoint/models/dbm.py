@@ -98,7 +98,7 @@ class DBM(BipartiteModel):
         """
         return self.log_f_estimate(x, samples=samples, seed=seed).values
 
-    def log_f_method(self, samples: int, seed: int, threads: int) -> LogFMethod:
+    def log_f_method(self, samples: int = SAMPLES, seed: int = 0, threads: int = 1) -> LogFMethod:
         """Log f with standard errors and the mean-field lower bound.
 
         The proposal is the mean-field posterior of the even hidden layers; the odd layers are summed out. Where one

@@ -207,7 +207,7 @@ class DBN(Model):
         """
         return self.log_f_estimate(x, samples=samples, seed=seed).values
 
-    def log_f_method(self, samples: int, seed: int, threads: int) -> LogFMethod:
+    def log_f_method(self, samples: int = SAMPLES, seed: int = 0, threads: int = 1) -> LogFMethod:
         """Importance sampling, with the variational lower bound.
 
         Samples come from the recognition distribution, and with one directed layer also from a mean field of the

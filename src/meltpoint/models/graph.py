@@ -173,7 +173,7 @@ class GraphModel(Model):
             return self.mrf.log_f(states)
         return self.mrf.log_f_of_all(states[:, self.mrf.layout.order]) + self.mrf.log_constant
 
-    def log_f_method(self, samples: int, seed: int, threads: int) -> LogFMethod:
+    def log_f_method(self, samples: int = SAMPLES, seed: int = 0, threads: int = 1) -> LogFMethod:
         """Exact, or by annealing the hidden sites with the visible ones clamped, from independent sites to the model.
 
         Each example has chains that cost about as much as `samples` importance samples with 25 moves each.

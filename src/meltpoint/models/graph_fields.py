@@ -142,7 +142,7 @@ class UnitFactors(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FactorField(GraphField):
-    """Factors over the columns of a layout, whose units have so many states (unit,); every unit is in a factor."""
+    """Factors over the columns of a layout and the numbers of states (unit,); every unit is in a factor."""
 
     cardinalities: Indices
     tables: Tables
@@ -198,7 +198,7 @@ def factor_field(
     factors: Sequence[tuple[Sequence[int], Floats]],
     log_constant: float,
 ) -> FactorField:
-    """The field of factors (scope in sites, log values) of order 1 and more over sites with so many states (site,)."""
+    """The field of factors (scope in sites, log values) of order 1 and more, and numbers of states (site,)."""
     alone = np.ones(len(cardinalities), np.bool_)
     for scope, _ in factors:
         alone[list(scope)] = False
@@ -226,6 +226,6 @@ def _places(tables: Tables, units: NDArray[Any]) -> Indices:
 
 
 def _parts(rows: int, width: int) -> list[slice]:
-    """Parts of so many rows that the width of each is looked up in bounded memory."""
+    """Parts of the rows, each small enough to be looked up in bounded memory."""
     size = max(1, _AT_ONCE // max(1, width))
     return [slice(low, low + size) for low in range(0, rows, size)]

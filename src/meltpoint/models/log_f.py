@@ -187,7 +187,9 @@ def _rise_left(rises: Floats) -> float:
 class LogFMethod(Protocol):
     """Computes log f of the examples with these numbers (example,), which name their random numbers."""
 
-    def __call__(self, x: States, numbers: NDArray[np.integer], *, progress: Progress | None) -> LogF: ...
+    def __call__(
+        self, x: States, numbers: NDArray[np.integer], *, progress: Progress | None = None
+    ) -> LogF: ...
 
 
 def estimate_log_f(
@@ -196,7 +198,7 @@ def estimate_log_f(
     weigh: Callable[[States, NDArray[np.integer]], tuple[Floats, Floats]],
     *,
     block: int = BLOCK,
-    progress: Progress | None,
+    progress: Progress | None = None,
 ) -> LogF:
     """Log f by importance weights: the log weights (example, sample) and the lower bound (example,) of a block.
 
@@ -215,7 +217,7 @@ def exact_log_f(
     numbers: NDArray[np.integer],
     log_f: Callable[[States], Floats],
     *,
-    progress: Progress | None,
+    progress: Progress | None = None,
 ) -> LogF:
     """Log f of every example by a function that gives it exactly."""
     return _in_blocks(lambda part: LogF.exact(log_f(x[part])), len(x), BLOCK, progress)
@@ -244,14 +246,14 @@ def standard_errors(log_weights: Floats) -> Floats:
 
 
 def block_that_fits(units: int, samples: int) -> int:
-    """Examples whose draws of so many units can be kept at once."""
+    """Examples whose draws of this number of units can be kept at once."""
     return max(1, _KEPT_UNITS // (units * samples))
 
 
 def _rises(log_weights: Floats, least: int = _LEAST_SAMPLES) -> Floats:
     """How much log mean weights rise (example, 2) from half the samples to all, and from a quarter to half.
 
-    They are not known with fewer samples than `least`, nor where all weights are the same. With fewer than four the
+    They are unknown with fewer samples than `least`, nor where all weights are the same. With fewer than four the
     slowest decrease that is believed is taken for the second.
     """
     samples = log_weights.shape[1]
@@ -266,14 +268,14 @@ def _rises(log_weights: Floats, least: int = _LEAST_SAMPLES) -> Floats:
 
 
 def _in_parts(log_weights: Floats, parts: int) -> Floats:
-    """Log mean weights (example,) of so many parts of the samples, on average over the parts."""
+    """Log mean weights (example,) of this number of parts of the samples, on average over the parts."""
     size = log_weights.shape[1] // parts
     cut = log_weights[:, : parts * size].reshape(len(log_weights), parts, size)
     return log_mean_exp(cut, axis=2).mean(axis=1)
 
 
 def corners(units: int) -> States:
-    """All states (state, unit) of so many bits."""
+    """All states (state, unit) of this number of bits."""
     return (np.arange(2**units)[:, np.newaxis] >> np.arange(units) & 1).astype(np.uint8)
 
 

@@ -166,23 +166,11 @@ class Model(ABC):
         found = method(states, np.arange(len(states)), progress=progress)
         return found if found.is_exact else found.controlled_by(*self.log_f_control(states, seed))
 
-    def log_f_part(
-        self,
-        states: States,
-        numbers: NDArray[np.integer],
-        *,
-        samples: int = SAMPLES,
-        seed: int = 0,
-        progress: Progress | None = None,
-    ) -> LogF:
-        """Log f of the examples with these numbers (example,), whose states (example, visible unit) `encode` gave.
+    def log_f_method(self, samples: int = SAMPLES, seed: int = 0, threads: int = 1) -> LogFMethod:
+        """How log f of states is computed, as a function of states and their examples' numbers: here exactly.
 
         A number names the random numbers of its example: a test set can be computed in parts.
         """
-        return self.log_f_method(samples, seed, 1)(states, numbers, progress=progress)
-
-    def log_f_method(self, samples: int, seed: int, threads: int) -> LogFMethod:
-        """How log f of states is computed: here exactly."""
         return partial(exact_log_f, log_f=lambda states: self.log_f(self.decode(states)))
 
     def log_f_control(self, states: States, seed: int) -> tuple[NDArray[np.integer], Floats]:

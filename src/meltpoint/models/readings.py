@@ -30,7 +30,7 @@ class Reading:
     It is another model (`model` makes it, None is the same one), the same with all inputs times `scale`, or with other
     numbers for the states: state s of the data is state states[s] of the model. `rank` says how unusual it is, from 0
     on; `effect` what it does to the units' inputs. A sharper reading, with larger inputs, fits better for every model
-    that was trained too little. So it is held against the same model at half the temperature, "colder", which is no
+    that was trained too little. So it is compared with the same model at half the temperature, "colder", which is no
     convention.
     """
 
