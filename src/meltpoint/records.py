@@ -109,27 +109,13 @@ def _taken(kind: Any, content: Any, unknown: Any) -> Any:  # noqa: ANN401
 
 
 def short_repr(self: Any) -> str:  # noqa: ANN401
-    """A dataclass with its arrays given by type and shape.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass(repr=False)
-    ... class Weights:
-    ...     name: str
-    ...     values: np.ndarray
-    ...     __repr__ = short_repr
-    >>> Weights("AIS", np.zeros((3, 2)))
-    Weights(name='AIS', values=float64(3, 2))
-    """
+    """A dataclass with its arrays given by type and shape: `Weights(name='AIS', values=float64(3, 2))`."""
     inside = ", ".join(f"{field.name}={_short(getattr(self, field.name))}" for field in fields(self))
     return f"{type(self).__name__}({inside})"
 
 
 def fields_html(fields: Mapping[str, str]) -> str:
-    """A small table for a notebook.
-
-    >>> fields_html({"log Z": "451.28 < 452"})
-    "<table style='color: inherit'><tbody><tr><th scope='row'>log Z</th><td>451.28 &lt; 452</td></tr></tbody></table>"
-    """
+    """A small table for a notebook."""
     rows = (
         f"<tr><th scope='row'>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
         for name, value in fields.items()

@@ -6,9 +6,11 @@ from hypothesis import strategies as st
 
 from meltpoint.estimators.evidence import Evidence
 from meltpoint.progress import duration
+from meltpoint.results.elements import element, typeset
 from meltpoint.results.shown import sample_count
 from meltpoint.results.words import (
     between_text,
+    bound,
     count,
     interval,
     listed,
@@ -72,6 +74,15 @@ def test_never_sixty_of_a_unit(seconds):
         (interval((1.0, math.inf)), "above 1.00"),
         (interval((-math.inf, math.inf)), "unknown"),
         (interval(None), ""),
+        (bound(-86.0799, up=True), "-86.07"),
+        (bound(-86.0799, up=False), "-86.08"),
+        (between_text((1.0, math.inf), 2, "surely", "no"), "above 1.00 surely; no upper end is known"),
+        (typeset("RBM 784-500 < -86.3"), "RBM 784-500 &lt; −86.3"),
+        (
+            element("p", "a < b", class_="note", aria_label='"x"'),
+            '<p class="note" aria-label="&quot;x&quot;">a &lt; b</p>',
+        ),
+        (element("img", alt=None), "<img>"),
         (between_text((1.0, 2.0), 2, "surely", "no interval"), "1.00 and 2.00 surely"),
         (between_text((-math.inf, 2.0), 2, "surely", "no"), "below 2.00 surely; no lower end is known"),
         (between_text((-math.inf, math.inf), 2, "surely", "no interval"), "no interval"),

@@ -67,7 +67,7 @@ def paper_sentence(report: Report) -> str:
 def latex_line(report: Report) -> str:
     """A row of a table: the model, the two sides, and the interval."""
     low, high = (_latex_number(end, interval_digits(report)) for end in report.between)
-    name = latex_escaped(report.names.get("model", report.model))
+    name = _latex_escaped(report.names.get("model", report.model))
     sides = " & ".join(
         f"${_latex_number(e.value, e.digits)}"
         + (rf" \pm {decimals(e.stderr, e.digits)}$" if math.isfinite(e.stderr) and e.stderr > 0 else "$")
@@ -76,12 +76,7 @@ def latex_line(report: Report) -> str:
     return rf"{name} & {sides} & $[{low},\, {high}]$ \\"
 
 
-def latex_escaped(text: str) -> str:
-    r"""A text for LaTeX.
-
-    >>> latex_escaped("model_1 50%")
-    'model\\_1 50\\%'
-    """
+def _latex_escaped(text: str) -> str:
     return printable(text).translate(_LATEX)
 
 

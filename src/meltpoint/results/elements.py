@@ -17,22 +17,14 @@ class Html(str):
 
 
 def escaped(text: object) -> Html:
-    """A text as it is to be read, cut where it is very long, and control characters shown as escapes.
-
-    >>> escaped("<script>")
-    '&lt;script&gt;'
-    """
+    """A text as it is to be read, cut where it is very long, and control characters shown as escapes."""
     if isinstance(text, Html):
         return text
     return Html(html.escape(printable(shortened(str(text), _LONGEST), keep="\n\xa0"), quote=True))
 
 
 def element(name: str, *children: object, **attributes: object) -> Html:
-    """An element with its children; attributes that are None are left out, `class_` is class and `_` becomes -.
-
-    >>> element("p", "a < b", class_="note", aria_label='"x"')
-    '<p class="note" aria-label="&quot;x&quot;">a &lt; b</p>'
-    """
+    """An element with its children; attributes that are None are left out, `class_` is class and `_` becomes -."""
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escaped(value)}"'
         for key, value in attributes.items()
@@ -47,9 +39,5 @@ def join(*children: object) -> Html:
 
 
 def typeset(text: str) -> Html:
-    """A text with proper minus signs.
-
-    >>> typeset("RBM 784-500 < -86.3")
-    'RBM 784-500 &lt; −86.3'
-    """
+    """A text with proper minus signs: "RBM 784-500, −86.3"."""
     return escaped(_MINUS.sub("\N{MINUS SIGN}", text))

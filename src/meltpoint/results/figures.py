@@ -116,7 +116,7 @@ def _draw_mark(mark: Mark, chart: Chart, axes: Axes) -> None:
     x, y, errors = chart.places(mark)
     color, marker, hatch = _ROLES[mark.role]
     if mark.kind == "area":
-        axes.fill(x, y, color=color, alpha=0.35, lw=0.8, hatch=hatch, label=mark.label)
+        axes.fill(x, y, color=color, alpha=0.3, lw=0.8, hatch=hatch, label=mark.label)
     elif mark.kind == "points":
         look = {} if len(x) <= FEW else {"ms": 3, "elinewidth": 0.7, "capsize": 0}
         look["xerr" if chart.in_rows else "yerr"] = errors

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,12 +65,8 @@ class _Plane:
         # Room for the texts of the ticks, and for the label where there is one.
         self.left = min(0.45 * _WIDTH, (30 if chart.y.label else 14) + _LETTER * longest)
         self.bottom = chart.height - _BOTTOM
-
-    def x(self, values: ArrayLike) -> np.ndarray:
-        return np.round(self.left + _shares(self.chart.x, values) * (_WIDTH - self.left - _RIGHT), 1)
-
-    def y(self, values: ArrayLike) -> np.ndarray:
-        return np.round(self.bottom - _shares(self.chart.y, values) * (self.bottom - _TOP), 1)
+        self.x = partial(_places, chart.x, self.left, _WIDTH - _RIGHT)
+        self.y = partial(_places, chart.y, self.bottom, _TOP)
 
     def axes(self) -> Iterator[Html]:
         x, y, right, bottom = self.chart.x, self.chart.y, _WIDTH - _RIGHT, self.bottom
@@ -105,12 +102,12 @@ class _Plane:
                 yield _shape(*place, mark.role, size)
 
 
-def _shares(axis: Axis, values: ArrayLike) -> np.ndarray:
-    """Where values lie on an axis, from 0 to 1."""
+def _places(axis: Axis, start: float, end: float, values: ArrayLike) -> np.ndarray:
+    """Where values lie between the start and the end of an axis."""
     low, high, values = axis.low, axis.high, np.asarray(values, np.float64)
     if axis.log:
         low, high, values = math.log(low), math.log(high), np.log(values)
-    return np.clip((values - low) / (high - low), 0.0, 1.0)
+    return np.round(start + np.clip((values - low) / (high - low), 0.0, 1.0) * (end - start), 1)
 
 
 def _path(places: Iterable[tuple[float, float]]) -> Html:

@@ -62,11 +62,7 @@ def with_error(value: float, stderr: float, digits: int = 2) -> str:
 
 
 def bound(value: float, up: bool, digits: int = 2) -> str:
-    """A bound rounded to its safe side, so that what is printed holds too.
-
-    >>> bound(-86.0799, up=True), bound(-86.0799, up=False)
-    ('-86.07', '-86.08')
-    """
+    """A bound rounded to its safe side, so that what is printed holds too."""
     if not abs(value) < _LARGEST:
         return number(value, digits)
     scale = 10**digits
@@ -82,11 +78,7 @@ def interval(ends: tuple[float, float] | None, digits: int = 2) -> str:
 
 
 def between_text(ends: tuple[float, float], digits: int, sure: str, unknown: str, joint: str = "and") -> str:
-    """An interval with its confidence and condition, or its only known end, or why there is none.
-
-    >>> between_text((1.0, math.inf), 2, "with 99% confidence", "no interval")
-    'above 1.00 with 99% confidence; no upper end is known'
-    """
+    """An interval with its confidence and condition, or its only known end, or why there is none."""
     low, high = (number(end, digits) for end in ends)
     above, below = f"above {low} {sure}; no upper end is known", f"below {high} {sure}; no lower end is known"
     return _by_known_ends(ends, f"{low} {joint} {high} {sure}", above, below, unknown)
