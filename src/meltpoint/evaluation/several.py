@@ -44,41 +44,35 @@ def named_sources(
 
     Files of one name in different folders are told apart by their folders.
     """
+    own = [str(name) for name in models] if isinstance(models, Mapping) else None
     if isinstance(models, Mapping):
-        named = {str(name): _as_source(source) for name, source in models.items()}
-        return dict(zip(_checked_names(names, len(named)), named.values(), strict=True)) if names else named
-    if isinstance(models, str | os.PathLike | Model):
+        models = models.values()
+    elif isinstance(models, str | os.PathLike | Model):
         models = [models]
-    sources = [_as_source(source) for source in models]
+    sources = [each if isinstance(each, str | os.PathLike) else from_object(each) for each in models]
     if names is not None:
-        return dict(zip(_checked_names(names, len(sources)), sources, strict=True))
-    own = [
-        f"{noun} {k + 1}" if isinstance(source, Model) else Path(source).stem
-        for k, source in enumerate(sources)
-    ]
-    own = [
-        str(Path(source).with_suffix("")) if own.count(name) > 1 and not isinstance(source, Model) else name
-        for name, source in zip(own, sources, strict=True)
-    ]
-    for k, name in enumerate(own):
-        own[k] = f"{name} ({k + 1})" if name in own[:k] else name
-    return dict(zip(own, sources, strict=True))
+        own = [names] if isinstance(names, str) else [str(name) for name in names]
+        if len(own) != len(sources) or len(set(own)) != len(own):
+            raise InputError(
+                found=f"the names {', '.join(own) or '(none)'} for {len(sources):,} models",
+                expected="a name for each of them, all different",
+                remedy="leave them out for the names of the files",
+            )
+    return dict(zip(own or _own_names(sources, noun), sources, strict=True))
 
 
-def _as_source(source: Any) -> ModelSource:  # noqa: ANN401
-    """A model or a path as it is, an object of another library as a model."""
-    return source if isinstance(source, str | os.PathLike) else from_object(source)
-
-
-def _checked_names(names: Sequence[str], count: int) -> list[str]:
-    chosen = [names] if isinstance(names, str) else [str(name) for name in names]
-    if len(chosen) != count or len(set(chosen)) != count:
-        raise InputError(
-            found=f"the names {', '.join(chosen) or '(none)'} for {count:,} models",
-            expected="a name for each of them, all different",
-            remedy="leave them out for the names of the files",
-        )
-    return chosen
+def _own_names(sources: Sequence[ModelSource], noun: str) -> list[str]:
+    """The names of files, with their folders where these tell them apart, and numbers for models."""
+    stems = [None if isinstance(source, Model) else Path(source).stem for source in sources]
+    own: list[str] = []
+    for k, source in enumerate(sources):
+        if isinstance(source, Model):
+            name = f"{noun} {k + 1}"
+        else:
+            path = Path(source)
+            name = path.stem if stems.count(path.stem) == 1 else str(path.with_suffix(""))
+        own.append(f"{name} ({k + 1})" if name in own else name)
+    return own
 
 
 def load_source(source: ModelSource) -> Model:

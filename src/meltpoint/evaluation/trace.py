@@ -37,6 +37,7 @@ from meltpoint.models.foreign import as_array
 from meltpoint.models.log_f import LogF
 from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, check_seed, generator, sequence
+from meltpoint.results.compose import optimistic_of
 from meltpoint.results.report import Report
 from meltpoint.results.trace import Interval, Trace, TracePoint, WhenEvidence
 from meltpoint.statistics.certificate import check_confidence
@@ -108,11 +109,8 @@ def trace(
     """
     assert not isinstance(progress, bool), "reports_progress has made a callback of it"
     check_keywords(trace, options)
-    begun = time.perf_counter()
     sources = find_checkpoints(checkpoints)
     names = list(sources)
-    interrupted = False
-    points: list[TracePoint] = []
     tracer = Tracer(
         test,
         train,
@@ -121,29 +119,18 @@ def trace(
         seed=seed,
         confidence=confidence,
         progress=progress,
+        watch=watch,
         **options,
     )
     for name, source in sources.items():
         model = source if isinstance(source, Model) else load_checkpoint(source)
         try:
-            point = tracer.evaluate(name, model, last=name == names[-1])
+            tracer.evaluate(name, model, last=name == names[-1])
         except KeyboardInterrupt:
-            if not points:
+            if not tracer.points:
                 raise
-            interrupted = True
-            break
-        points.append(point)
-        if watch:
-            watch(point)
-    return Trace(
-        points=tuple(points),
-        test_examples=tracer.test_examples,
-        train_examples=tracer.train_examples,
-        confidence=confidence,
-        seconds=time.perf_counter() - begun,
-        missing=tuple(names[len(points) :]),
-        interrupted=interrupted,
-    )
+            return replace(tracer.trace(), missing=tuple(names[len(tracer.points) :]), interrupted=True)
+    return tracer.trace()
 
 
 class Tracer:
@@ -159,36 +146,44 @@ class Tracer:
         seed: int = DEFAULTS.seed,
         confidence: float = DEFAULTS.confidence,
         progress: Progress | None = None,
+        watch: WatchPoint | None = None,
         **options: Unpack[SharedOptions],
     ) -> None:
+        self._begun = time.perf_counter()
+        self.points: list[TracePoint] = []
         if evidence not in get_args(WhenEvidence):
             raise InputError(
                 found=f"evidence={evidence!r}",
                 expected="'some', 'all' or 'none'",
                 remedy="'some' asks other starts where the schedule is new, as at the first and the last checkpoint",
             )
-        test = as_array(test, "test")
-        train = None if train is None else as_array(train, "train")
-        self._test, self._train, self._run = test, train, run
+        self._test = as_array(test, "test")
+        self._train = None if train is None else as_array(train, "train")
+        self._run, self._progress, self._watch = run, progress, watch
         self._evidence = evidence
         self._seed, self._confidence = check_seed(seed), check_confidence(confidence)
-        self._progress = progress
-        sizes = {
-            "examples": min(TRACE_EXAMPLES, len(test)),
-            "chains": TRACE_CHAINS,
-            "ais_chains": TRACE_AIS_CHAINS,
-        }
         given = {name: value for name, value in options.items() if value is not None}
         self._steps: Any = given.pop("steps", None)
-        self._next_steps = TRACE_STEPS
-        self._options: dict[str, Any] = sizes | given
-        self._number = 0
+        self._options: dict[str, Any] = {
+            "examples": min(TRACE_EXAMPLES, len(self._test)),
+            "chains": TRACE_CHAINS,
+            "ais_chains": TRACE_AIS_CHAINS,
+            **given,
+        }
         self._first: tuple[str, Model] | None = None
-        self._source: Report | None = None
-        self._share = 0.0
-        self._shown = None if train is None else _some(train, len(test), self._seed)
-        self.test_examples = len(test)
-        self.train_examples = 0 if self._shown is None else len(self._shown)
+        self._source: Report | None = None  # whose base and schedule are carried on
+        self._next_steps, self._share = TRACE_STEPS, 0.0
+        self._some_train = None if self._train is None else _some(self._train, len(self._test), self._seed)
+
+    def trace(self) -> Trace:
+        """The points so far."""
+        return Trace(
+            points=tuple(self.points),
+            test_examples=len(self._test),
+            train_examples=0 if self._some_train is None else len(self._some_train),
+            confidence=self._confidence,
+            seconds=time.perf_counter() - self._begun,
+        )
 
     def evaluate(self, name: str, model: Model, last: bool = False) -> TracePoint:
         """The next checkpoint. KeyboardInterrupt if Ctrl-C came before it was finished."""
@@ -199,12 +194,12 @@ class Tracer:
             self._source, self._next_steps = None, TRACE_STEPS
         source = self._source
         # A chain of an earlier checkpoint must not come back: its noise has decided what is carried on.
-        seed = int(sequence(self._seed, Purpose.STAGE, self._number, 1).generate_state(1)[0])
+        seed = int(sequence(self._seed, Purpose.STAGE, len(self.points), 1).generate_state(1)[0])
         report = evaluate(
             model,
             self._test,
             self._train,
-            run=folder_of(self._run, self._number, name),
+            run=folder_of(self._run, len(self.points), name),
             seed=seed,
             confidence=self._confidence,
             evidence=self._evidence == "all" or (self._evidence == "some" and source is None),
@@ -214,11 +209,15 @@ class Tracer:
         if report.interrupted:
             raise KeyboardInterrupt
         self._first = self._first or (name, model)
-        self._number += 1
         self._carry_on(report, new=source is None)
-        shown = None if self._shown is None else model.log_f_estimate(self._shown, seed=seed)
-        point = _point(name, report, shown, 1 - self._confidence)
-        return replace(point, new_schedule=source is None, seconds=time.perf_counter() - begun)
+        examples = self._some_train
+        train = None if examples is None else model.log_f_estimate(examples, seed=seed)
+        point = _point(name, report, train, 1 - self._confidence)
+        point = replace(point, new_schedule=source is None, seconds=time.perf_counter() - begun)
+        self.points.append(point)
+        if self._watch:
+            self._watch(point)
+        return point
 
     def _carried(self, source: Report | None) -> dict[str, Any]:
         """The number of steps, or base and betas of an earlier checkpoint, if they are to be carried on."""
@@ -252,7 +251,7 @@ def _point(name: str, report: Report, train: LogF | None, alpha: float) -> Trace
         optimistic=report.optimistic,
         between=report.between,
         exact=report.exact.value if report.exact and test.is_exact else None,
-        train=None if train is None else _train_estimate(report, train),
+        train=None if train is None else optimistic_of(report.log_z, train),
         train_between=None if train is None else _train_interval(report.between, test, train, alpha),
         overfit=None if train is None else _overfit(train, test),
         ess=report.ess,
@@ -264,12 +263,6 @@ def _point(name: str, report: Report, train: LogF | None, alpha: float) -> Trace
         reason="misread" if report.misreading else report.verdict.reason,
         seconds=report.seconds["total"],
     )
-
-
-def _train_estimate(report: Report, train: LogF) -> Estimate:
-    log_z = report.log_z
-    error, df = combined_error((log_z.stderr, report.ess - 1), (train.mean.error, train.mean.df))
-    return Estimate(train.mean.value - log_z.value, error, "optimistic", log_z.covers, df=df)
 
 
 def _train_interval(between: Interval, test: LogF, train: LogF, alpha: float) -> Interval:

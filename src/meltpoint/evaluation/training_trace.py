@@ -1,22 +1,19 @@
 """The trace of a training while it runs: its models and their evaluations are kept in OUT.trace beside OUT.npz."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from meltpoint.data.dataset import stochastic
-from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import InputError, Progress
 from meltpoint.evaluation.trace import Tracer, WatchPoint, in_natural_order, load_checkpoint
 from meltpoint.fingerprint import fingerprint
 from meltpoint.formats.atomic import atomic_write, make_folder, remove_abandoned
 from meltpoint.formats.models import read_note, save
 from meltpoint.formats.source import open_regular
-from meltpoint.models import Model
-from meltpoint.results.trace import Trace, TracePoint
+from meltpoint.results.trace import Trace
 from meltpoint.training.monitor import Epoch
 from meltpoint.training.recipe import Recipe
 from meltpoint.training.settings import SEED
@@ -62,40 +59,28 @@ class TrainingTrace:
         seed = recipe.options.get("seed", SEED)
         if recipe.takes_rates:
             validation, train = (_bits(each, seed, k) for k, each in enumerate((validation, train)))
-        self._begun = time.monotonic()
-        self._watch = watch
-        self._tracer = Tracer(validation, train, self.folder / "runs", seed=seed, progress=progress)
-        self._points: list[TracePoint] = []
+        runs = self.folder / "runs"
+        self._tracer = Tracer(validation, train, runs, seed=seed, progress=progress, watch=watch)
         for file in in_natural_order(map(str, self.folder.glob("*.npz"))):
-            self._evaluate(Path(file).stem, load_checkpoint(file), last=read_note(file) == _LAST)
+            self._tracer.evaluate(Path(file).stem, load_checkpoint(file), last=read_note(file) == _LAST)
 
     def add(self, epoch: Epoch) -> None:
         """Keep and evaluate the model of an epoch that has one."""
         name = f"{epoch.stage.replace(' ', '-')}-{epoch.number}"
-        if epoch.model is None or any(point.name == name for point in self._points):
+        if epoch.model is None or any(point.name == name for point in self._tracer.points):
             return
         last = epoch.number == epoch.of
         # What is carried on from one model to the next ends there, also when it is read again.
         save(epoch.model, self.folder / f"{name}.npz", note=_LAST if last else "")
-        self._evaluate(name, epoch.model, last)
-
-    def _evaluate(self, name: str, model: Model, last: bool) -> None:
-        self._points.append(self._tracer.evaluate(name, model, last))
-        self._watch(self._points[-1])
+        self._tracer.evaluate(name, epoch.model, last)
 
     def write(self) -> Trace | None:
         """The trace so far, also as trace.json and trace.png in the folder; None without a point."""
         from meltpoint.results.figures import save_figure
 
-        if not self._points:
+        if not self._tracer.points:
             return None
-        found = Trace(
-            tuple(self._points),
-            self._tracer.test_examples,
-            self._tracer.train_examples,
-            DEFAULTS.confidence,
-            time.monotonic() - self._begun,
-        )
+        found = self._tracer.trace()
         with atomic_write(self.folder / "trace.json", follow_links=False) as file:
             file.write(json.dumps(found.to_dict(), indent=2, allow_nan=False).encode() + b"\n")
         save_figure(found.plot(), self.folder / "trace.png")

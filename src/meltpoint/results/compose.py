@@ -136,10 +136,10 @@ def start_loss_of(melted: Melted, log_f: LogF, positions: NDArray[np.integer]) -
     return float(np.mean(log_f.values[positions] - starts))
 
 
-def optimistic_of(log_z: LogZ, log_f: LogF) -> Estimate:
+def optimistic_of(log_z: Estimate, log_f: LogF) -> Estimate:
     """The mean log-probability of the whole test set that follows from AIS."""
     mean = log_f.mean
-    error, df = combined_error((log_z.stderr, log_z.ess - 1), (mean.error, mean.df))
+    error, df = combined_error((log_z.stderr, log_z.df), (mean.error, mean.df))
     return Estimate(mean.value - log_z.value, error, "optimistic", log_z.covers, df=df)
 
 
