@@ -2,6 +2,8 @@
 
 import json
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ from meltpoint.errors import InputError
 from meltpoint.estimators.evidence import Start, Starts
 from meltpoint.estimators.log_z_sides import Sides, inverse_log_z
 from meltpoint.evaluation.log_z import choose_base
+from meltpoint.evaluation.reporting import FinishedStage, best_stages
 from meltpoint.results.text import render_text
+from results.made import bracket, made
 
 
 def random_rbm(seed: int = 0, scale: float = 1.0, shape: tuple[int, int] = (12, 8)) -> mp.RBM:
@@ -277,3 +281,23 @@ def test_a_notebook_shows_both_sides_and_the_verdict():
     ):
         assert text in shown
     assert "log_weights" not in shown
+
+
+# Which stage is reported, with examples and without.
+
+
+@pytest.mark.parametrize(
+    ("make", "apart", "better"),
+    [(bracket, (450.0, 450.1), (451.0, 452.0)), (made, (-85.1, -85.0), (-87.0, -86.0))],
+)
+def test_a_small_interval_that_another_stage_contradicts_is_not_reported(make, apart, better) -> None:
+    def stage(between, base="data", log_z=0.0):
+        chosen = SimpleNamespace(base=SimpleNamespace(name=base))
+        result: Any = SimpleNamespace(stage=chosen, log_weights=np.full(3, log_z))
+        return FinishedStage(result, make(between=between), None)
+
+    wrong, right = stage(apart), stage(better)
+    assert best_stages([wrong, right]) == best_stages([right, wrong]) == [right]
+    wide, uniform = stage((-math.inf, math.inf)), stage(better, "uniform", 1.0)
+    assert best_stages([wide, right]) == [right]
+    assert best_stages([right, uniform]) == [uniform, right]  # the base that found more

@@ -125,7 +125,7 @@ def evaluate(
     confidence
         Confidence of the interval `between` and of the certificates.
     exact
-        Whether to enumerate log Z. Default: if the smaller side has at most 20 units.
+        Whether to compute log Z exactly too. Default: if that takes about a second.
     evidence
         Whether to ask other bases and mean-field modes for what the chains have missed, which takes 10 to 30 % more
         chain-steps. Without it no report is trusted: both sides may be wrong together.

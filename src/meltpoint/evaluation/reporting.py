@@ -122,14 +122,22 @@ class FinishedStage(Generic[R]):
         better = evidence.better_base(self.log_weights) if evidence else None
         return better.name if better and better.name != self.base else None
 
+    def lacks(self, other: "FinishedStage[R]") -> bool:
+        """Whether the other stage is sure of more of log Z than the interval of this one allows."""
+        (low, high), (other_low, other_high) = self.report.between, other.report.between
+        return other_low > high if isinstance(self.report, LogZBracket) else low > other_high
+
 
 def best_stages(finished: Sequence[FinishedStage[R]]) -> list[FinishedStage[R]]:
     """The stage with the smallest interval from every base, the base that found most of log Z first: the one to report.
 
-    Log Z from every base is a lower bound, so the largest is nearest.
+    Log Z from every base is a lower bound, so the largest is nearest. Lower ends for log Z hold whatever was missed, so
+    a stage that lacks what another one found is wrong, however small its interval is.
     """
     by_base: dict[str, FinishedStage[R]] = {}
     for stage in finished:
+        if any(stage.lacks(other) for other in finished):
+            continue
         best = by_base.get(stage.base, stage)
         by_base[stage.base] = min(best, stage, key=lambda each: each.half_width)
     return sorted(by_base.values(), key=lambda stage: -stage.log_z)

@@ -33,6 +33,9 @@ TO_BE_CHOSEN = "chosen"
 """In place of a base's name: a pilot is to choose it."""
 
 
+_ABOUT_PARTICLES = "1 is the paper's estimator; leave it out for all AIS chains"
+
+
 class SharedOptions(TypedDict, total=False):
     """Keywords of evaluate() that evaluations of several models share; its docstring explains them."""
 
@@ -84,7 +87,7 @@ def resolve_settings(
         precision=check_precision(or_default("precision")),  # pyright: ignore[reportArgumentType]
         tolerance=_check_nats(or_default("tolerance"), "tolerance", "1 is usual"),
         confidence=float(check_confidence(or_default("confidence"))),
-        particles=None if particles is None else _check_particles(particles),
+        particles=None if particles is None else check_count(particles, "particles", _ABOUT_PARTICLES),
         evidence=check_switch(or_default("evidence"), "evidence"),
         exact=None if exact is None else check_switch(exact, "exact"),
     )
@@ -222,7 +225,3 @@ def _check_nats(value: float, name: str, remedy: str) -> float:
     if isinstance(value, bool) or not 0 < value < math.inf:
         raise InputError(found=f"{name}={value!r}", expected="a number of nats above 0", remedy=remedy)
     return float(value)
-
-
-def _check_particles(particles: int) -> int:
-    return check_count(particles, "particles", "1 is the paper's estimator; leave it out for all AIS chains")

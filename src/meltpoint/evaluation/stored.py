@@ -77,11 +77,9 @@ class StoredRun:
             return False
         if self.settings.budget is not None:
             return self.answered and all(result.complete for result in self.stages)
-        return all(self._is_done(result) for result in self.stages if self._is_wanted(result))
-
-    def _is_wanted(self, result: StageResult) -> bool:
-        """Whether a stage of given size is reported: without evidence no second base is."""
-        return self.settings.evidence or result.stage.number == 0
+        # Without evidence no second base is reported.
+        first_only = not self.settings.evidence
+        return all(self._is_done(each) for each in self.stages if not (first_only and each.stage.number))
 
     def _is_done(self, result: StageResult) -> bool:
         """Whether all weights of a stage are there, and what other starts say of it, if they were to be asked."""
@@ -93,7 +91,7 @@ class StoredRun:
         If RAISE has finished no example it raises Interrupted with what AIS has found; if AIS has finished no chain,
         an InputError.
         """
-        begun = [self._reported(result) for result in self.stages if result.ais.values is not None]
+        begun = [result for result in self.stages if result.ais.values is not None]
         if not begun or self.subject is None:
             raise InputError(
                 found=f"no finished chain in {self.folder}",
@@ -107,10 +105,6 @@ class StoredRun:
         friction = with_steps_of_all(friction, list(self.frictions.values()))
         seconds = {"earlier calls": spent, "total": spent}
         return with_rest(report, friction, self.samples, seconds, interrupted=not self.complete)
-
-    def _reported(self, result: StageResult) -> StageResult:
-        """A stage as reports take it in: without other starts if these were not to be asked."""
-        return result if self.settings.evidence else replace(result, starts=None)
 
     def _finished_stages(self, begun: Sequence[StageResult]) -> list[FinishedStage[Report]]:
         """What to choose the reported stage from: complete ones, or, of a given size, what parts found together.
@@ -246,15 +240,15 @@ def _settings_of(specification: Specification) -> Settings:
 
 
 def _read_stages(run: Run, specification: Specification, facts: ModelFacts) -> Iterator[StageResult]:
-    """The stages of all parts, as far as they were begun."""
-    precision = str(specification.settings["precision"])
+    """The stages of all parts, as far as they were begun; with other starts only if these are to be reported."""
+    settings = _settings_of(specification)
     for part in specification.parts:
         for number in itertools.count():
             decided = run.inside(part_folder(part)).recall(decision_name(number), Decision)
-            result = decided and kept_stage(stage_folder(part, number), facts, precision, run)
+            result = decided and kept_stage(stage_folder(part, number), facts, settings.precision, run)
             if result is None:
                 break
-            yield result
+            yield result if settings.evidence else replace(result, starts=None)
 
 
 def _is_answered(store: RunFolder, specification: Specification) -> bool:

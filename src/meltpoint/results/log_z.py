@@ -239,11 +239,6 @@ def compose_log_z(
     )
 
 
-def bracket_half_width(bracket: LogZBracket) -> float:
-    """Half the width of the interval; infinite where an end is unknown."""
-    return (bracket.between[1] - bracket.between[0]) / 2
-
-
 def stage_of(bracket: LogZBracket) -> LogZStage:
     """The size and the result of a stage."""
     return LogZStage(
@@ -254,6 +249,6 @@ def stage_of(bracket: LogZBracket) -> LogZStage:
         lower_stderr=bracket.lower.stderr,
         upper=bracket.upper.value,
         upper_stderr=bracket.upper.stderr,
-        half_width=bracket_half_width(bracket),
+        half_width=(bracket.between[1] - bracket.between[0]) / 2,
         ess=bracket.lower.ess,
     )
