@@ -101,15 +101,15 @@ def _potts(source: Source, couplings: NDArray[Any], fields: NDArray[Any], option
     if (np.char.str_len(names) == _LONGEST).any():
         raise ValueError("states that are neither numbers nor single letters")
     seen = [fields["sites"]]
-    if is_numbered := bool(np.char.isdigit(names).all()):
+    is_numbered = bool(np.char.isdigit(names).all())
+    if is_numbered:
         refuse(options, ("alphabet",), f"{source.name}, whose states are numbers")
-        numbered = names.astype(np.int64)
         seen.append(fields["states"].astype(np.int64))
     elif (np.char.str_len(names) != 1).any():
         raise ValueError("states that are neither numbers nor single letters")
     base, n = _count_from_0(source, tables, seen, options)
     if is_numbered:
-        positions = numbered - base
+        positions: NDArray[np.int64] = names.astype(np.int64) - base
         q = int(positions.max(initial=0)) + 1
     else:
         letters = b"".join(names).decode("latin-1")

@@ -123,7 +123,7 @@ def _ccm(source: Source, options: Options) -> Model:
     return build.potts(source, pairs, fields, options, stored, letters_of(options.alphabet))
 
 
-_Listed: TypeAlias = list[tuple[int, int, Floats]]
+_Listed: TypeAlias = list[tuple[Any, ...]]
 """The two sites of each pair, and its couplings."""
 
 
@@ -131,7 +131,7 @@ def _ccm_text(data: bytes) -> tuple[Floats, _Listed]:
     data = _META.sub(b"", data)
     headings = list(_HEADING.finditer(data))
     ends = [heading.start() for heading in headings] + [len(data)]
-    listed = [
+    listed: _Listed = [
         (int(heading[1]), int(heading[2]), numbers(data[heading.end() : end]))
         for heading, end in zip(headings, ends[1:], strict=True)
     ]
@@ -147,7 +147,7 @@ def _ccm_msgpack(data: bytes) -> tuple[Floats, _Listed]:
         raise ValueError("ncol, x_single or x_pair is missing or of a wrong type")
     if single.size != n * _AMINO:
         raise ValueError(f"{single.size} fields of {n} sites")
-    listed = [tuple(map(entry.get, "ijx")) for entry in entries.values() if isinstance(entry, dict)]
+    listed: _Listed = [tuple(map(entry.get, "ijx")) for entry in entries.values() if isinstance(entry, dict)]
     if len(listed) < len(entries) or not all(
         isinstance(i, int) and isinstance(j, int) and isinstance(x, np.ndarray) for i, j, x in listed
     ):
