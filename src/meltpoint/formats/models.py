@@ -40,6 +40,7 @@ VERSION = 2
 
 _KIND, _VERSION, _NOTE = "meltpoint_kind", "meltpoint_version", "meltpoint_note"
 _SALAKHUTDINOV = ("vishid", "visbiases", "hidbiases")
+_AGAIN = "save the model again with meltpoint.save"
 
 
 def save(
@@ -137,7 +138,7 @@ def _model(source: Source, _: Options) -> Model:
     wanted = KINDS[kind.partition(":")[0]].array_names(names)
     _require(wanted, names, source)
     if unknown := sorted(names - {*wanted, _KIND, _VERSION, _NOTE}):
-        raise _refused(source, ", ".join(unknown), f"nothing but the parameters of one {kind}")
+        raise source.refusal(", ".join(unknown), f"nothing but the parameters of one {kind}", _AGAIN)
     return _built(kind, npz.read_arrays(source, wanted), source)
 
 
@@ -190,8 +191,8 @@ def _header(source: Source) -> tuple[str, set[str]]:
         )
     kind = _scalar(source, _KIND, "U")
     if version < 1 or kind.partition(":")[0] not in KINDS:
-        found = f"a {kind!r} of version {version}"
-        raise _refused(source, found, f"one of {', '.join(KINDS)} of version 1 or 2")
+        expected = f"one of {', '.join(KINDS)} of version 1 or 2"
+        raise source.refusal(f"a {kind!r} of version {version}", expected, _AGAIN)
     return kind, set(names)
 
 
@@ -201,11 +202,7 @@ def _scalar(source: Source, name: str, kinds: str) -> Any:  # noqa: ANN401
 
 def _require(wanted: Sequence[str], present: set[str], source: Source) -> None:
     if missing := [name for name in wanted if name not in present]:
-        raise _refused(source, f"no {', '.join(missing)}", f"all of {', '.join(wanted)}")
-
-
-def _refused(source: Source, found: str, expected: str) -> InputError:
-    return source.refusal(found, expected, "save the model again with meltpoint.save")
+        raise source.refusal(f"no {', '.join(missing)}", f"all of {', '.join(wanted)}", _AGAIN)
 
 
 FORMAT = Format(

@@ -54,13 +54,10 @@ def check_own_values(x: Any, model: Model, values: NDArray[Any] | None = None) -
     log_f = model.log_f(values)
     with _undisturbed(x) as (own, tensor):
         for name in offered:
-            found = [
-                _ask(getattr(own, name), inputs, tensor, name, model) for inputs in _as_inputs(values, model)
-            ]
             differences = [
                 _difference(answers, log_f, sign, model)
-                for answers in found
-                if answers is not None
+                for inputs in _as_inputs(values, model)
+                if (answers := _ask(getattr(own, name), inputs, tensor, name, model)) is not None
                 for sign in _SIGNS[name]
             ]
             apart = [pair for pair in differences if pair is not None]

@@ -35,8 +35,11 @@ _STORAGES = {
 _TYPES = {"F64": "f8", "F32": "f4", "F16": "f2", "BF16": _BFLOAT16, "BOOL": "b1"}
 _TYPES |= {f"{kind}{8 * size}": f"{kind.lower()}{size}" for kind in "IU" for size in (1, 2, 4, 8)}
 
-_SCALARS = ("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar")
-_IGNORED = {*_SCALARS, "numpy.dtype", "_codecs.encode"}
+_IGNORED = {
+    *(f"numpy.{core}.multiarray.scalar" for core in ("core", "_core")),
+    "numpy.dtype",
+    "_codecs.encode",
+}
 """What a NumPy number beside the tensors is made by: the last loss, for instance."""
 
 _STATE = ("state_dict", "model_state_dict", "model", "rbm")
@@ -98,9 +101,7 @@ def _from_zip(source: Source) -> dict[str, NDArray[Any]]:
 
 def _from_legacy(source: Source) -> dict[str, NDArray[Any]]:
     """The older format: pickles of signature, version, system, state dict and keys, then the storages one by one."""
-    data = source.data
-    begin = 0
-    values = []
+    data, begin, values = source.data, 0, []
     for _ in range(5):
         value, length = read_opcodes(data[begin:], _persistent, _reduce)
         values.append(value)
