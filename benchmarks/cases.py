@@ -22,7 +22,7 @@ from meltpoint.estimators.base_rates import data_rates
 from meltpoint.estimators.pilot import FrictionSchedule, friction_schedule
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.formats.load import load
-from meltpoint.layers.unit import Bits
+from meltpoint.layers.unit import States
 from meltpoint.models import Model
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
@@ -42,7 +42,7 @@ class Case:
     base: Base
     asked: float | None = None
     estimator: Literal["AIS", "RAISE"] = "AIS"
-    examples: Bits | None = None  # RAISE: one chain each, repeated if there are too few
+    examples: States | None = None  # RAISE: one chain each, repeated if there are too few
     friction: FrictionSchedule | None = None  # linear steps without
     usual_steps: bool = False  # as many as `evaluate` has, in place of a few hundred
 

@@ -11,7 +11,7 @@ from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import UnitBlock
 from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.layers import Unit, unit_named
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.model import Model
 from oracle import chains
 from oracle.tables import all_states
@@ -120,6 +120,6 @@ def three_blocks(kind: str, unit: str, seed: int = 0, scale: float = 1.2) -> Thr
     return ThreeBlocks(triangle, 2 if kind == "hidden" else 3)
 
 
-def states_of(model: Model) -> Bits:
+def states_of(model: Model) -> States:
     """Every visible state."""
     return all_states(model.n_visible)

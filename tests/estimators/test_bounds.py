@@ -22,7 +22,7 @@ from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.particles import certify_mean_log_prob
 from meltpoint.estimators.raise_ import raise_log_prob
 from meltpoint.kernels.streams import Streams
-from meltpoint.layers.unit import Bits
+from meltpoint.layers.unit import States
 from meltpoint.models.bipartite import BipartitePath
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose
@@ -135,7 +135,7 @@ def test_log_z_from_the_wrong_side_is_rejected() -> None:
     assert wrong_log_z(from_above) > ALLOWED
 
 
-def wrong_mean(estimate: Callable[[Case, Bits], Table]) -> int:
+def wrong_mean(estimate: Callable[[Case, States], Table]) -> int:
     """Number of models on which the certificate for the mean of log p_ann claims too much."""
     wrong = 0
     for case in cases():
@@ -146,7 +146,7 @@ def wrong_mean(estimate: Callable[[Case, Bits], Table]) -> int:
     return wrong
 
 
-def by_raise(case: Case, x: Bits) -> Table:
+def by_raise(case: Case, x: States) -> Table:
     return raise_log_prob(
         case.model,
         x,
@@ -159,7 +159,7 @@ def by_raise(case: Case, x: Bits) -> Table:
     ).values
 
 
-def optimistic(case: Case, x: Bits) -> Table:
+def optimistic(case: Case, x: States) -> Table:
     """The likelihood with AIS's log Z, which errs on the other side."""
     return case.model.log_f(x) - log_mean_exp(by_ais(case))
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from meltpoint.annealing.blocks import Draws, UnitBlock
 from meltpoint.errors import InputError
-from meltpoint.layers.unit import Bits, Floats, Unit
+from meltpoint.layers.unit import Floats, States, Unit
 from meltpoint.records import short_repr
 
 BaseName: TypeAlias = Literal["uniform", "data", "model"]
@@ -69,11 +69,11 @@ class IndependentUnits:
     unit: Unit
     inputs: Floats
 
-    def draw(self, draws: Draws) -> Bits:
+    def draw(self, draws: Draws) -> States:
         n = len(self.inputs)
         inputs = np.broadcast_to(self.inputs, (len(draws), *self.inputs.shape))
         return draws.units(UnitBlock(self.unit, slice(0, n), (n,)), inputs)
 
-    def log_prob(self, states: Bits) -> Floats:
+    def log_prob(self, states: States) -> Floats:
         log_weights = self.unit.log_weight(states, self.inputs)
         return (log_weights - self.unit.log_partition(self.inputs)).sum(axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.kernels.streams import LANES, next_uniforms
-from meltpoint.layers.unit import Bits, Floats, Unit
+from meltpoint.layers.unit import Floats, States, Unit
 from meltpoint.statistics.special import ndtri
 
 Indices: TypeAlias = NDArray[np.integer]
@@ -56,7 +56,7 @@ class Segment:
 class RaiseStart:
     """Where RAISE's chains start (chain, unit of the state), what they run through, and their first log weights."""
 
-    state: Bits
+    state: States
     segments: Sequence[Segment]
     log_weights: Floats
 
@@ -75,7 +75,7 @@ class Draws(ABC):
         """Standard normal numbers (chain, number), `count` for each chain."""
         return ndtri(np.minimum(self.uniforms(count), 1 - 2.0**-32))
 
-    def units(self, block: UnitBlock, inputs: Floats) -> Bits:
+    def units(self, block: UnitBlock, inputs: Floats) -> States:
         """States (chain, unit) of a block's units with these inputs (chain, unit, *input_shape)."""
         return block.unit.draw(inputs, self.uniforms(block.size))
 
@@ -107,7 +107,7 @@ class StreamDraws(Draws):
         taken, self._left = left[:, :count], left[:, count:]
         return taken
 
-    def units(self, block: UnitBlock, inputs: Floats) -> Bits:
+    def units(self, block: UnitBlock, inputs: Floats) -> States:
         if not self._in_rows:
             return super().units(block, inputs)
         rows = [next_uniforms(self._generators, size, self._dtype) for size in block.layer_sizes]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from meltpoint.annealing.blocks import Draws, UnitBlock
 from meltpoint.annealing.path import BlockGibbs, Path, Transition
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 
 
 class MarkovRandomField(ABC):
@@ -95,21 +95,21 @@ class MarkovRandomField(ABC):
         """The straight path from independent units with these inputs, block by block."""
         return BlockPath(self, base)
 
-    def with_summed_out(self, state: Bits) -> Bits:
+    def with_summed_out(self, state: States) -> States:
         """All units (chain, unit) of a state (chain, unit of the state), those that are summed out in state 0."""
         if self.summed_out is None:
             return state
         rest = np.zeros((len(state), self.summed_out.size), self.summed_out.unit.dtype)
         return np.concatenate([state, rest], axis=1)
 
-    def with_summed_out_drawn(self, state: Bits, uniforms: Callable[[int], NDArray[np.floating]]) -> Bits:
+    def with_summed_out_drawn(self, state: States, uniforms: Callable[[int], NDArray[np.floating]]) -> States:
         """The same with those that are summed out drawn, by uniforms (chain, so many) in (0, 1]."""
         units, block = self.with_summed_out(state), self.summed_out
         if block is not None:
             units[:, block.columns] = block.unit.draw(self.inputs(block, units), uniforms(block.size))
         return units
 
-    def state_means(self, state: Bits, generator: np.random.Generator) -> NDArray[Any]:
+    def state_means(self, state: States, generator: np.random.Generator) -> NDArray[Any]:
         """Probabilities of the state's units, given something redrawn; by default the states (chain, unit) themselves.
 
         Probabilities have less noise than draws: a unit that is rarely on keeps its small rate. They are what a unit's
@@ -117,7 +117,7 @@ class MarkovRandomField(ABC):
         """
         return state
 
-    def log_f(self, state: Bits) -> Floats:
+    def log_f(self, state: States) -> Floats:
         """Log unnormalised probability (chain,) of states, with its constant."""
         units = self.with_summed_out(state)
         log_f = self.log_f_of_state(units) + self.log_constant
@@ -165,13 +165,13 @@ class BlockPath(Path):
         """Inputs (chain, unit of block k, *input_shape) at s given all other units (chain, unit)."""
         return (1 - s) * self.base[k] + s * self.target.inputs(self.target.unit_blocks[k], units)
 
-    def log_f(self, s: float, state: Bits) -> Floats:
+    def log_f(self, s: float, state: States) -> Floats:
         """Log f_s (chain,) of states; what is summed out is summed out."""
         units = self.target.with_summed_out(state)
         log_f = s * self.target.log_f_of_state(units)
         return self._add_base(log_f, 1 - s, state) + self._log_summed_out(s, units)
 
-    def _add_base(self, log_f: Floats, share: float, state: Bits) -> Floats:
+    def _add_base(self, log_f: Floats, share: float, state: States) -> Floats:
         """The sum (chain,) with a share of the base's log f of the units of the state."""
         for block, inputs in zip(self.target.state_blocks, self.base, strict=False):
             log_f = log_f + share * block.unit.log_weight(state[:, block.columns], inputs).sum(axis=1)
@@ -183,10 +183,10 @@ class BlockPath(Path):
             return 0.0
         return block.unit.log_partition(self.inputs(s, len(self.target.state_blocks), units)).sum(axis=1)
 
-    def draw_base(self, state: Bits, draws: Draws, clamped: NDArray[np.bool_] | None = None) -> Bits:
+    def draw_base(self, state: States, draws: Draws, clamped: NDArray[np.bool_] | None = None) -> States:
         return self.transition.move(self, 0.0, state, draws, clamped)
 
-    def log_prob_base(self, states: Bits) -> Floats:
+    def log_prob_base(self, states: States) -> Floats:
         n = states.shape[1]
         state = np.zeros((len(states), self.n_state), self.dtype)
         state[:, :n] = states
@@ -225,7 +225,7 @@ class BrokenLine(BlockPath):
         below = self._field(knot)
         return (1 - share) * below.inputs(below.unit_blocks[k], units) + share * upper
 
-    def log_f(self, s: float, state: Bits) -> Floats:
+    def log_f(self, s: float, state: States) -> Floats:
         share, knot = self._between(s)
         units = self.target.with_summed_out(state)
         log_f = share * self._field(knot + 1).log_f_of_state(units)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.blocks import Draws, Segment
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 
 
 class Transition(Protocol):
@@ -23,10 +23,10 @@ class Transition(Protocol):
         self,
         path: Any,  # noqa: ANN401 each kind of move asks something else of its path
         s: float,
-        state: Bits,
+        state: States,
         draws: Draws,
         clamped: NDArray[np.bool_] | None = None,
-    ) -> Bits:
+    ) -> States:
         """States (chain, unit) one move later at s; units that are clamped (unit,) keep their value."""
         ...
 
@@ -54,10 +54,10 @@ class BlockGibbs:
         self,
         path: Any,  # noqa: ANN401 a path with the inputs of its target's blocks
         s: float,
-        state: Bits,
+        state: States,
         draws: Draws,
         clamped: NDArray[np.bool_] | None = None,
-    ) -> Bits:
+    ) -> States:
         target = path.target
         units = target.with_summed_out(state).copy()
         order = list(range(len(target.state_blocks)))
@@ -91,15 +91,15 @@ class Path(ABC):
     """Whether each layer begins a new row of random numbers: see `Draws`."""
 
     @abstractmethod
-    def log_f(self, s: float, state: Bits) -> Floats:
+    def log_f(self, s: float, state: States) -> Floats:
         """Log f_s (chain,) of states."""
 
     @abstractmethod
-    def draw_base(self, state: Bits, draws: Draws, clamped: NDArray[np.bool_] | None = None) -> Bits:
+    def draw_base(self, state: States, draws: Draws, clamped: NDArray[np.bool_] | None = None) -> States:
         """Exact draws (chain, unit) of f_0, given the units of the state that are clamped (unit,)."""
 
     @abstractmethod
-    def log_prob_base(self, states: Bits) -> Floats:
+    def log_prob_base(self, states: States) -> Floats:
         """Log probability (chain,) under the base of the leading units (chain, leading unit) of the state."""
 
 
@@ -108,11 +108,11 @@ class Distribution(Protocol):
 
     name: str
 
-    def draw(self, draws: Draws) -> Bits:
+    def draw(self, draws: Draws) -> States:
         """States (chain, unit), one for each chain of the draws."""
         ...
 
-    def log_prob(self, states: Bits) -> Floats:
+    def log_prob(self, states: States) -> Floats:
         """Log probability (chain,) of states."""
         ...
 
@@ -145,21 +145,21 @@ class GeometricPath(Path):
     def dtype(self) -> np.dtype[Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.model.support.dtype
 
-    def log_f(self, s: float, state: Bits) -> Floats:
+    def log_f(self, s: float, state: States) -> Floats:
         log_prob = self.base.log_prob(state)
         if s == 0:
             return log_prob
         return (1 - s) * log_prob + s * self.model.log_f(self.model.support.decode(state))
 
-    def draw_base(self, state: Bits, draws: Draws, clamped: NDArray[np.bool_] | None = None) -> Bits:
+    def draw_base(self, state: States, draws: Draws, clamped: NDArray[np.bool_] | None = None) -> States:
         assert clamped is None, "all units of the state are visible, so that none is heated"
         return self.base.draw(draws)
 
-    def log_prob_base(self, states: Bits) -> Floats:
+    def log_prob_base(self, states: States) -> Floats:
         return self.base.log_prob(states)
 
 
-def anneal_reference(path: Path, segment: Segment, state: Bits, draws: Draws) -> tuple[Bits, Floats]:
+def anneal_reference(path: Path, segment: Segment, state: States, draws: Draws) -> tuple[States, Floats]:
     """Final states (chain, unit of the state) and log weights (chain,) of one segment, in float64."""
     transition = path.transition.reversed() if segment.reversed_sweeps else path.transition
     log_weights = np.zeros(len(state))

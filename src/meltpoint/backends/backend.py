@@ -12,7 +12,7 @@ from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.path import Path
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.kernels.streams import Streams
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.randomness import Purpose
 
 
@@ -20,7 +20,7 @@ from meltpoint.randomness import Purpose
 class Tile:
     """Chains that one thread runs together: views of their parts of all results, and their streams."""
 
-    state: Bits  # where the chains start; where they ended once they have finished
+    state: States  # where the chains start; where they ended once they have finished
     cumulative_log_weights: Floats  # (chain, segment)
     done: NDArray[np.int64]  # (1,): chain-steps
     streams: Streams
@@ -29,7 +29,7 @@ class Tile:
         """Add steps that all chains of the tile have made."""
         self.done[0] += steps * len(self.state)
 
-    def finish(self, state: Bits, cumulative_log_weights: Floats) -> None:
+    def finish(self, state: States, cumulative_log_weights: Floats) -> None:
         """Write the results; until then nothing is changed."""
         self.state[:] = state
         self.cumulative_log_weights[:] = cumulative_log_weights

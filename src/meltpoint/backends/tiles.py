@@ -11,7 +11,7 @@ from meltpoint.backends.backend import PreparedPath, Tile
 from meltpoint.errors import Progress
 from meltpoint.kernels.compiling import preparing_kernels
 from meltpoint.kernels.streams import Streams
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.progress import silent
 from meltpoint.records import short_repr
 
@@ -23,7 +23,7 @@ _PAUSES = 16  # fewest reports of progress for a tile, if they are not too close
 class Annealed:
     """Final states (chain, unit), and log weights after each segment (chain, segment)."""
 
-    state: Annotated[Bits, "chain", "unit"]
+    state: Annotated[States, "chain", "unit"]
     cumulative_log_weights: Annotated[Floats, "chain", "segment"]
 
     __repr__ = short_repr
@@ -37,7 +37,7 @@ class Annealed:
 def anneal(
     prepared: PreparedPath,
     segments: Sequence[Segment],
-    state: Bits,
+    state: States,
     streams: Streams,
     *,
     tile: int = TILE,

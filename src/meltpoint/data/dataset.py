@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
-from meltpoint.layers.unit import Bits
+from meltpoint.layers.unit import States
 from meltpoint.randomness import check_seed
 
 Levels: TypeAlias = NDArray[Any]
@@ -48,8 +48,8 @@ class Dataset:
     """
 
     name: str
-    train: Bits = field(repr=False)
-    test: Bits = field(repr=False)
+    train: States = field(repr=False)
+    test: States = field(repr=False)
     image_shape: tuple[int, int]
     binarize: Binarize
     seed: int
@@ -78,7 +78,7 @@ class Dataset:
         """Grey test images (example, pixel), from 0 to 1. Made anew at each call."""
         return self.images.test.astype(np.float32) / np.float32(self.images.white)
 
-    def epoch(self, seed: int, number: int) -> Bits:
+    def epoch(self, seed: int, number: int) -> States:
         """Training images (example, pixel) for one epoch: a stochastic draw that belongs to (seed, number).
 
         Whichever way the data set was loaded, these are draws from the grey values, independent of `train`.
@@ -92,7 +92,7 @@ class Dataset:
         return stochastic(self.images.train, self.images.white, check_seed(seed), stream)
 
 
-def stochastic(levels: Levels, white: float, seed: int, stream: tuple[int, int]) -> Bits:
+def stochastic(levels: Levels, white: float, seed: int, stream: tuple[int, int]) -> States:
     """Bits (example, pixel), each on with probability level / white.
 
     The draw depends on (seed, stream) alone, not on the version of anything: PCG64 promises the same integers
@@ -111,7 +111,7 @@ def stochastic(levels: Levels, white: float, seed: int, stream: tuple[int, int])
     return bits
 
 
-def threshold(levels: Levels, white: float) -> Bits:
+def threshold(levels: Levels, white: float) -> States:
     """Bits (example, pixel), on where the level is more than half of white."""
     return (levels > white / 2).astype(np.uint8)
 

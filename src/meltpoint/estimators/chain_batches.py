@@ -18,7 +18,7 @@ from meltpoint.backends.tiles import Annealed, anneal, compile_kernels
 from meltpoint.errors import Progress
 from meltpoint.fingerprint import fingerprint
 from meltpoint.kernels.streams import Streams
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.randomness import Purpose
 from meltpoint.runs.batch import Batch, Items
 
@@ -59,7 +59,7 @@ class Annealing:
         name = () if biases else (base.name,)
         return fingerprint(arrays, undirected.fingerprint(), self.precision, *name)
 
-    def anywhere(self, chains: int) -> Bits:
+    def anywhere(self, chains: int) -> States:
         """States (chain, unit) for chains that begin at beta 0, where the first sweep draws from the base exactly."""
         return np.zeros((chains, self.path.n_state), self.path.dtype)
 
@@ -83,7 +83,7 @@ class Chains(PathWork):
     """
 
     segments: tuple[Segment, ...]
-    state: Bits
+    state: States
     seed: int
     purpose: int
     keys: NDArray[np.integer]
@@ -95,7 +95,7 @@ class Chains(PathWork):
 
 
 def chains_batch(
-    name: str, annealing: Annealing, segments: Sequence[Segment], state: Bits | int, streams: Streams
+    name: str, annealing: Annealing, segments: Sequence[Segment], state: States | int, streams: Streams
 ) -> Batch[Annealed]:
     """A batch of chains from these states, or from so many exact draws of the base; `name` tells it apart."""
     state = annealing.anywhere(state) if isinstance(state, int) else state

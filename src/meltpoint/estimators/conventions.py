@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.kernels.sigmoid import sum_softplus
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model, ModelLike
 from meltpoint.models.readings import Reading
@@ -100,7 +100,7 @@ def check_conventions(model: ModelLike, data: ArrayLike, *, seed: int = 0) -> Co
 
 
 def conditional_log_probs(
-    model: Model, states: Bits, units: NDArray[np.integer], scale: float = 1.0
+    model: Model, states: States, units: NDArray[np.integer], scale: float = 1.0
 ) -> Floats:
     """Log probability (example, unit) of the states of visible units, each given all other visible units.
 
@@ -136,7 +136,7 @@ def _is_visible(model: Model) -> bool:
     return model.undirected is model and model.mrf is not None and model.mrf.n_units == model.n_visible
 
 
-def _given_all(model: Model, states: Bits, scale: float) -> Floats:
+def _given_all(model: Model, states: States, scale: float) -> Floats:
     """Log probability (example, unit) of all units, block by block."""
     mrf = model.mrf
     assert mrf is not None, "`_is_visible` says so"
@@ -150,7 +150,7 @@ def _given_all(model: Model, states: Bits, scale: float) -> Floats:
     return np.concatenate(parts, axis=1)
 
 
-def _two_sided(two: Bipartite, states: Bits, units: NDArray[np.integer]) -> Floats:
+def _two_sided(two: Bipartite, states: States, units: NDArray[np.integer]) -> Floats:
     """The same with one change of the other side's inputs for each flip."""
     inputs = two.odd_field(states) + two.odd_bias
     log_f = sum_softplus(inputs)
@@ -198,7 +198,7 @@ def _suspect(gains: Mapping[Reading, Floats], independent: float) -> Reading | N
     return None
 
 
-def _independent(states: Bits, n_states: int) -> float:
+def _independent(states: States, n_states: int) -> float:
     """Mean log probability of the states under independent units with their own rates."""
     rates = np.stack([(states == state).mean(axis=0) for state in range(n_states)])
     return float(np.sum(rates * log(np.maximum(rates, 1e-300))))

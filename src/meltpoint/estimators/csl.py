@@ -25,7 +25,7 @@ from meltpoint.estimators.particles import LogProb
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.kernels.streams import Streams, next_uniforms
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.checks import check_count
 from meltpoint.models.model import ModelLike
 from meltpoint.progress import reports_progress
@@ -113,7 +113,7 @@ class SamplingChains(PathWork):
     After `burn_in` moves from base to model each takes one sample every `moves` moves.
     """
 
-    states: Bits
+    states: States
     burn_in: int
     moves: int
     samples: int
@@ -141,6 +141,6 @@ def _keys(chains: NDArray[np.integer], k: int) -> NDArray[np.integer]:
     return np.stack([chains, np.full_like(chains, k)], axis=1)
 
 
-def _log_prob_given(log_odds: Floats, states: Bits) -> Floats:
+def _log_prob_given(log_odds: Floats, states: States) -> Floats:
     """log p(v | h) (example, chain): v·log_odds - sum of softplus(log_odds), a product for all pairs at once."""
     return ordered_product(states, log_odds.T) - sum_softplus(log_odds)

@@ -14,7 +14,7 @@ from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination import Eliminated, eliminate, order_for
 from meltpoint.kernels.compiling import check_threads, preparing_kernels
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.factors import Factors
 from meltpoint.models.model import Model, ModelLike
@@ -156,7 +156,7 @@ def _sum_visible(model: Model, progress: Progress) -> float:
 
 
 def _enumerate(
-    log_f: Callable[[Bits], Floats],
+    log_f: Callable[[States], Floats],
     n_states: NDArray[np.int64],
     dtype: np.dtype[Any],
     most: int,

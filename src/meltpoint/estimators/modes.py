@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.kernels.sigmoid import sigmoid
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
@@ -45,12 +45,12 @@ class Modes:
 
     bases: tuple[Base, ...]
     bounds: Floats
-    states: Bits
+    states: States
 
 
 def find_modes(
     model: Model,
-    move: Callable[[Bits], Bits],
+    move: Callable[[States], States],
     rng: np.random.Generator,
     *,
     count: int,
@@ -75,7 +75,7 @@ def find_modes(
     return _local_optima(model, mrf, move, rng, count, looks, seed)
 
 
-def nearest_mode(model: Model, modes: Modes, states: Bits) -> NDArray[np.integer]:
+def nearest_mode(model: Model, modes: Modes, states: States) -> NDArray[np.integer]:
     """The mode (state,) under which each state (state, unit) is most probable: modes share the space."""
     return np.argmax([model.path(base).log_prob_base(states) for base in modes.bases], axis=0)
 
@@ -95,7 +95,7 @@ def _apart(ranked: NDArray[np.integer], differ: Callable[[int, int], bool], coun
 def _fixed_points(
     model: Model,
     two: Bipartite,
-    move: Callable[[Bits], Bits],
+    move: Callable[[States], States],
     rng: np.random.Generator,
     count: int,
     looks: int,
@@ -145,7 +145,7 @@ def _starting_rates(two: Bipartite, seed: int) -> Floats:
 def _local_optima(
     model: Model,
     mrf: MarkovRandomField,
-    move: Callable[[Bits], Bits],
+    move: Callable[[States], States],
     rng_of_looks: np.random.Generator,
     count: int,
     looks: int,
@@ -172,7 +172,7 @@ def _local_optima(
     return Modes(tuple(bases[k] for k in kept), bounds[kept], moved[kept, chosen])
 
 
-def climb(mrf: MarkovRandomField, units: Bits) -> Bits:
+def climb(mrf: MarkovRandomField, units: States) -> States:
     """Local optima (point, unit) above states of all units: no unit has a more probable state given the others."""
     units = units.copy()
     for _ in range(_SWEEPS):
@@ -186,7 +186,7 @@ def climb(mrf: MarkovRandomField, units: Bits) -> Bits:
     return units
 
 
-def _starting_states(mrf: MarkovRandomField, rng: np.random.Generator) -> Bits:
+def _starting_states(mrf: MarkovRandomField, rng: np.random.Generator) -> States:
     """States (point, unit) of all units: constant ones, uniform ones, and ones with a preferred state."""
     points = int(np.clip(_CLIMB_WORK // mrf.n_units, _LEAST_POINTS, _MOST_POINTS))
     units = np.zeros((points, mrf.n_units), mrf.dtype)
@@ -201,7 +201,9 @@ def _starting_states(mrf: MarkovRandomField, rng: np.random.Generator) -> Bits:
     return units
 
 
-def _fit(model: Model, mrf: MarkovRandomField, states: Bits, rng: np.random.Generator) -> tuple[Base, float]:
+def _fit(
+    model: Model, mrf: MarkovRandomField, states: States, rng: np.random.Generator
+) -> tuple[Base, float]:
     """A base fitted to states (chain, unit), and its lower bound on log Z."""
     undirected = model.undirected
     units = mrf.with_summed_out_drawn(states, lambda count: 1 - rng.random((len(states), count)))

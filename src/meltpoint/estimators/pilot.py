@@ -23,7 +23,7 @@ from meltpoint.errors import Progress
 from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.estimators.chain_batches import Annealing, chains_batch
 from meltpoint.kernels.streams import Streams
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model, ModelLike
 from meltpoint.progress import reports_progress, silent
@@ -141,7 +141,7 @@ def friction_schedule(
 
 
 def run_pilot(
-    model: Model, train: Bits | None, base: Base, steps: int, seed: int, run: Run
+    model: Model, train: States | None, base: Base, steps: int, seed: int, run: Run
 ) -> FrictionSchedule:
     """As `friction_schedule`, with chains of a run; `train` are states (example, visible unit)."""
     rounds = _Rounds(Annealing(model, base), steps, seed, run)
@@ -193,7 +193,7 @@ class _Round:
     up: Floats
     down: Floats
     offset: float
-    examples: Bits
+    examples: States
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,13 +210,13 @@ class _Rounds:
         """Of one round: up once, and then as often through the betas as RAISE goes."""
         return _CHAINS * self.steps * (1 + self.annealing.model.raise_passes)
 
-    def run(self, k: int, betas: Floats, examples: Bits | None) -> _Round:
+    def run(self, k: int, betas: Floats, examples: States | None) -> _Round:
         model, path = self.annealing.model, self.annealing.path
         windows = Windows.of(betas, _WINDOWS)
         rising = [Segment(part) for part in windows.parts]
         up = self._chains(f"{k}-up", rising, _CHAINS, _keys(k, 0))
         done, went_up = k * self.chain_steps, []
-        visible: Bits
+        visible: States
         if examples is None:
             went_up = self._anneal([up], done)
             visible = model.generate(went_up[0].state, generator(self.seed, Purpose.PILOT, k))
@@ -239,7 +239,7 @@ class _Rounds:
         return _Round(windows.edges, friction, risen.log_weights, melted.log_weights, offset, visible)
 
     def _chains(
-        self, name: str, segments: Sequence[Segment], start: Bits | int, keys: np.ndarray
+        self, name: str, segments: Sequence[Segment], start: States | int, keys: np.ndarray
     ) -> Batch[Annealed]:
         return chains_batch(name, self.annealing, segments, start, Streams(self.seed, Purpose.PILOT, keys))
 
@@ -262,7 +262,7 @@ def _keys(k: int, direction: int) -> np.ndarray:
     return keys
 
 
-def _some(train: Bits, seed: int) -> Bits:
+def _some(train: States, seed: int) -> States:
     """As many training examples as there are chains; the same one more than once if there are too few."""
     chosen = generator(seed, Purpose.PILOT).choice(len(train), _CHAINS, replace=len(train) < _CHAINS)
     return train[chosen]

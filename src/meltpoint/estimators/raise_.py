@@ -24,7 +24,7 @@ from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.estimators.chain_batches import Annealing, PathWork
 from meltpoint.estimators.particles import LogProb, check_forward, particle_log_prob
 from meltpoint.kernels.streams import Streams
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.checks import check_count
 from meltpoint.models.model import ModelLike
 from meltpoint.progress import reports_progress
@@ -115,7 +115,7 @@ class MeltingChains(PathWork):
     """Chains of RAISE, `chains` for each example's state (example, visible unit), numbered from `first_number` on."""
 
     betas: Floats
-    states: Bits
+    states: States
     chains: int
     seed: int
     first_number: int = 0
@@ -139,7 +139,7 @@ class MeltingChains(PathWork):
 
 
 def raise_batch(
-    annealing: Annealing, betas: Floats, states: Bits, chains: int, seed: int, first_number: int = 0
+    annealing: Annealing, betas: Floats, states: States, chains: int, seed: int, first_number: int = 0
 ) -> Batch[RaiseWeights]:
     """RAISE of examples with these states (example, visible unit)."""
     work = MeltingChains(annealing, betas, states, chains, seed, first_number)

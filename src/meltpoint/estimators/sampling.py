@@ -19,7 +19,7 @@ from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.estimators.chain_batches import Annealing, chains_batch
 from meltpoint.estimators.exact import sample_exactly
 from meltpoint.kernels.streams import Streams
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model, ModelLike
 from meltpoint.progress import reports_progress
@@ -79,7 +79,7 @@ def sample(
     return model.decode(sample_states(model, n, as_betas(steps), moves, seed, Run(threads, progress)))
 
 
-def sample_states(model: Model, n: int, betas: Floats, moves: int, seed: int, run: Run) -> Bits:
+def sample_states(model: Model, n: int, betas: Floats, moves: int, seed: int, run: Run) -> States:
     """States (n, visible unit) of samples, from chains of a run."""
     annealing = Annealing(model, uniform(), "float32")
     segments = [Segment(betas), Segment(np.ones(moves + 1))]
@@ -134,7 +134,7 @@ def sample_annealing_model(
     numbers, purpose = np.arange(n), Purpose.ANNEALING_SAMPLE
     last = Segment(np.ones(2))
 
-    def chains(segments: list[Segment], start: Bits | int, keys: NDArray[np.integer], run: Run) -> Annealed:
+    def chains(segments: list[Segment], start: States | int, keys: NDArray[np.integer], run: Run) -> Annealed:
         streams = Streams(seed, purpose, keys)
         return run.results(chains_batch("chains", annealing, segments, start, streams), _TASK)
 

@@ -15,7 +15,7 @@ from meltpoint.estimators.chain_batches import Annealing, chains_batch
 from meltpoint.estimators.evidence import MODES, Start, Starts, is_weighed, reach_of
 from meltpoint.estimators.modes import Modes, find_modes, nearest_mode
 from meltpoint.kernels.streams import Streams
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
 from meltpoint.runs.batch import Batch
@@ -56,7 +56,7 @@ class Computation:
         return Annealing(model, base, self.precision)
 
     def chains(
-        self, along: Annealing, segments: Sequence[Segment], state: Bits | int, kind: int, number: int
+        self, along: Annealing, segments: Sequence[Segment], state: States | int, kind: int, number: int
     ) -> Batch[Annealed]:
         """Chains through the segments; `kind` and `number` name them and their random numbers."""
         count = state if isinstance(state, int) else len(state)
@@ -77,7 +77,7 @@ def run_starts(
     chains: int,
     how: Computation,
     moves: int = _MOVES,
-) -> list[tuple[Floats, Bits]]:
+) -> list[tuple[Floats, States]]:
     """Log weights (chain,) and end states (chain, unit) of chains from each base, after some moves at beta 1.
 
     The moves leave the states properly weighted. Bases come with their betas and a number, which tells starts apart: no
@@ -95,7 +95,7 @@ def run_starts(
 
 
 def reverse_log_weights(
-    along: Annealing, betas: Floats, states: Bits, number: int, how: Computation
+    along: Annealing, betas: Floats, states: States, number: int, how: Computation
 ) -> Floats:
     """log w_rev (state,) of states (state, unit) melted back along a path, one chain each."""
     melt = Segment(betas[::-1].copy(), reversed_sweeps=True)
@@ -144,14 +144,14 @@ def ask_starts(
     ends = [states[choose_by_weight(log_weights, melted, rng)] for log_weights, states in weighted]
     steps = sum(chains * (len(own_betas) - 1 + _MOVES) for _, own_betas in others)
 
-    def move(states: Bits) -> Bits:
+    def move(states: States) -> States:
         nonlocal steps
         steps += len(states) * _MODE_MOVES
         kind = _AROUND if model.bipartite is None else _LOOK
         (run,) = how.anneal([how.chains(along, [Segment(np.ones(_MODE_MOVES + 1))], states, kind, 0)])
         return run.state
 
-    def melt(batches: Sequence[Bits], number: int) -> list[Floats]:
+    def melt(batches: Sequence[States], number: int) -> list[Floats]:
         """Reverse log weights (state,) of each batch of states (state, unit), melted together."""
         nonlocal steps
         states = np.concatenate([along.anywhere(0), *batches])
@@ -172,7 +172,7 @@ def ask_starts(
     mode_betas = np.linspace(0.0, 1.0, int(np.clip((len(betas) - 1) // 4, *_MODE_STEPS)) + 1)
     of_far = run_starts(model, [(modes.bases[k], mode_betas, 100 + k) for k in far], _MODE_CHAINS, how)
     steps += len(far) * _MODE_CHAINS * (len(mode_betas) - 1 + _MOVES)
-    in_modes: list[tuple[Floats, Bits]] = []
+    in_modes: list[tuple[Floats, States]] = []
     for k, (log_weights, states) in zip(far, of_far, strict=True):
         own = np.where(nearest_mode(model, modes, states) == k, log_weights, -np.inf)
         if np.isfinite(own).any():

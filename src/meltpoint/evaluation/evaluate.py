@@ -40,7 +40,7 @@ from meltpoint.fingerprint import fingerprint
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.formats.own_values import OWN_VALUES, check_own_values
 from meltpoint.kernels.compiling import check_threads
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models import Model
 from meltpoint.progress import reports_progress
 from meltpoint.results.compose import versions
@@ -254,7 +254,7 @@ class LikelihoodEvaluation(Evaluation[Report]):
 
 
 def _fingerprints(
-    model: Model, test: Bits, train: Bits | None, base: Base | None, betas: Floats | None
+    model: Model, test: States, train: States | None, base: Base | None, betas: Floats | None
 ) -> dict[str, str]:
     """What was evaluated, by short texts that differ when it does; `base` and `betas` are those that were given."""
     fingerprints = {"model": model.fingerprint(), "test set": fingerprint({"bits": test})}
@@ -270,7 +270,7 @@ def _fingerprints(
 def _open_folder(
     run: str | os.PathLike[str] | None,
     model: Model,
-    test: Bits,
+    test: States,
     fingerprints: dict[str, str],
     settings: Settings,
     part: int,

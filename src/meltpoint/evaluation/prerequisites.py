@@ -20,7 +20,7 @@ from meltpoint.estimators.exact import cheap_elimination, exact_log_z
 from meltpoint.estimators.pilot import PILOT_STEPS, FrictionSchedule, pilot_steps_within, run_pilot
 from meltpoint.estimators.sampling import sample_states
 from meltpoint.kernels.compiling import preparing_kernels
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models import Model
 from meltpoint.models.log_f import SAMPLES as LOG_F_SAMPLES
 from meltpoint.models.log_f import LogF
@@ -103,7 +103,7 @@ class LogFOfExamples:
     """Log f of examples with these states (example, visible unit)."""
 
     model: Model
-    states: Bits
+    states: States
     seed: int
 
     def prepare(self, progress: Progress | None) -> None:
@@ -118,7 +118,7 @@ class LogFOfExamples:
         return LogFRows(found.values, found.stderrs, found.bound, found.rises, is_exact)
 
 
-def log_f_of(model: Model, states: Bits, seed: int, run: Run) -> LogF:
+def log_f_of(model: Model, states: States, seed: int, run: Run) -> LogF:
     """Log f of every test example (example, visible unit): exact, or estimated, which may take minutes."""
 
     def compute() -> LogF:
@@ -155,7 +155,7 @@ class Conventions:
     check: ConventionCheck | None
 
 
-def conventions_of(model: Model, states: Bits, run: Run) -> ConventionCheck | None:
+def conventions_of(model: Model, states: States, run: Run) -> ConventionCheck | None:
     """Whether states (example, visible unit) fit another reading of the model's parameters better."""
 
     def compute() -> Conventions:
@@ -173,7 +173,7 @@ class Origins:
     """
 
     model: Model
-    train: Bits | None
+    train: States | None
     own: Base | None
     settings: Settings
     run: Run

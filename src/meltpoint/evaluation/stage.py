@@ -18,7 +18,7 @@ from meltpoint.estimators.evidence import Starts
 from meltpoint.estimators.particles import Melted
 from meltpoint.estimators.raise_ import RaiseWeights, raise_batch
 from meltpoint.fingerprint import fingerprint
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models import Model
 from meltpoint.randomness import Purpose, generator, sequence
 from meltpoint.runs.batch import Batch
@@ -70,7 +70,7 @@ class Stage:
     base: Base
     betas: Annotated[Floats, "beta"]
     positions: Annotated[NDArray[np.integer], "example"]
-    examples: Annotated[Bits, "example", "unit"]
+    examples: Annotated[States, "example", "unit"]
     seed: int
     number: int = 0
     part: int = 0

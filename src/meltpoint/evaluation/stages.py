@@ -33,7 +33,7 @@ from meltpoint.evaluation.stage import (
     run_stage,
     stage_seed,
 )
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models import Model
 from meltpoint.runs.contents import EVIDENCE, SPENT, decision_name, part_folder
 from meltpoint.runs.run import Run
@@ -73,7 +73,7 @@ class Evaluation(ABC, Generic[R]):
     origins: Origins
     base: str
     base_is_free: bool
-    test: Bits
+    test: States
     given_seed: int
     run: Run
     clock: Clock

@@ -12,7 +12,7 @@ import numpy as np
 from meltpoint.errors import DataWarning, InputError, shortened
 from meltpoint.formats.format import Format, Options, missing_option
 from meltpoint.formats.source import Source
-from meltpoint.layers.unit import Bits
+from meltpoint.layers.unit import States
 
 ALPHABETS = {"protein": "-ACDEFGHIKLMNPQRSTVWY", "rna": "-ACGU", "dna": "-ACGT"}
 """Alphabets by name: the gap is state 0, the letters follow in the order of the alphabet, as in most programs."""
@@ -59,7 +59,7 @@ def alphabet_of_states(source: Source, found: str, alphabet: str | None) -> str:
     return wanted
 
 
-def _states(source: Source, options: Options, _: str | None) -> Bits:
+def _states(source: Source, options: Options, _: str | None) -> States:
     """States (sequence, column) of an alignment.
 
     Without an alphabet: RNA or DNA if the file has no other letters, otherwise protein. Sequences with a letter outside

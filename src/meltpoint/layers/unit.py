@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 Floats: TypeAlias = NDArray[np.float64]
 States: TypeAlias = NDArray[Any]
 """States of units, of the units' `dtype`: one byte each, but for Gaussian units."""
-Bits: TypeAlias = States
 Means: TypeAlias = NDArray[np.floating]
 Further: TypeAlias = tuple[Means, ...]
 """Parameters (unit,) that are learned besides weights and biases."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from meltpoint.annealing.blocks import UnitBlock
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 
 
 class Dictation:
@@ -23,7 +23,7 @@ class Dictation:
         self.position = 0
         self.log_prob = np.zeros(len(outcomes))
 
-    def units(self, block: UnitBlock, inputs: Floats) -> Bits:
+    def units(self, block: UnitBlock, inputs: Floats) -> States:
         part = self.outcomes[:, self.position : self.position + block.size].astype(np.uint8)
         assert part.shape[1] == block.size, "more units were drawn than outcomes were dictated"
         self.position += block.size

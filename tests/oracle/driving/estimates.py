@@ -13,7 +13,7 @@ from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.backends.tiles import Annealed
 from meltpoint.estimators import ais, chain_batches, raise_, sampling
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models import Model, dbn
 from meltpoint.runs import batch
 from oracle.driving.double import in_double
@@ -53,10 +53,10 @@ class _Notes:
 
     path: BlockPath
     segments: Sequence[Segment]
-    state: Bits
+    state: States
 
     def __call__(
-        self, prepared: PreparedPath, segments: Sequence[Segment], state: Bits, streams: object, **_: object
+        self, prepared: PreparedPath, segments: Sequence[Segment], state: States, streams: object, **_: object
     ) -> Annealed:
         self.path, self.segments, self.state = prepared.path, segments, state
         return Annealed(state, np.zeros((len(state), len(segments))))

@@ -16,7 +16,7 @@ from meltpoint.backends.reference import anneal_reference
 from meltpoint.backends.tiles import Annealed
 from meltpoint.estimators import ais, particles, raise_
 from meltpoint.estimators.chain_batches import Annealing
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models import Model, dbn
 from meltpoint.progress import silent
 from oracle.driving.dictated import Dictation
@@ -33,7 +33,7 @@ class EveryTrajectory:
         self.probability = np.zeros(0)
 
     def __call__(
-        self, prepared: PreparedPath, segments: Sequence[Segment], state: Bits, streams: object, **_: object
+        self, prepared: PreparedPath, segments: Sequence[Segment], state: States, streams: object, **_: object
     ) -> Annealed:
         trajectories = all_states(draws(prepared.path, segments))
         which = np.arange(len(state)) // self.repeat % len(trajectories)

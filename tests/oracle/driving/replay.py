@@ -13,7 +13,7 @@ from meltpoint.backends.numba.bipartite import PreparedBipartite
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.backends.tiles import Annealed
 from meltpoint.kernels.streams import Streams, next_uniforms
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 
 NUDGE = 3e-5
 """Relative change of a uniform that float32 arithmetic could be mistaken about."""
@@ -22,7 +22,7 @@ NUDGE = 3e-5
 def replay(
     prepared: PreparedBipartite,
     segments: Sequence[Segment],
-    state: Bits,
+    state: States,
     streams: Streams,
     nudge: float = 0.0,
 ) -> Annealed:
@@ -30,7 +30,7 @@ def replay(
     generators = streams.generators()
     real = prepared.exact_packed.real.type
 
-    def draw(block: UnitBlock, inputs: Floats) -> Bits:
+    def draw(block: UnitBlock, inputs: Floats) -> States:
         uniforms = [next_uniforms(generators, size, real) * (1 + nudge) for size in block.layer_sizes]
         return block.unit.draw(inputs, np.concatenate(uniforms, axis=1))
 
@@ -51,7 +51,7 @@ def replay(
 
 
 def clear_cut(
-    prepared: PreparedBipartite, segments: Sequence[Segment], state: Bits, streams: Streams
+    prepared: PreparedBipartite, segments: Sequence[Segment], state: States, streams: Streams
 ) -> NDArray[np.bool_]:
     """Which chains (chain,) never draw a unit so close to its probability that rounding could decide.
 

@@ -12,11 +12,11 @@ from meltpoint.annealing.field import BlockPath
 from meltpoint.backends.backend import PreparedPath
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.backends.tiles import Annealed
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from oracle.driving.dictated import Dictation, product
 from oracle.tables import add_up, all_states, code
 
-Loop: TypeAlias = Callable[..., tuple[Bits, Floats]]
+Loop: TypeAlias = Callable[..., tuple[States, Floats]]
 """A function with the signature of `anneal_reference`: itself, or one that is broken on purpose."""
 
 
@@ -90,7 +90,7 @@ def exact_anneal(
     """A stand-in for `anneal` whose log weights are the logarithms of *expected* weights, given the start."""
 
     def anneal(
-        prepared: PreparedPath, segments: Sequence[Segment], state: Bits, streams: object, **_: object
+        prepared: PreparedPath, segments: Sequence[Segment], state: States, streams: object, **_: object
     ) -> Annealed:
         expected = moments(prepared.path, change_segments(segments), loop).mean[code(state)]
         cumulative = np.repeat(np.log(expected)[:, np.newaxis], len(segments), axis=1)

@@ -21,7 +21,7 @@ from meltpoint.backends.numba.kernels.tile import Chains
 from meltpoint.backends.reference import anneal_reference
 from meltpoint.backends.tiles import Annealed
 from meltpoint.kernels.streams import LANES, Streams
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.bipartite import BipartitePath
 from meltpoint.randomness import Purpose
 from oracle.driving.dictated import Dictation
@@ -34,7 +34,7 @@ def exact_front(prepare: Callable[[Any], PreparedBipartite]) -> Any:
     """A stand-in for `anneal` that runs the real one on every trajectory: log *expected* weights, given the start."""
 
     def anneal(
-        prepared: PreparedPath, segments: Sequence[Segment], state: Bits, streams: object, **_: object
+        prepared: PreparedPath, segments: Sequence[Segment], state: States, streams: object, **_: object
     ) -> Annealed:
         probability, weights, _states = _enumerate(prepare(prepared.path), segments, state)
         expected = (probability * weights).sum(axis=1)
@@ -52,8 +52,8 @@ def final_distribution(prepared: PreparedBipartite, segments: Sequence[Segment])
 
 
 def _enumerate(
-    prepared: PreparedBipartite, segments: Sequence[Segment], starts: Bits
-) -> tuple[Floats, Floats, Bits]:
+    prepared: PreparedBipartite, segments: Sequence[Segment], starts: States
+) -> tuple[Floats, Floats, States]:
     """Probability and weight (start, trajectory), and final state (start, trajectory, even unit)."""
     target = prepared.path.target
     trajectories = all_states(target.n_units * sum(segment.steps for segment in segments))
@@ -83,7 +83,7 @@ class _Numbered(Streams):
         return generators
 
 
-def _dictate(prepared: PreparedBipartite, trajectories: Bits, log_prob: Floats) -> Callable[..., None]:
+def _dictate(prepared: PreparedBipartite, trajectories: States, log_prob: Floats) -> Callable[..., None]:
     sizes = prepared.sizes
 
     def call(

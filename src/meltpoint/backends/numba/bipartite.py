@@ -28,7 +28,7 @@ from meltpoint.backends.numba.precision import (
 )
 from meltpoint.kernels.streams import LANES
 from meltpoint.layers import BERNOULLI, Potts
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.bipartite import Bipartite, BipartitePath, WeightBlock
 from meltpoint.statistics.elementary import log
 
@@ -58,12 +58,12 @@ class OneHot:
             len(padded) * self.q, *values.shape[2:]
         )
 
-    def bits(self, states: Bits) -> NDArray[np.uint8]:
+    def bits(self, states: States) -> NDArray[np.uint8]:
         """Bits (chain, bit) of states (chain, site)."""
         one_hot = states[..., np.newaxis] == np.arange(self.q, dtype=states.dtype)
         return self._each_chain(one_hot.astype(np.uint8))
 
-    def states(self, bits: NDArray[np.uint8]) -> Bits:
+    def states(self, bits: NDArray[np.uint8]) -> States:
         """States (chain, site) of bits (chain, bit)."""
         blocks = bits.reshape(len(bits), self.n_blocks, self.q, LANES)
         return (
@@ -167,11 +167,11 @@ class PreparedBipartite:
         """Units of each even layer, without padding."""
         return self.exact_packed.even.layout.sizes
 
-    def to_bits(self, state: Bits) -> NDArray[np.uint8]:
+    def to_bits(self, state: States) -> NDArray[np.uint8]:
         """Bits (chain, even unit) of states (chain, unit of the state)."""
         return state if self.places is None else self.places.bits(state)
 
-    def to_state(self, bits: NDArray[np.uint8]) -> Bits:
+    def to_state(self, bits: NDArray[np.uint8]) -> States:
         return bits if self.places is None else self.places.states(bits)
 
     def spans(self, betas: Floats) -> list[PrecisionSpan]:

@@ -43,7 +43,7 @@ from meltpoint.backends.numba.precision import (
     cut_at_model,
 )
 from meltpoint.kernels.streams import LANES
-from meltpoint.layers.unit import Bits, Floats
+from meltpoint.layers.unit import Floats, States
 from meltpoint.models.graph_fields import FactorField, PairField
 
 Form = TypeVar("Form", BitGraph, TableGraph)
@@ -72,7 +72,7 @@ class Chains(ABC, Generic[Form]):
         """Take the chains through some of a segment's betas."""
 
     @abstractmethod
-    def state(self) -> Bits:
+    def state(self) -> States:
         """States (chain, site of the state)."""
 
 
@@ -94,7 +94,7 @@ class Forms(Protocol[Form]):
         """What a sweep of one chain costs, in updates of sites with two neighbours."""
         ...
 
-    def start(self, state: Bits, generators: NDArray[np.uint32]) -> Chains[Form]:
+    def start(self, state: States, generators: NDArray[np.uint32]) -> Chains[Form]:
         """Chains in these states (chain, site of the state)."""
         ...
 
@@ -130,14 +130,14 @@ class BitForms:
         """Updates of sites."""
         return self.fine.sites.size + self.fine.neighbours.size // 4
 
-    def start(self, state: Bits, generators: NDArray[np.uint32]) -> "BitChains":
+    def start(self, state: States, generators: NDArray[np.uint32]) -> "BitChains":
         return BitChains(self, state, generators)
 
 
 class BitChains(Chains[BitGraph]):
     """Chains of sites with two states, as the bits of words (group, site)."""
 
-    def __init__(self, forms: BitForms, state: Bits, generators: NDArray[np.uint32]) -> None:
+    def __init__(self, forms: BitForms, state: States, generators: NDArray[np.uint32]) -> None:
         self.forms, self.shape = forms, state.shape
         self.words = pack_bits(state, forms.fine.sites.size)
         self.generators = group_generators(generators)
@@ -164,7 +164,7 @@ class BitChains(Chains[BitGraph]):
         )  # fmt: skip
         self.drawn += (betas.size - 1) * graph.sites.size
 
-    def state(self) -> Bits:
+    def state(self) -> States:
         state = np.empty(self.shape, np.uint8)
         unpack_bits(self.words, state)
         return state
@@ -185,14 +185,14 @@ class TableForms:
         vectors = max(1, self.fine.base.shape[1] // 16)
         return 4 * vectors * (16 * self.fine.sites.size + self.fine.at.size)
 
-    def start(self, state: Bits, generators: NDArray[np.uint32]) -> "TableChains":
+    def start(self, state: States, generators: NDArray[np.uint32]) -> "TableChains":
         return TableChains(self, state, generators)
 
 
 class TableChains(Chains[TableGraph]):
     """Chains of sites with any number of states (site, chain)."""
 
-    def __init__(self, forms: TableForms, state: Bits, generators: NDArray[np.uint32]) -> None:
+    def __init__(self, forms: TableForms, state: States, generators: NDArray[np.uint32]) -> None:
         self.forms, self.n_chains = forms, len(state)
         self.sites = np.zeros((forms.fine.sites.size, max(1, len(state))), np.uint8)
         self.sites[: state.shape[1], : len(state)] = state.T
@@ -236,7 +236,7 @@ class TableChains(Chains[TableGraph]):
         )  # fmt: skip
         self.drawn += (betas.size - 1) * graph.sites.size
 
-    def state(self) -> Bits:
+    def state(self) -> States:
         return np.ascontiguousarray(self.sites[: self.forms.incident.factors.n_state, : self.n_chains].T)
 
 
