@@ -10,7 +10,7 @@ axes of one name have one length within a record. A record may check more in its
 """
 
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -47,12 +47,7 @@ def to_arrays(value: Any, *, skip_models: bool = False) -> dict[str, NDArray[Any
     >>> {name: array.tolist() for name, array in to_arrays(Segment(np.array([0.0, 1.0]))).items()}
     {'betas': [0.0, 1.0], 'reversed_sweeps': False}
     """
-    arrays: dict[str, NDArray[Any]] = {}
-    if is_dataclass(value) and not hasattr(value, "path"):
-        _put_fields(arrays, "", value, skip_models)
-    else:
-        _put(arrays, _VALUE, value, skip_models)
-    return arrays
+    return dict(_flattened("", value, skip_models))
 
 
 def from_arrays(kind: type[R], arrays: Arrays, lengths: Mapping[str, int] | None = None) -> R:
@@ -64,15 +59,15 @@ def from_arrays(kind: type[R], arrays: Arrays, lengths: Mapping[str, int] | None
     >>> from_arrays(Segment, {"betas": np.array([0.0, 1.0]), "reversed_sweeps": np.array(True)}).reversed_sweeps
     True
     """
-    reader = _Reader(arrays, dict(lengths or {}))
+    reader, wanted = _Reader(arrays, dict(lengths or {})), getattr(kind, "__name__", str(kind))
     try:
         value = reader.fields(kind, "") if is_dataclass(kind) else reader.take(kind, _VALUE)
+    except InputError:
+        raise
     except (ValueError, TypeError, LookupError, ArithmeticError) as problem:
-        if isinstance(problem, InputError):
-            raise
-        raise _wrong(f"{type(problem).__name__} ({problem})", f"the values of {_name(kind)}") from problem
+        raise _wrong(f"{type(problem).__name__} ({problem})", f"the values of {wanted}") from problem
     if reader.unread:
-        raise _wrong(f"an array {shortened(min(reader.unread), 60)}", f"the arrays of {_name(kind)}")
+        raise _wrong(f"an array {shortened(min(reader.unread), 60)}", f"the arrays of {wanted}")
     return value
 
 
@@ -83,38 +78,31 @@ def join_records(records: Sequence[R]) -> R:
     return type(first)(*map(np.concatenate, columns))
 
 
-def _put_fields(arrays: dict[str, NDArray[Any]], name: str, record: Any, skip_models: bool) -> None:  # noqa: ANN401
-    for field in fields(record):
-        if field.init:
-            _put(arrays, f"{name}{field.name}", getattr(record, field.name), skip_models)
-
-
-def _put(arrays: dict[str, NDArray[Any]], name: str, value: Any, skip_models: bool) -> None:  # noqa: ANN401
-    if value is None:
-        return
+def _flattened(name: str, value: Any, skip_models: bool) -> Iterator[tuple[str, NDArray[Any]]]:  # noqa: ANN401
     if isinstance(value, np.ndarray):
-        arrays[name] = value
+        yield name or _VALUE, value
     elif isinstance(value, bool | int | float | str | np.generic):
         array = np.array(value)
-        arrays[name] = np.array(str(value)) if array.dtype.hasobject else array
-    elif isinstance(value, tuple):
-        arrays[name] = np.array(len(value))
-        for k, element in enumerate(value):
-            _put(arrays, f"{name}.{k}", element, skip_models)
-    elif isinstance(value, Mapping):
-        arrays[name] = np.array(len(value))
-        for k, pair in enumerate(value.items()):
-            _put(arrays, f"{name}.{k}", pair, skip_models)
+        yield name or _VALUE, np.array(str(value)) if array.dtype.hasobject else array
+    elif isinstance(value, tuple | Mapping):
+        yield name or _VALUE, np.array(len(value))
+        for k, element in enumerate(value.items() if isinstance(value, Mapping) else value):
+            yield from _flattened(f"{name or _VALUE}.{k}", element, skip_models)
     elif is_dataclass(value) and not _is_other(value):
-        arrays[name] = np.array(True)
-        _put_fields(arrays, f"{name}.", value, skip_models)
-    elif not skip_models:
-        raise TypeError(f"{name} is a {type(value).__name__}, which has no arrays")
+        if name:
+            yield name, np.array(True)
+        for field in fields(value):
+            if field.init:
+                inner = f"{name}.{field.name}" if name else field.name
+                yield from _flattened(inner, getattr(value, field.name), skip_models)
+    elif value is not None and not skip_models:
+        raise TypeError(f"{name or 'it'} is a {type(value).__name__}, which has no arrays")
 
 
 def _is_other(value: Any) -> bool:  # noqa: ANN401
     """Whether an object is not described by its fields: models have arrays of their own, bases may be distributions."""
-    return hasattr(value, "n_visible") or hasattr(value, "draw")
+    is_model = hasattr(value, "n_visible") and hasattr(value, "path")
+    return is_model or hasattr(value, "draw")
 
 
 class _Reader:
@@ -124,15 +112,10 @@ class _Reader:
         self._arrays, self._lengths = arrays, lengths
         self.unread = set(arrays)
 
-    def fields(self, kind: Any, name: str) -> Any:  # noqa: ANN401
+    def fields(self, kind: Any, prefix: str) -> Any:  # noqa: ANN401
         """A record from the arrays of its fields."""
-        hints = _hints(kind)
-        values = {
-            field.name: self.take(hints[field.name], f"{name}{field.name}")
-            for field in fields(kind)
-            if field.init
-        }
-        return kind(**values)
+        hints, names = _hints(kind), [field.name for field in fields(kind) if field.init]
+        return kind(**{name: self.take(hints[name], f"{prefix}{name}") for name in names})
 
     def take(self, kind: Any, name: str) -> Any:  # noqa: ANN401
         """The value of this name."""
@@ -141,10 +124,8 @@ class _Reader:
             kind, axes = get_args(kind)[0], get_args(kind)[1:]
         origin = get_origin(kind)
         if origin in (Union, types.UnionType):
-            if name not in self._arrays:
-                if type(None) in get_args(kind):
-                    return None
-                raise _wrong(f"no {name}", "all arrays of the record")
+            if name not in self._arrays and type(None) in get_args(kind):
+                return None
             (kind,) = (each for each in get_args(kind) if each is not type(None))
             return self.take(Annotated[kind, *axes] if axes else kind, name)
         array = self._array(name)
@@ -211,10 +192,6 @@ class _Reader:
 @lru_cache(maxsize=64)
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
-
-
-def _name(kind: Any) -> str:  # noqa: ANN401
-    return getattr(kind, "__name__", str(kind))
 
 
 def _wrong(found: str, expected: str) -> InputError:
