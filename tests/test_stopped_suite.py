@@ -27,11 +27,15 @@ def test_waits(): time.sleep(100)
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals and sessions as POSIX has them")
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
 @pytest.mark.parametrize(
-    "stop", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name
+    ("stop", "workers"),
+    [
+        pytest.param(signal.SIGINT, (), id="SIGINT"),
+        pytest.param(signal.SIGINT, ("-n", "2"), id="SIGINT-workers"),
+        pytest.param(signal.SIGKILL, ("-n", "2"), id="SIGKILL-workers"),
+    ],
 )
-def test_failed_tests_are_named_before_the_end(tmp_path, workers, stop):
+def test_failed_tests_are_named_before_the_end(tmp_path, stop, workers):
     shutil.copy(TESTS / "conftest.py", tmp_path)
     (tmp_path / "test_a.py").write_text(FAILS)
     (tmp_path / "test_b.py").write_text(WAITS)

@@ -28,7 +28,7 @@ def count(ended, what):
 
 @pytest.mark.slow
 def test_nothing_is_found_in_a_few_seconds():
-    ended = attack("kill", "fault", "fuzz", "hostile-folder", "hostile-checkpoint", "--seconds", "14")
+    ended = attack("kill", "fault", "fuzz", "hostile-folder", "hostile-checkpoint", "--seconds", "6")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     for what in ("runs", "faults", "files", "folders", "checkpoints"):
         assert count(ended, what) > 0

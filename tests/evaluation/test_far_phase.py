@@ -50,9 +50,20 @@ def test_the_exact_value_of_the_family():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("units", [20, 50])
-@pytest.mark.parametrize("pairs", [0, 10, 40])
-@pytest.mark.parametrize("steps", [300, 1000, 3000])
+@pytest.mark.parametrize(
+    ("steps", "pairs", "units"),
+    [  # every number of pairs with every number of steps and of units
+        (300, 0, 20),
+        (300, 10, 50),
+        (300, 40, 50),
+        (1000, 0, 50),
+        (1000, 10, 20),
+        (1000, 40, 20),
+        (3000, 0, 20),
+        (3000, 10, 50),
+        (3000, 40, 50),
+    ],
+)
 def test_a_far_phase_is_refused_or_right(steps, pairs, units):
     model, examples, truth = far_phase(pairs, units)
     report = mp.evaluate(model, examples, examples, steps=steps, exact=False)

@@ -20,7 +20,9 @@ def comparison(monkeypatch):
 def test_defaults_are_at_least_as_good_as_scikit_learn(data, hidden, comparison, monkeypatch, request):
     if data == "mnist":
         monkeypatch.setenv("MELTPOINT_DATA", str(request.getfixturevalue("shared") / "data"))
-    monkeypatch.setattr(comparison, "STEPS", 2000)
+    # Fewer steps and examples than the benchmark's: ours comes out lower by a nat, and theirs higher.
+    monkeypatch.setattr(comparison, "STEPS", 500)
+    monkeypatch.setattr(comparison, "EXAMPLES", 100)
     found = comparison.compare(*comparison.examples(data), hidden)
     # Seeds are fixed; the differences (docs/decisions/training.md) are 0.5 nats and more.
     assert found["meltpoint"] > max(found[f"{rate:g}"] for rate in comparison.RATES)
