@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.estimators.evidence import Evidence
+from meltpoint.results.citation import latex_line
 from meltpoint.results.report import Report
 from meltpoint.results.stages import OtherBase, StageSummary
 from meltpoint.results.verdict import Case, judge
@@ -269,3 +270,8 @@ def test_every_setting_is_shown():
     )
     text = str(report).replace(",", "")
     assert [value for value in values.values() if str(value) not in text] == []
+
+
+def test_names_are_escaped_for_latex():
+    line = latex_line(made(names={"model": "model_1 {50%}~\\x1b"}))
+    assert line.startswith(r"model\_1 \{50\%\}\textasciitilde{}\textbackslash{}")
