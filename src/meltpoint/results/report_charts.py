@@ -8,22 +8,8 @@ import numpy as np
 
 from meltpoint.errors import InputError
 from meltpoint.estimators.evidence import MODES
-from meltpoint.results.charts import (
-    Axis,
-    Chart,
-    Mark,
-    Row,
-    across,
-    bars,
-    can_be_drawn,
-    curve,
-    histogram,
-    rows_chart,
-    sides_chart,
-    spread_chart,
-    steps_axis,
-    upright,
-)
+from meltpoint.results import charts
+from meltpoint.results.charts import Axis, Chart, Mark, Row
 from meltpoint.results.document import Picture
 from meltpoint.results.report import Report
 from meltpoint.results.words import count, number, percent
@@ -43,10 +29,12 @@ def interval_chart(report: Report) -> Chart:
         Row(f"between ({percent(report.settings.confidence)})", intervals={"thick": report.between}),
     ]
     caption = "Marks: estimates with two standard errors. Band: interval for the model's own value."
-    if most is not None and can_be_drawn(most):
+    if most is not None and charts.can_be_drawn(most):
         rows.append(Row("at most", intervals={"dashed": (-np.inf, most)}))
         caption += " Dashed: upper bound that holds whatever was missed."
-    return rows_chart("interval", f"{report.model}: both sides", _LABEL, [*filter(None, rows)], caption)
+    return charts.rows_chart(
+        "interval", f"{report.model}: both sides", _LABEL, [*filter(None, rows)], caption
+    )
 
 
 def stages_chart(report: Report) -> Chart:
@@ -55,7 +43,7 @@ def stages_chart(report: Report) -> Chart:
     numbers = [float(k) for k in range(1, len(stages) + 1)]
     unknown = [np.nan] * len(stages)
     places = [(k, f"{k:.0f}: {stage.steps:,} steps") for k, stage in zip(numbers, stages, strict=True)]
-    return sides_chart(
+    return charts.sides_chart(
         f"{report.model}: the two sides, stage by stage",
         Axis("stage", 0.6, len(stages) + 0.4, places),
         _LABEL,
@@ -74,9 +62,9 @@ def closing_in_chart(reports: Sequence[Report]) -> Chart:
     reports = sorted(reports, key=lambda report: report.settings.steps)
     steps = [report.settings.steps for report in reports]
     ais, raised = [report.optimistic for report in reports], [report.conservative for report in reports]
-    return sides_chart(
+    return charts.sides_chart(
         f"{reports[0].model}, base {reports[0].settings.base}; bars: ± 2 standard errors",
-        steps_axis(steps),
+        charts.steps_axis(steps),
         _LABEL,
         steps,
         [
@@ -92,19 +80,19 @@ def evidence_chart(report: Report) -> Chart:
     evidence = report.evidence
     rows = [Row(f"{report.settings.base} (chosen)", {"optimistic": report.log_z})]
     for finding in evidence.findings if evidence else ():
-        if can_be_drawn(finding.log_z):
+        if charts.can_be_drawn(finding.log_z):
             name = count(evidence.weighed, "mode") if evidence and finding.name == MODES else finding.name
             found = Estimate(finding.log_z, finding.log_z_stderr, "lower bound", "")
             rows.append(Row(name, {"conservative": found}))
     title = "log Z from every start" if evidence else "log Z; other starts were not tried"
     caption = "log Z from every start, with two standard errors."
-    return rows_chart("evidence", title, "log Z, nats", rows, caption)
+    return charts.rows_chart("evidence", title, "log Z, nats", rows, caption)
 
 
 def weights_chart(report: Report) -> Chart:
     """Spread of the log weights of AIS, and of RAISE within examples."""
     ais, per = report.ais_log_weights, report.per_example.log_weights
-    return spread_chart(
+    return charts.spread_chart(
         "weights",
         "Spread of the log weights",
         "log weight minus its mean, nats",
@@ -121,7 +109,7 @@ def weights_chart(report: Report) -> Chart:
 def tail_chart(report: Report) -> Chart | None:
     """The share of Z that the heaviest chains carry."""
     log_weights = report.ais_log_weights
-    if len(log_weights) < 2 or not can_be_drawn(log_weights.max()):
+    if len(log_weights) < 2 or not charts.can_be_drawn(log_weights.max()):
         return None
     ordered = np.sort(np.exp(log_weights - log_weights.max()))[::-1]
     shares = np.concatenate([[0.0], np.cumsum(ordered) / ordered.sum()])
@@ -133,7 +121,7 @@ def tail_chart(report: Report) -> Chart | None:
         Axis("share of Z they carry", 0.0, 1.02),
         [
             Mark("dashed", [0, 1], [0, 1], "exact", "equal weights"),
-            curve(shares, 1.0, "optimistic", "these chains"),
+            charts.curve(shares, 1.0, "optimistic", "these chains"),
         ],
         f"The heaviest tenth of the chains carries {tenth:.0%} of Z.",
         "The nearer to the dashed line, the more evenly the chains carry the estimate.",
@@ -164,17 +152,17 @@ def examples_chart(report: Report) -> Chart | None:
 def differences_chart(report: Report) -> Chart | None:
     """Histogram of the differences between AIS and RAISE."""
     found = report.per_example_differences
-    bins = histogram(found)
+    bins = charts.histogram(found)
     if bins is None:
         return None
-    found = found[can_be_drawn(found)]
+    found = found[charts.can_be_drawn(found)]
     mean = float(found.mean())
     return Chart(
         "differences",
         "Differences between AIS and RAISE",
         Axis("AIS minus RAISE, nats"),
         Axis("examples", 0.0),
-        [bins, upright(mean, f"mean {number(mean)}")],
+        [bins, charts.upright(mean, f"mean {number(mean)}")],
         f"From {number(found.min())} to {number(found.max())} nats, mean {number(mean)}.",
         "Dashed: the mean. One example far out may carry the gap.",
     )
@@ -189,7 +177,7 @@ def ordered_chart(report: Report) -> Chart:
         count(len(found), "test example"),
         Axis("example, in order of the difference"),
         Axis("AIS minus RAISE, nats"),
-        [across(0.0), Mark("points", np.arange(len(found)), found, "conservative", stderr=errors)],
+        [charts.across(0.0), Mark("points", np.arange(len(found)), found, "conservative", stderr=errors)],
         "Differences between AIS and RAISE in order of size.",
     )
 
@@ -197,7 +185,7 @@ def ordered_chart(report: Report) -> Chart:
 def friction_chart(report: Report) -> Chart | None:
     """Friction along the path."""
     friction = report.friction
-    if friction is None or not can_be_drawn(friction.friction).all():
+    if friction is None or not charts.can_be_drawn(friction.friction).all():
         return None
     root = np.sqrt(np.maximum(friction.friction, 0.0))
     return Chart(
@@ -205,7 +193,7 @@ def friction_chart(report: Report) -> Chart | None:
         "Friction along the path",
         Axis("inverse temperature β", 0.0, 1.0),
         Axis("√friction", 0.0),
-        [bars(friction.edges, root, "conservative")],
+        [charts.bars(friction.edges, root, "conservative")],
         f"Largest near β = {friction.edges[:-1][np.argmax(root)]:.3f}.",
         "Steps are needed where this is high: the chains fall behind there.",
     )
@@ -225,7 +213,7 @@ def schedule_chart(report: Report) -> Chart | None:
         Axis("inverse temperature β", 0.0, 1.02),
         [
             Mark("dashed", [0, steps], [0, 1], "exact", "equal steps"),
-            curve(betas, steps, "conservative", "this schedule"),
+            charts.curve(betas, steps, "conservative", "this schedule"),
         ],
         f"β = 0.5 is reached after {half:.0%} of the steps.",
         "Flat parts get many steps.",
