@@ -92,15 +92,21 @@ def members(source: Source) -> dict[str, zipfile.ZipInfo]:
     return {info.filename: info for info in source.once(archive_of).infolist()} if is_zip(source) else {}
 
 
+def _opened_entry(source: Source, name: str) -> IO[bytes]:
+    info = source.once(members)[name]
+    # bzip2 and lzma, which numpy.savez never uses, unpack without a bound.
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{name[:40]!r} is compressed neither by numpy.savez nor by numpy.savez_compressed")
+    return source.once(archive_of).open(info)
+
+
 def content(source: Source, name: str, longest: int) -> bytes:
     """An entry of a zip archive, of at most this many bytes."""
-    info = source.once(members)[name]
-    if not _is_deflated(info):
-        raise ValueError(f"{name[:40]!r} is neither stored nor deflated")
-    if info.file_size > min(longest, DEFLATE_RATIO * source.size):
-        raise ValueError(f"{name[:40]!r} promises {info.file_size} bytes")
-    with source.once(archive_of).open(info) as entry:
-        return entry.read(info.file_size + 1)[: info.file_size]
+    size = source.once(members)[name].file_size
+    if size > min(longest, DEFLATE_RATIO * source.size):
+        raise ValueError(f"{name[:40]!r} promises {size} bytes")
+    with _opened_entry(source, name) as entry:
+        return entry.read(size + 1)[:size]
 
 
 def array_names(source: Source) -> list[str]:
@@ -116,14 +122,11 @@ def entry_names(path: Path) -> list[str]:
 
 def read_arrays(source: Source, names: Collection[str], kinds: str = NUMBERS) -> dict[str, NDArray[Any]]:
     """The named arrays of a .npz file; `kinds` are NumPy's kinds of type that are allowed."""
-    archive, available = source.once(archive_of), DEFLATE_RATIO * source.size
     arrays: dict[str, NDArray[Any]] = {}
     for name in names:
-        info = archive.getinfo(f"{name}.npy")
-        if not _is_deflated(info):
-            raise ValueError(f"{name} is compressed neither by numpy.savez nor by numpy.savez_compressed")
-        with archive.open(info) as entry:
-            arrays[name] = read_npy(source, entry, available, f"{source.name}:{name}", kinds)
+        with _opened_entry(source, f"{name}.npy") as entry:
+            most, where = DEFLATE_RATIO * source.size, f"{source.name}:{name}"
+            arrays[name] = read_npy(source, entry, most, where, kinds)
     return arrays
 
 
@@ -151,11 +154,6 @@ def write_npz(file: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
     if target is not file:
         target.seek(0)
         file.write(target.read())
-
-
-def _is_deflated(info: zipfile.ZipInfo) -> bool:
-    # bzip2 and lzma, which numpy.savez never uses, unpack without a bound.
-    return info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def as_dense(
@@ -195,22 +193,14 @@ def as_dense(
     return matrix.toarray() if by_rows else matrix.toarray().T
 
 
-def _sparse_parts(names: Sequence[str]) -> list[str]:
-    """Names of the arrays that make a matrix of scipy.sparse.save_npz; none if these entries are not such a file."""
-    if not {"format", "shape", "data"} <= {*names}:
-        return []
-    kinds = (("indices", "indptr"), ("row", "col"))
-    return next((["shape", "data", *kind] for kind in kinds if {*kind} <= {*names}), [])
-
-
-def _sparse_matrix(source: Source, arrays: Mapping[str, NDArray[Any]], label: NDArray[Any]) -> NDArray[Any]:
+def _sparse_matrix(source: Source, indices: Sequence[str]) -> NDArray[Any]:
     """The matrix of scipy.sparse.save_npz, written out."""
-    format = label.item()
-    format = format.decode("ascii") if isinstance(format, bytes) else str(format)
+    label = read_arrays(source, ["format"], "SU")["format"].item()
+    format = label.decode("ascii") if isinstance(label, bytes) else str(label)
     if format not in ("csr", "csc", "coo"):
         remedy = "save it with scipy.sparse.save_npz(path, matrix.tocsr())"
         raise source.refusal(f"a sparse matrix in the format {format!r}", "csr, csc or coo", remedy)
-    lengths, *parts = arrays.values()
+    lengths, *parts = read_arrays(source, ["shape", "data", *indices]).values()
     remedy = "save it with numpy.savez, as matrix.toarray(), or a part of it"
     return as_dense(source, format, tuple(map(int, lengths)), parts, source.name, remedy)
 
@@ -223,9 +213,9 @@ def _model(source: Source, options: Options) -> Model:
 
 def _data(source: Source, _: Options, name: str | None) -> NDArray[Any]:
     names = array_names(source)
-    if name is None and (parts := _sparse_parts(names)):
-        label = read_arrays(source, ["format"], "SU")["format"]
-        return _sparse_matrix(source, read_arrays(source, parts), label)
+    for indices in (("indices", "indptr"), ("row", "col")):
+        if name is None and {"format", "shape", "data", *indices} <= {*names}:
+            return _sparse_matrix(source, indices)
     name = choose(source, name, names)
     return read_arrays(source, [name])[name]
 
