@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from meltpoint.evaluation.compare import compare
     from meltpoint.evaluation.evaluate import evaluate
     from meltpoint.evaluation.log_z import log_z
+    from meltpoint.evaluation.several import sweep
     from meltpoint.evaluation.stored import merge_runs, read_run
-    from meltpoint.evaluation.sweep import sweep
     from meltpoint.evaluation.trace import trace
     from meltpoint.formats.load import load
     from meltpoint.formats.models import save
@@ -67,7 +67,7 @@ _HOMES = {
         "evaluation.evaluate": ("evaluate",),
         "evaluation.log_z": ("log_z",),
         "evaluation.stored": ("merge_runs", "read_run"),
-        "evaluation.sweep": ("sweep",),
+        "evaluation.several": ("sweep",),
         "evaluation.trace": ("trace",),
         "formats.load": ("load",),
         "formats.models": ("save",),

@@ -18,10 +18,10 @@ from functools import cached_property
 import numpy as np
 
 from meltpoint.estimators.evidence import MODES, Evidence, Finding, Start, Starts, log_reach, reach_of
-from meltpoint.estimators.limits import LEAST_CHAINS, certified_log_z, log_z_limits, widened
+from meltpoint.estimators.limits import LEAST_CHAINS, log_z_limits, widened
 from meltpoint.layers.unit import Floats
 from meltpoint.records import short_repr
-from meltpoint.statistics.certificate import Certificate, certify_log_z
+from meltpoint.statistics.certificate import certify_log_z
 from meltpoint.statistics.elementary import exp
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import effective_sample_size, log_mean_error, log_mean_exp
@@ -118,10 +118,6 @@ class Sides:
             own = [log_z_limits(start.log_weights, Evidence(), alpha)[1] for start in self._bases]
             high = max(high, *own)
         return low, high
-
-    def certified_lower(self, alpha: float) -> Certificate:
-        """log Z > bound, whatever was missed."""
-        return certified_log_z(self.forward, self.evidence, alpha)
 
     def certified_upper(self, alpha: float) -> float | None:
         """A bound that log Z exceeds with probability alpha at most, whatever was missed; exact samples only.

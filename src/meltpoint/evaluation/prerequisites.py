@@ -178,6 +178,7 @@ class Origins:
     settings: Settings
     run: Run
     clock: Clock
+    _bases: dict[str, Base] = field(default_factory=dict)
     _tried: dict[str, Origin] = field(default_factory=dict)
     _candidates: int = 1
 
@@ -203,32 +204,32 @@ class Origins:
 
     def base(self, name: str) -> Base:
         """The base of this name."""
-
-        def make() -> Base:
-            if self.own is not None and self.own.name == name:
-                return self.own
-            if name == "uniform":
-                return uniform()
-            if name == "model":
-                return rates_of_chains(self.model, self.settings.seed, self.run.inside(base_name(name)))
-            if (
-                name != "data" or self.train is None
-            ):  # the settings refuse it; a run's folder may still ask for it
+        if name not in self._bases:
+            base = self.run.once(base_name(name), Base, lambda: self._make(name))
+            if base.name != name or any(np.isnan(bias).any() or bias.ndim == 0 for bias in base.biases):
                 raise InputError(
-                    found=f"a base named {name!r} in the run's folder",
-                    expected="'data' (with training data), 'model' or 'uniform'",
-                    remedy="restore the folder from a copy, or begin the run anew in another one",
+                    found=f"the record {base_name(name)} of the run with other arrays than biases",
+                    expected="the base as it was written",
+                    remedy=f"remove {base_name(name)}.npz from the run's folder, or begin the run anew in another one",
                 )
-            return data_rates(self.model.decode(self.train), self.model)
+            self._bases[name] = base
+        return self._bases[name]
 
-        base = self.run.once(base_name(name), Base, make)
-        if base.name != name or any(np.isnan(bias).any() or bias.ndim == 0 for bias in base.biases):
-            raise InputError(
-                found=f"the record {base_name(name)} of the run with other arrays than biases",
-                expected="the base as it was written",
-                remedy=f"remove {base_name(name)}.npz from the run's folder, or begin the run anew in another one",
-            )
-        return base
+    def _make(self, name: str) -> Base:
+        if self.own is not None and self.own.name == name:
+            return self.own
+        if name == "uniform":
+            return uniform()
+        if name == "model":
+            return rates_of_chains(self.model, self.settings.seed, self.run.inside(base_name(name)))
+        if name == "data" and self.train is not None:
+            return data_rates(self.model.decode(self.train), self.model)
+        # The settings refuse it; a run's folder may still ask for it.
+        raise InputError(
+            found=f"a base named {name!r} in the run's folder",
+            expected="'data' (with training data), 'model' or 'uniform'",
+            remedy="restore the folder from a copy, or begin the run anew in another one",
+        )
 
     def _pilot(self, base: Base) -> FrictionSchedule:
         run, steps = self.run.inside(pilot_folder(base.name)), PILOT_STEPS

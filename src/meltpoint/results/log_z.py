@@ -9,6 +9,7 @@ from typing import Any
 from meltpoint.defaults import LogZSettings
 from meltpoint.estimators.ais import LogZ, log_z_of
 from meltpoint.estimators.evidence import MODES, Evidence
+from meltpoint.estimators.limits import certified_log_z
 from meltpoint.estimators.log_z_sides import EXACT_SAMPLES, Sides
 from meltpoint.layers.unit import Floats
 from meltpoint.records import Record, plain, plain_fields
@@ -215,7 +216,7 @@ def compose_log_z(
         between=between,
         exact=exact,
     )
-    certificate = sides.certified_lower(alpha)
+    certificate = certified_log_z(sides.forward, sides.evidence, alpha)
     return LogZBracket(
         model=model,
         clamped=clamped,
