@@ -94,6 +94,11 @@ class Chains(PathWork):
         return anneal(self.annealing.prepared, self.segments, self.state[items], streams, progress=progress)
 
 
+def chain_keys(*numbers: int | NDArray[np.integer]) -> NDArray[np.integer]:
+    """Keys (chain, number) of the streams of chains, from numbers of their own (chain,) and numbers that all share."""
+    return np.stack(np.broadcast_arrays(*numbers), axis=1)
+
+
 def chains_batch(
     name: str, annealing: Annealing, segments: Sequence[Segment], state: States | int, streams: Streams
 ) -> Batch[Annealed]:

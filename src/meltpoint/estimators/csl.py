@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base, BaseName
 from meltpoint.annealing.blocks import Segment
@@ -20,7 +20,7 @@ from meltpoint.backends.tiles import anneal
 from meltpoint.defaults import CSL_CHAINS, DEFAULTS
 from meltpoint.errors import Progress
 from meltpoint.estimators.base_rates import resolve_base
-from meltpoint.estimators.chain_batches import Annealing, PathWork
+from meltpoint.estimators.chain_batches import Annealing, PathWork, chain_keys
 from meltpoint.estimators.particles import LogProb
 from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sum_softplus
@@ -121,26 +121,17 @@ class SamplingChains(PathWork):
 
     def compute(self, items: Items, progress: Progress) -> ChainEstimates:
         model, prepared = self.annealing.model, self.annealing.prepared
-        generators = Streams(self.seed, Purpose.CSL, _keys(items, 0)).generators()
+        generators = Streams(self.seed, Purpose.CSL, chain_keys(items, 0)).generators()
         state = self.annealing.anywhere(len(items))
         sums = np.full((len(items), len(self.states)), -np.inf)
         for k in range(self.samples):
             in_model = Segment(np.ones(self.moves + 1))
             segments = [in_model] if k else [Segment(as_betas(self.burn_in)), in_model]
-            state = anneal(
-                prepared, segments, state, Streams(self.seed, Purpose.CSL, _keys(items, k + 1))
-            ).state
+            streams = Streams(self.seed, Purpose.CSL, chain_keys(items, k + 1))  # 0: the hidden draws
+            state = anneal(prepared, segments, state, streams).state
             log_odds = model.visible_log_odds(state, lambda count: next_uniforms(generators, count))
-            sums = log_add_exp(sums, _log_prob_given(log_odds, self.states).T)
+            # log p(v | h) (example, chain): v·log_odds - sum of softplus(log_odds), a product for all pairs at once.
+            log_probs = ordered_product(self.states, log_odds.T) - sum_softplus(log_odds)
+            sums = log_add_exp(sums, log_probs.T)
             progress("CSL", float(k + 1), float(self.samples))
         return ChainEstimates(sums - log(self.samples))
-
-
-def _keys(chains: NDArray[np.integer], k: int) -> NDArray[np.integer]:
-    """Keys (chain, 2) of the chains' streams on their way to sample k; 0 is the stream of the hidden draws."""
-    return np.stack([chains, np.full_like(chains, k)], axis=1)
-
-
-def _log_prob_given(log_odds: Floats, states: States) -> Floats:
-    """log p(v | h) (example, chain): v·log_odds - sum of softplus(log_odds), a product for all pairs at once."""
-    return ordered_product(states, log_odds.T) - sum_softplus(log_odds)

@@ -62,8 +62,9 @@ def cut_into_blocks(weights: Floats, enumerated_bias: Floats, bias: Floats) -> E
     weights, enumerated_bias = weights[order], enumerated_bias[order]
     reach = np.cumsum(np.abs(weights[: _LOW_UNITS + _MIDDLE_UNITS]), axis=0) / 2  # largest |m_i + l_i|
     inner = int(np.searchsorted(reach.max(axis=1), _LARGEST_PRODUCT - math.log(2), side="right"))
-    low, middle = slice(0, min(inner, _LOW_UNITS)), slice(min(inner, _LOW_UNITS), inner)
-    low_states, middle_states = _states(low), _states(middle)
+    n_low = min(inner, _LOW_UNITS)
+    low, middle = slice(0, n_low), slice(n_low, inner)
+    low_states, middle_states = _states(n_low), _states(inner - n_low)
     return EnumeratedBlocks(
         centre=bias + weights[:inner].sum(axis=0) / 2,
         outer_weights=weights[inner:],
@@ -130,9 +131,8 @@ def _log_sum_exp(values: Floats) -> float:
     return largest + math.log(total)
 
 
-def _states(units: slice) -> Floats:
-    """All states (state, unit) of the units, as zeros and ones."""
-    n = units.stop - units.start
+def _states(n: int) -> Floats:
+    """All states (state, unit) of units, as zeros and ones."""
     return (np.arange(2**n)[:, np.newaxis] >> np.arange(n) & 1).astype(np.float64)
 
 

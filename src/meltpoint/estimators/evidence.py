@@ -134,6 +134,10 @@ class Evidence(Search):
         return 1 + sum(finding.name != MODES for finding in self.findings) + self.weighed
 
     @property
+    def _bases(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.log_weights]
+
+    @property
     def strongest(self) -> Finding | None:
         """The finding with the most mass that the chosen path lacks, for an upper limit: each one errs low."""
         return max(self.findings, key=lambda finding: finding.lacking, default=None)
@@ -160,14 +164,12 @@ class Evidence(Search):
         Each is a lower bound, so only a larger one says that the chosen base has missed something.
         """
         own, error = float(log_mean_exp(log_weights)), float(log_mean_error(log_weights))
-        above = [
-            finding
-            for finding in self.findings
-            if finding.log_weights
-            and finding.log_z - own
-            > max(_LEAST_MISSED, _APART_SIGMAS * math.hypot(error, finding.log_z_stderr))
-        ]
-        return max(above, key=lambda finding: finding.log_z, default=None)
+
+        def beyond_noise(finding: Finding) -> bool:
+            noise = _APART_SIGMAS * math.hypot(error, finding.log_z_stderr)
+            return finding.log_z - own > max(_LEAST_MISSED, noise)
+
+        return max(filter(beyond_noise, self._bases), key=lambda base: base.log_z, default=None)
 
     def better_base(self, log_weights: Floats) -> Finding | None:
         """The base to start from instead of the one that gave these log weights (chain,), if there is one.
@@ -175,11 +177,10 @@ class Evidence(Search):
         Its log Z is larger beyond noise; or a mode is missed, and its log Z seems to be larger.
         """
         larger = self.larger(log_weights)
-        if larger is None and self.missed(log_weights):
-            own = float(log_mean_exp(log_weights))
-            above = [finding for finding in self.findings if finding.log_weights and finding.log_z > own]
-            larger = max(above, key=lambda finding: finding.log_z, default=None)
-        return larger
+        if larger or not self.missed(log_weights):
+            return larger
+        best = max(self._bases, key=lambda base: base.log_z, default=None)
+        return best if best and best.log_z > float(log_mean_exp(log_weights)) else None
 
     def to_dict(self, confidence: float) -> dict[str, Any]:
         """The same as plain values; seconds are with those of the report."""

@@ -110,11 +110,6 @@ def cheap_elimination(model: Model) -> Eliminated | None:
         return None
 
 
-def sample_exactly(model: Model, n: int, rng: np.random.Generator) -> NDArray[np.integer]:
-    """Independent exact samples (n, unit) of all units of a model's undirected part, in the order of `as_factors`."""
-    return eliminate(model.undirected.as_factors(), keep=True).sample(n, rng)
-
-
 def _log_z_of_factors(factors: Factors, threads: int, progress: Progress) -> float:
     log_z = eliminate(factors, threads=threads, progress=progress).log_z
     if log_z == -math.inf:

@@ -117,7 +117,9 @@ def particle_log_prob(
             forward_shares=np.zeros((len(log_weights), 0)),
         )
     groups = forward[: len(forward) // (n - 1) * (n - 1)].reshape(-1, n - 1)
-    terms, odds = _terms(log_weights, log_reverse_weights, groups)
+    # The odds of S to w_rev may be infinite on either side.
+    odds = log_sum_exp(groups, axis=1) - log_reverse_weights[:, :, np.newaxis]
+    terms = log_weights[:, :, np.newaxis] + log(n) - softplus(odds)
     per_chain = log_mean_exp(terms)
     parts: Any = softmax(terms, axis=(1, 2))
     return LogProb(
@@ -129,22 +131,6 @@ def particle_log_prob(
         np.asarray(log_mean_error(groups)),
         parts.sum(axis=1) - 1 / len(groups) if len(groups) >= _ENOUGH_GROUPS else np.zeros((0, 0)),
     )
-
-
-def _terms(log_weights: Floats, log_reverse_weights: Floats, groups: Floats) -> tuple[Floats, Floats]:
-    """Log estimates of p_N(v) (example, chain, group) with forward weights (group, N - 1), and log of S / w_rev."""
-    log_sums: Any = log_sum_exp(groups, axis=1)
-    # The odds may be infinite on either side.
-    odds = log_sums - log_reverse_weights[:, :, np.newaxis]
-    return log_weights[:, :, np.newaxis] + log(groups.shape[1] + 1) - softplus(odds), odds
-
-
-def _values(log_weights: Floats, log_reverse_weights: Floats, forward: Floats) -> Floats:
-    """`particle_log_prob` (example,) with all forward chains, without its errors."""
-    if not len(forward):
-        return log_mean_exp(log_weights)
-    terms, _ = _terms(log_weights, log_reverse_weights, forward[np.newaxis])
-    return log_mean_exp(log_mean_exp(terms))
 
 
 _SCALES = ((1, 0.6), (4, 0.2), (16, 0.2))
@@ -169,16 +155,17 @@ def certify_mean_log_prob(
     by the numbers of examples and chains before any weight is seen.
     """
     examples = len(log_weights)
-    scales = _SCALES if len(forward) else ((1, 1.0),)
     found: list[tuple[float, float, int]] = []
-    for size, share in scales:
+    for size, share in _SCALES if len(forward) else ((1, 1.0),):
         groups = max(1, examples // size)
         chains = len(forward) // groups
-        estimates = np.empty(examples)
-        for k, members in enumerate(np.array_split(np.arange(examples), groups)):
-            own = forward[k * chains : (k + 1) * chains]
-            estimates[members] = _values(log_weights[members], log_reverse_weights[members], own)
-        mean = float(np.mean(estimates))
+        terms = log_weights
+        if chains:
+            sums = log_sum_exp(forward[: groups * chains].reshape(groups, chains), axis=1)
+            sizes = [len(members) for members in np.array_split(np.arange(examples), groups)]
+            odds = np.repeat(sums, sizes)[:, np.newaxis] - log_reverse_weights
+            terms = log_weights + log(chains + 1) - softplus(odds)
+        mean = float(np.mean(log_mean_exp(terms)))
         largest = -(-examples // groups) / examples
         found.append((mean - (cost_of(confidence) - math.log(share)) * largest, mean, chains + 1))
     bound, mean, particles = max(found)

@@ -21,7 +21,7 @@ from meltpoint.annealing.schedule import Windows, as_betas, measure_friction, sp
 from meltpoint.backends.tiles import Annealed
 from meltpoint.errors import Progress
 from meltpoint.estimators.base_rates import resolve_base
-from meltpoint.estimators.chain_batches import Annealing, chains_batch
+from meltpoint.estimators.chain_batches import Annealing, chain_keys, chains_batch
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models.checks import check_count
@@ -38,7 +38,8 @@ PILOT_STEPS = 500
 """Steps of each of a pilot's rounds."""
 
 _CHAINS = 64
-_TRIAL_STEPS = 20, 40, 160, 160, 160
+_NUMBERS = np.arange(_CHAINS)
+_TRIAL_STEPS = 20, 20, 40, 160, 160, 160
 _TRIAL_SECONDS = 0.1  # from which on a trial is long enough
 _LEAST_STEPS = 100  # two for each window
 _SURELY = 60.0  # seconds in which any pilot is expected to end: no trial is needed
@@ -162,19 +163,16 @@ def pilot_steps_within(seconds: float, model: Model, base: Base, run: Run) -> in
     """Steps with which a pilot should end within these seconds, as many as usual at most; a trial of a few tells."""
     if seconds > _SURELY:
         return PILOT_STEPS
-    annealing, streams = Annealing(model, base), Streams(0, Purpose.PILOT, _keys(2, 0))
-
-    def time_of(steps: int, run: Run) -> float:
+    annealing, streams = Annealing(model, base), Streams(0, Purpose.PILOT, chain_keys(2, 0, _NUMBERS))
+    run, each = replace(run, folder=None), math.inf
+    for k, steps in enumerate(_TRIAL_STEPS):
         begun = time.perf_counter()
         run.results(chains_batch(_TRIAL, annealing, [Segment(as_betas(steps))], _CHAINS, streams), _TRIAL)
-        return time.perf_counter() - begun
-
-    run = replace(run, folder=None)
-    time_of(_TRIAL_STEPS[0], run)  # compiles kernels, and starts workers
-    each = math.inf
-    for steps in _TRIAL_STEPS:  # the quickest: other programs may have the processor for a moment
-        taken = time_of(steps, replace(run, progress=None))
-        each = min(each, taken / steps)
+        taken = time.perf_counter() - begun
+        if k == 0:  # it has compiled kernels, and started workers
+            run = replace(run, progress=None)
+            continue
+        each = min(each, taken / steps)  # the quickest: other programs may have the processor for a moment
         if taken > _TRIAL_SECONDS:
             break
     affordable = seconds / (2 * (1 + model.raise_passes) * each)
@@ -214,7 +212,9 @@ class _Rounds:
         model, path = self.annealing.model, self.annealing.path
         windows = Windows.of(betas, _WINDOWS)
         rising = [Segment(part) for part in windows.parts]
-        up = self._chains(f"{k}-up", rising, _CHAINS, _keys(k, 0))
+        # Three numbers to a chain: RAISE's have two, so that not even recognition's draws are shared.
+        keys_up, keys_down = chain_keys(k, 0, _NUMBERS), chain_keys(k, 1, _NUMBERS)
+        up = self._chains(f"{k}-up", rising, _CHAINS, keys_up)
         done, went_up = k * self.chain_steps, []
         visible: States
         if examples is None:
@@ -223,13 +223,13 @@ class _Rounds:
             done += _CHAINS * self.steps
         else:
             visible = examples
-        start = model.raise_start(path, visible, betas, self.seed, _keys(k, 1))
+        start = model.raise_start(path, visible, betas, self.seed, keys_down)
         parts = [
             replace(segment, betas=part)
             for segment in start.segments
             for part in replace(windows, betas=segment.betas).parts
         ]
-        down = self._chains(f"{k}-down", parts, start.state, _keys(k, 1))
+        down = self._chains(f"{k}-down", parts, start.state, keys_down)
         # From examples that are known the way down does not wait for the way up.
         risen, melted = [*went_up, *self._anneal([down] if went_up else [up, down], done)]
         weights, count = _by_segment(melted), len(windows.parts)
@@ -254,15 +254,7 @@ class _Rounds:
         return replace(self.kept, progress=whole).together(batches, _TASK)
 
 
-def _keys(k: int, direction: int) -> np.ndarray:
-    """Three numbers (chain, 3) to a chain: RAISE's have two, so that not even recognition's draws are shared."""
-    keys = np.empty((_CHAINS, 3), np.int64)
-    keys[:] = k, direction, 0
-    keys[:, 2] = np.arange(_CHAINS)
-    return keys
-
-
-def _some(train: States, seed: int) -> States:
+def _some(train: Bits, seed: int) -> Bits:
     """As many training examples as there are chains; the same one more than once if there are too few."""
     chosen = generator(seed, Purpose.PILOT).choice(len(train), _CHAINS, replace=len(train) < _CHAINS)
     return train[chosen]

@@ -16,8 +16,8 @@ from meltpoint.backends.tiles import Annealed
 from meltpoint.defaults import DEFAULTS, SAMPLE_MOVES, SAMPLE_STEPS
 from meltpoint.errors import Progress
 from meltpoint.estimators.base_rates import resolve_base
-from meltpoint.estimators.chain_batches import Annealing, chains_batch
-from meltpoint.estimators.exact import sample_exactly
+from meltpoint.estimators.chain_batches import Annealing, chain_keys, chains_batch
+from meltpoint.estimators.elimination import eliminate
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models.checks import check_count
@@ -74,7 +74,8 @@ def sample(
     n = check_count(n, "n", "ask for at least one sample")
     if exact:
         rng = generator(seed, Purpose.SAMPLE, _EXACT)
-        state = model.undirected.state_of(sample_exactly(model, n, rng))
+        undirected = model.undirected
+        state = undirected.state_of(eliminate(undirected.as_factors(), keep=True).sample(n, rng))
         return model.decode(model.generate(state, rng))
     return model.decode(sample_states(model, n, as_betas(steps), moves, seed, Run(threads, progress)))
 
@@ -154,5 +155,5 @@ def sample_annealing_model(
             chosen[own] = found.state.reshape(len(own), particles, -1)[np.arange(len(own)), kept]
             if progress:
                 progress(_TASK, float(own[-1] + 1), float(n))
-        state = chains([last], chosen, np.stack([numbers, np.full(n, particles)], axis=1), quiet).state
+        state = chains([last], chosen, chain_keys(numbers, particles), quiet).state
     return model.decode(model.generate(state, generator(seed, purpose)))

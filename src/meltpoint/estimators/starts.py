@@ -11,7 +11,7 @@ from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import Segment
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.backends.tiles import Annealed
-from meltpoint.estimators.chain_batches import Annealing, chains_batch
+from meltpoint.estimators.chain_batches import Annealing, chain_keys, chains_batch
 from meltpoint.estimators.evidence import MODES, Start, Starts, is_weighed, reach_of
 from meltpoint.estimators.modes import Modes, find_modes, nearest_mode
 from meltpoint.kernels.streams import Streams
@@ -60,10 +60,7 @@ class Computation:
     ) -> Batch[Annealed]:
         """Chains through the segments; `kind` and `number` name them and their random numbers."""
         count = state if isinstance(state, int) else len(state)
-        keys = np.empty((count, 3), np.int64)
-        keys[:] = kind, number, 0
-        keys[:, 2] = np.arange(count)
-        streams = Streams(self.seed, Purpose.EVIDENCE, keys)
+        streams = Streams(self.seed, Purpose.EVIDENCE, chain_keys(kind, number, np.arange(count)))
         return chains_batch(f"{kind}-{number}", along, segments, state, streams)
 
     def anneal(self, batches: Sequence[Batch[Annealed]]) -> list[Annealed]:
