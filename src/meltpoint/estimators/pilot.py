@@ -254,7 +254,7 @@ class _Rounds:
         return replace(self.kept, progress=whole).together(batches, _TASK)
 
 
-def _some(train: Bits, seed: int) -> Bits:
+def _some(train: States, seed: int) -> States:
     """As many training examples as there are chains; the same one more than once if there are too few."""
     chosen = generator(seed, Purpose.PILOT).choice(len(train), _CHAINS, replace=len(train) < _CHAINS)
     return train[chosen]
