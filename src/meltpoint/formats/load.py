@@ -118,7 +118,7 @@ def read_array(
         return found
     if found.words:
         raise InputError(
-            found=f"{', '.join(found.words)} in {os.fspath(path)!r}, columns that are not numbers",
+            found=f"columns that are not numbers in {os.fspath(path)!r}: {', '.join(found.words)}",
             expected="numbers alone",
             remedy="drop or convert them first, or read the file with meltpoint.datasets.read, which leaves them out",
         )
