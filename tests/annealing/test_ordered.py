@@ -1,10 +1,15 @@
 """Sums of rows whose terms are added in order."""
 
+import copy
+import pickle
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.kernels.ordered import ordered_product, strips_for_products
+from meltpoint.kernels.rows import STRIP_BYTES
 
 
 @given(st.integers(1, 5), st.integers(1, 40), st.integers(1, 300), st.floats(0, 1), st.integers(0, 99))
@@ -48,3 +53,14 @@ def test_products_of_bits_are_those_of_numbers():
     for states in (rng.random((5, 30)) < 0.5, rng.integers(0, 2, (5, 30), np.uint8)):
         expected = ordered_product(states.astype(np.float64), weights)
         np.testing.assert_array_equal(ordered_product(states, weights), expected)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda strips: pickle.loads(pickle.dumps(strips))])
+def test_copies_of_strips_start_cache_lines(again):
+    """Compiled code ends the process where they do not."""
+    weights = np.random.default_rng(0).normal(size=(24, 30))
+    strips = strips_for_products(weights)
+    copies = [again(strips) for _ in range(20)]
+    assert all(each.flat.ctypes.data % STRIP_BYTES == 0 for each in copies)
+    product = ordered_product(np.ones((1, 24)), copies[0])
+    np.testing.assert_array_equal(product, ordered_product(np.ones((1, 24)), strips))

@@ -40,6 +40,10 @@ class Strips(NamedTuple):
     n_columns: int
     width: int
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies of arrays, and those from pickles, do not start a cache line.
+        return _aligned_strips, tuple(self)
+
 
 def strips_of(matrix: NDArray[np.floating], n_lines: int = 1) -> Strips:
     """Cut a matrix, or a transposed view of one, into strips of n_lines cache lines."""
@@ -52,6 +56,12 @@ def strips_of(matrix: NDArray[np.floating], n_lines: int = 1) -> Strips:
     strips[n_whole:] = 0
     strips[n_whole:, :, : n_columns - end] = matrix[:, end:]
     return Strips(flat, n_rows, n_columns, width)
+
+
+def _aligned_strips(flat: NDArray[np.floating], n_rows: int, n_columns: int, width: int) -> Strips:
+    aligned = empty_aligned(flat.size, flat.dtype)
+    aligned[:] = flat
+    return Strips(aligned, n_rows, n_columns, width)
 
 
 def empty_aligned(size: int, dtype: np.dtype) -> NDArray[Any]:
