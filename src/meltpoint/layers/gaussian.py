@@ -42,9 +42,6 @@ class Gaussian(Unit):
             )
         return values.astype(np.float64)
 
-    def decode(self, states: States) -> Floats:
-        return states
-
     def log_partition(self, inputs: NDArray[np.floating]) -> Floats:
         """½ t² / τ + ½ log(2π / τ), the log of the integral."""
         t, precision = inputs[..., 0], inputs[..., 1]

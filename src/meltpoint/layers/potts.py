@@ -65,9 +65,6 @@ class Potts(Unit):
             )
         return values.astype(self.dtype)
 
-    def decode(self, states: States) -> States:
-        return states
-
     def log_partition(self, inputs: NDArray[np.floating]) -> Floats:
         return np.asarray(log_sum_exp(inputs, axis=-1))
 

@@ -66,9 +66,6 @@ class Bernoulli(TwoState):
     def encode(self, values: NDArray[Any], name: str) -> States:
         return check_bits(values, name)
 
-    def decode(self, states: States) -> States:
-        return states
-
     def coupled(self, states: States) -> States:
         return states
 

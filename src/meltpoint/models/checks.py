@@ -222,11 +222,12 @@ def extra_column(array: NDArray[Any], name: str) -> str:
     >>> extra_column(np.array([[3, 0, 1], [7, 1, 1], [5, 0, 0]]), "test")
     'column 0 has values from 3 to 7, the others 0 and 1: drop the labels, test[:, 1:]'
     """
-    for k, rest in ((0, f"{name}[:, 1:]"), (array.shape[1] - 1, f"{name}[:, :-1]")):
+    ends = ((0, f"{name}[:, 1:]"), (array.shape[1] - 1, f"{name}[:, :-1]"))
+    for k, rest in ends:
         if counts_rows(array[:, k]):
             return f"column {k} counts the rows: drop the index, {rest}"
     bits = ((array == 0) | (array == 1)).all(axis=0)
-    for k, rest in ((0, f"{name}[:, 1:]"), (array.shape[1] - 1, f"{name}[:, :-1]")):
+    for k, rest in ends:
         if not bits[k] and np.delete(bits, k).all():
             low, high = array[:, k].min(), array[:, k].max()
             return (

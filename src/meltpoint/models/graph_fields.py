@@ -120,26 +120,6 @@ class Tables(NamedTuple):
         return total
 
 
-class UnitFactors(NamedTuple):
-    """The factors of each unit of a block, unit after unit: tables without the unit's own place, and its strides.
-
-    `first` (unit,) is where a unit's factors begin.
-    """
-
-    tables: Tables
-    own_strides: Indices
-    first: Indices
-
-    def inputs(self, units: NDArray[Any], q: int) -> Floats:
-        """Inputs (chain, unit, state): the factors' values added up, for each state of the unit."""
-        inputs = np.empty((len(units), len(self.first), q))
-        states = self.own_strides[:, np.newaxis] * np.arange(q)
-        for rows in _parts(len(units), states.size):
-            places = _places(self.tables, units[rows])[:, :, np.newaxis] + states
-            inputs[rows] = np.add.reduceat(self.tables.values[places], self.first, axis=1)
-        return inputs
-
-
 @dataclass(frozen=True, eq=False)
 class FactorField(GraphField):
     """Factors over the columns of a layout and the numbers of states (unit,); every unit is in a factor."""
@@ -152,7 +132,14 @@ class FactorField(GraphField):
         return Potts(int(self.cardinalities[columns[0]]))
 
     def inputs(self, block: UnitBlock, units: NDArray[Any]) -> Floats:
-        return self._incidences[id(block)].inputs(units, int(self.cardinalities[block.columns][0]))
+        """The factors' values added up (chain, unit of the block, state), for each state of the unit."""
+        tables, own_strides, first = self._incidences[id(block)]
+        states = own_strides[:, np.newaxis] * np.arange(self.cardinalities[block.columns][0])
+        inputs = np.empty((len(units), len(first), states.shape[1]))
+        for rows in _parts(len(units), states.size):
+            places = _places(tables, units[rows])[:, :, np.newaxis] + states
+            inputs[rows] = np.add.reduceat(tables.values[places], first, axis=1)
+        return inputs
 
     def log_f_of_state(self, units: NDArray[Any]) -> Floats:
         return self._of_state.take(units)
@@ -172,7 +159,8 @@ class FactorField(GraphField):
         return Tables(scopes[~outside], strides[~outside], offsets[~outside], values)
 
     @cached_property
-    def _incidences(self) -> dict[int, UnitFactors]:
+    def _incidences(self) -> dict[int, tuple[Tables, Indices, Indices]]:
+        """Factors by unit of each block: tables without its place, its strides, and where its factors begin (unit,)."""
         tables = self.tables
         factor, place = np.nonzero(tables.strides)
         unit = tables.scopes[factor, place]
@@ -188,7 +176,7 @@ class FactorField(GraphField):
             strides = tables.strides[own].copy()
             strides[np.arange(len(own)), at] = 0
             others = Tables(tables.scopes[own], strides, tables.offsets[own], tables.values)
-            found[id(block)] = UnitFactors(others, tables.strides[own, at], np.cumsum(counts) - counts)
+            found[id(block)] = others, tables.strides[own, at], np.cumsum(counts) - counts
         return found
 
 
