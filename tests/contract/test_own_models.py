@@ -95,7 +95,7 @@ class _StopAfter:
 @every_model
 def test_a_run_folder_goes_on_where_it_was_interrupted(model, tmp_path):
     x, _ = data(model)
-    options = {**QUICK, "ais_chains": 300, "steps": 300}
+    options = {**QUICK, "ais_chains": 300, "steps": 100}
     whole = mp.evaluate(model, x, x, **options)
     press = _StopAfter()
     with suppress(KeyboardInterrupt):  # if nothing was known by then

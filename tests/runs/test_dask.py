@@ -109,7 +109,7 @@ LONG = ("--steps", "60000")
 @pytest.mark.slow
 def test_when_all_workers_die_it_is_said_soon_and_ends_in_time(machines, files):
     worker = machines.worker()
-    command = evaluate(files, machines.address, *LONG, "--patience", "8")
+    command = evaluate(files, machines.address, *LONG, "--patience", "4")
     wait_for_chunks(files)
     worker.kill()
     begun = time.monotonic()
@@ -119,7 +119,7 @@ def test_when_all_workers_die_it_is_said_soon_and_ends_in_time(machines, files):
     out, err = command.communicate(timeout=30)
     assert time.monotonic() - begun < 25
     assert (command.returncode, out) == (3, "")
-    assert err.startswith(f"meltpoint: found no worker at the Dask scheduler {machines.address} for 8 s")
+    assert err.startswith(f"meltpoint: found no worker at the Dask scheduler {machines.address} for 4 s")
     assert len(err.splitlines()) == 1
 
 

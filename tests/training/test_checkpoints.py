@@ -221,7 +221,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bits(tmp_path):
         child = start("killed")
         try:
             # Long enough to get somewhere beyond the imports, short enough to be killed several times.
-            code = child.wait(timeout=whole * moments.uniform(0.4, 0.8) if kills < 6 else None)
+            code = child.wait(timeout=whole * moments.uniform(0.4, 0.8) if kills < 4 else None)
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGKILL)
             child.wait()
