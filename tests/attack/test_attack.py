@@ -36,6 +36,7 @@ def test_nothing_is_found_in_a_few_seconds():
 
 # Writing through links, as it was before.
 THROUGH_LINKS = """
+import attack  # which limits the threads of BLAS before NumPy starts them
 import meltpoint.formats.atomic as atomic
 from contextlib import contextmanager
 honest = atomic.atomic_write
