@@ -88,7 +88,7 @@ def _flattened(name: str, value: Any, skip_models: bool) -> Iterator[tuple[str, 
         yield name or _VALUE, np.array(len(value))
         for k, element in enumerate(value.items() if isinstance(value, Mapping) else value):
             yield from _flattened(f"{name or _VALUE}.{k}", element, skip_models)
-    elif is_dataclass(value) and not _is_other(value):
+    elif is_dataclass(value) and not (_is_other(value) if name else _is_model(value)):
         if name:
             yield name, np.array(True)
         for field in fields(value):
@@ -101,8 +101,11 @@ def _flattened(name: str, value: Any, skip_models: bool) -> Iterator[tuple[str, 
 
 def _is_other(value: Any) -> bool:  # noqa: ANN401
     """Whether an object is not described by its fields: models have arrays of their own, bases may be distributions."""
-    is_model = hasattr(value, "n_visible") and hasattr(value, "path")
-    return is_model or hasattr(value, "draw")
+    return hasattr(value, "n_visible") or hasattr(value, "draw")
+
+
+def _is_model(value: Any) -> bool:  # noqa: ANN401
+    return hasattr(value, "n_visible") and hasattr(value, "path")
 
 
 class _Reader:
