@@ -85,12 +85,9 @@ class Stage:
         return stage_folder(self.part, self.number)
 
     def batches(
-        self, model: "Model | ModelFacts", precision: str
+        self, model: "Model | NoModel", precision: str
     ) -> tuple[Batch[ForwardWeights], Batch[RaiseWeights]]:
-        """AIS first, so that one side is known early. Parts have chains of other numbers.
-
-        With the facts of a model what was computed can be read, and nothing be computed.
-        """
+        """AIS first, so that one side is known early. Parts have chains of other numbers."""
         annealing = Annealing(model, self.base, precision)  # pyright: ignore[reportArgumentType]
         n, chains = self.size.ais_chains, self.size.chains
         return (
@@ -167,7 +164,7 @@ def run_stage(stage: Stage, model: Model, precision: str, run: Run, task: str = 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What reports say of a model, and what tells how a stage was cut into chunks: a run's folder has no model."""
+    """What reports say of a model: a run's folder has no model."""
 
     description: str
     n_visible: int
@@ -189,13 +186,19 @@ class ModelFacts:
         )
 
 
-def kept_stage(folder: str, model: Model | ModelFacts, precision: str, run: Run) -> StageResult | None:
+class NoModel:
+    """In place of the model where results are read and nothing is computed."""
+
+    raise_passes = 1
+
+
+def kept_stage(folder: str, precision: str, run: Run) -> StageResult | None:
     """What a run has of a stage, None if it was not begun."""
     own = run.inside(folder)
     stage = own.recall(STAGE, Stage)
     if stage is None:
         return None
-    ais, raised = own.kept_results(stage.batches(model, precision))
+    ais, raised = own.kept_results(stage.batches(NoModel(), precision))
     return StageResult(stage, ais, raised, own.recall(EVIDENCE, Starts))
 
 

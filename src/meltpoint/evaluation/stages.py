@@ -160,7 +160,7 @@ class Evaluation(ABC, Generic[R]):
         return Stage(size, origin.base, betas, chosen, self.test[chosen], seed, number, self.part)
 
     def _is_kept(self, stage: Stage) -> bool:
-        kept = kept_stage(stage.folder, self.model, self.settings.precision, self.run)
+        kept = kept_stage(stage.folder, self.settings.precision, self.run)
         return kept is not None and kept.complete
 
     def _run(self, stage: Stage) -> StageResult:

@@ -73,7 +73,7 @@ class StoredRun:
     def complete(self) -> bool:
         """Whether its report was written, and nothing is missing of what was begun."""
         parts = set(self.specification.parts)
-        if self.damaged or {result.stage.part for result in self.stages} != parts:
+        if self.subject is None or self.damaged or {each.stage.part for each in self.stages} != parts:
             return False
         if self.settings.budget is not None:
             return self.answered and all(result.complete for result in self.stages)
@@ -149,7 +149,7 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
     log_f = run.recall(LOG_F, LogF, example=specification.test_examples)
     conventions = run.recall(CONVENTIONS, Conventions)
     exact_log_z, names = run.recall(EXACT, float), run.recall(NAMES, dict[str, str])
-    stages = () if facts is None else tuple(_read_stages(run, specification, facts))
+    stages = tuple(_read_stages(run, specification))
     samples = run.recall(SAMPLES, Samples)
     subject = None
     if facts is not None and log_f is not None:
@@ -239,13 +239,13 @@ def _settings_of(specification: Specification) -> Settings:
     return Settings(**specification.settings, **specification.reporting_settings)
 
 
-def _read_stages(run: Run, specification: Specification, facts: ModelFacts) -> Iterator[StageResult]:
+def _read_stages(run: Run, specification: Specification) -> Iterator[StageResult]:
     """The stages of all parts, as far as they were begun; with other starts only if these are to be reported."""
     settings = _settings_of(specification)
     for part in specification.parts:
         for number in itertools.count():
             decided = run.inside(part_folder(part)).recall(decision_name(number), Decision)
-            result = decided and kept_stage(stage_folder(part, number), facts, settings.precision, run)
+            result = decided and kept_stage(stage_folder(part, number), settings.precision, run)
             if result is None:
                 break
             yield result if settings.evidence else replace(result, starts=None)
