@@ -250,15 +250,14 @@ def test_moves_at_one_beta_weigh_no_more_than_rounding() -> None:
 
 
 def test_log_f_does_not_drift() -> None:
-    forms = GraphBackend().prepare(BITS["lattice of spins"], "float32").forms
-    chains = forms.start(
-        start_of(BITS["lattice of spins"]), Streams(1, Purpose.AIS, np.arange(N_CHAINS)).generators()
-    )
-    chains.enter(forms.fine)
+    prepared = GraphBackend().prepare(BITS["lattice of spins"], "float32")
+    streams = Streams(1, Purpose.AIS, np.arange(N_CHAINS))
+    chains = prepared.chains(prepared, start_of(BITS["lattice of spins"]), streams.generators())
+    chains.enter(prepared.fine)
     begun = chains.energy.copy()
-    chains.run(forms.fine, Segment(np.ones(1)), np.tile([0.2, 0.9], 2000))
+    chains.run(prepared.fine, Segment(np.ones(1)), np.tile([0.2, 0.9], 2000))
     assert (chains.energy != begun).any()
-    np.testing.assert_array_equal(chains.energy, state_energy(forms.fine, chains.words))
+    np.testing.assert_array_equal(chains.energy, state_energy(prepared.fine, chains.sites))
 
 
 def test_a_large_lattice_needs_memory_for_its_sites_only() -> None:

@@ -1,6 +1,6 @@
 """Functions that emit LLVM instructions, callable from compiled ones; and the instructions that most of them need."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from inspect import Parameter, Signature
 from typing import Any
@@ -15,14 +15,22 @@ I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
 class Arguments:
-    """The arguments of a call by name, arrays as pointers to their first element; `kinds` are Numba's types of them."""
+    """The arguments of a call by name, arrays as pointers to their first element; `kinds` are Numba's types of them.
+
+    The fields of a named tuple are arguments by themselves.
+    """
 
     def __init__(self, context: Any, builder: Any, kinds: dict[str, Any], values: Any) -> None:
-        self.context, self.builder, self.kinds = context, builder, kinds
-        self._values = dict(zip(kinds, values, strict=True))
-        for name, kind in kinds.items():
-            if isinstance(kind, types.Array):
-                self._values[name] = context.make_array(kind)(context, builder, self._values[name]).data
+        self.context, self.builder = context, builder
+        self.kinds: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
+        for (name, kind), value in zip(kinds.items(), values, strict=True):
+            is_tuple = isinstance(kind, types.NamedTuple)
+            fields = cgutils.unpack_tuple(builder, value) if is_tuple else [value]
+            for (field, type_), part in zip(_arguments({name: kind}), fields, strict=True):
+                self.kinds[field], self._values[field] = type_, part
+                if isinstance(type_, types.Array):
+                    self._values[field] = context.make_array(type_)(context, builder, part).data
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -53,7 +61,7 @@ def emitted(
         @wraps(emit)
         def typed(_context: Any, *given: Any) -> Any:
             kinds = dict(zip(names.split(), map(types.unliteral, given), strict=True))
-            real = None if reals is None else kinds[reals].dtype
+            real = None if reals is None else dict(_arguments(kinds))[reals].dtype
             kinds = {name: _passed_as(kind, real) for name, kind in kinds.items()}
 
             def codegen(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
@@ -68,6 +76,15 @@ def emitted(
         return intrinsic(typed)
 
     return decorate
+
+
+def _arguments(kinds: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Names and types, with the fields of a named tuple in its place."""
+    for name, kind in kinds.items():
+        if isinstance(kind, types.NamedTuple):
+            yield from zip(kind.fields, kind.types, strict=True)
+        else:
+            yield name, kind
 
 
 def _passed_as(kind: Any, real: Any) -> Any:

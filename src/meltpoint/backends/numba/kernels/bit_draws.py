@@ -13,10 +13,7 @@ from meltpoint.kernels.numerics import Reals
 from meltpoint.kernels.streams import LANES
 
 _DOUBLES = ir.VectorType(ir.DoubleType(), CHAINS)
-_NAMES = (
-    "words n_sites low high sites base fields starts middles neighbours couplings factor clamped generators group "
-    "lane energy"
-)
+_NAMES = "words n_sites low high graph factor clamped generators group lane energy"
 
 
 class _Site:

@@ -6,7 +6,6 @@ never drifts. A site is redrawn in all chains of a group together; the couplings
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,10 +61,8 @@ def run_bits(
     `log_weights` (group, chain) gain; `clamped` (site,) marks sites that keep their value. `first_lane` is the
     generator of the first position.
     """
-    sites, base, fields, starts, middles = graph.sites, graph.base, graph.fields, graph.starts, graph.middles
-    neighbours, couplings, blocks = graph.neighbours, graph.couplings, graph.blocks
+    blocks, real = graph.blocks, graph.base.dtype.type
     n_sites, n_summed, n_blocks = words.shape[1], blocks[0], blocks.size - 1
-    real = base.dtype.type
     products = np.empty(CHAINS)
     for group in range(words.shape[0]):
         turn = first_lane
@@ -86,13 +83,11 @@ def run_bits(
                     products[:] = 1.0
                     if last:
                         weigh_only(
-                            words, n_sites, low, high, sites, base, fields, starts, middles, neighbours, couplings,
-                            factor, minus_change, generators, group, turn, products,
+                            words, n_sites, low, high, graph, factor, minus_change, generators, group, turn, products
                         )  # fmt: skip
                     else:
                         weigh_and_draw(
-                            words, n_sites, low, high, sites, base, fields, starts, middles, neighbours, couplings,
-                            factor, minus_change, generators, group, turn, products,
+                            words, n_sites, low, high, graph, factor, minus_change, generators, group, turn, products
                         )  # fmt: skip
                         turn += high - low
                     if minus_change != 0:
@@ -106,8 +101,7 @@ def run_bits(
                 for low in range(blocks[block], end, SITES):
                     high = min(low + SITES, end)
                     redraw(
-                        words, n_sites, low, high, sites, base, fields, starts, middles, neighbours, couplings,
-                        factor, clamped, generators, group, turn, energy,
+                        words, n_sites, low, high, graph, factor, clamped, generators, group, turn, energy
                     )  # fmt: skip
                     turn += high - low
             step = (betas[i + 1] - beta) * graph.scale
@@ -129,7 +123,7 @@ def _add_softplus(
     """Add the change of log f between two betas by what is summed out, for steps of any size."""
     d = np.empty(CHAINS)
     for position in range(graph.blocks[0]):
-        _input_of(graph, position, words, group, d)
+        _pairs_of(graph, position, words, group, d)
         for chain in range(CHAINS):
             rate = graph.scale * d[chain]
             base = float(graph.base[position])
@@ -137,33 +131,16 @@ def _add_softplus(
 
 
 @compiled
-def _input_of(graph: BitGraph, position: int, words: np.ndarray, group: int, d: np.ndarray) -> None:
-    """d (chain,) of a position from the sites of the state alone, in steps."""
-    d[:] = graph.fields[position]
-    for entry in range(graph.starts[position], graph.middles[position]):
-        word = words[group, graph.neighbours[entry]]
-        for chain in range(CHAINS):
-            d[chain] += graph.couplings[entry] * ((word >> np.uint32(chain)) & np.uint32(1))
-
-
-@compiled
 def state_energy(graph: BitGraph, words: np.ndarray) -> np.ndarray:
     """The state's part (group, chain) of log f_1 - log f_0, in steps: what `run_bits` keeps up to date."""
     energy = np.zeros((words.shape[0], CHAINS), np.int64)
-    total = np.empty(CHAINS, np.int64)
+    d = np.empty(CHAINS, np.int64)
     for group in range(words.shape[0]):
         for position in range(graph.blocks[0], graph.sites.size):
+            _pairs_of(graph, position, words, group, d)
             own = words[group, graph.sites[position]]
-            total[:] = graph.fields[position]
-            for entry in range(graph.starts[position], graph.middles[position]):
-                if graph.neighbours[entry] < graph.sites[position]:  # every pair once
-                    word = words[group, graph.neighbours[entry]]
-                    for chain in range(CHAINS):
-                        total[chain] += graph.couplings[entry] * np.int64(
-                            (word >> np.uint32(chain)) & np.uint32(1)
-                        )
             for chain in range(CHAINS):
-                energy[group, chain] += total[chain] * np.int64((own >> np.uint32(chain)) & np.uint32(1))
+                energy[group, chain] += d[chain] * np.int64((own >> np.uint32(chain)) & np.uint32(1))
     return energy
 
 
@@ -231,7 +208,7 @@ def _add_where_on(factor: float, d: np.ndarray, word: int, out: np.ndarray) -> N
 
 @compiled
 def _pairs_of(graph: BitGraph, position: int, words: np.ndarray, group: int, d: np.ndarray) -> None:
-    """As `_input_of`; between two sites of the state a pair counts for the later one alone."""
+    """d (chain,) of a position from the sites of the state, in steps: of a pair among them for the later site alone."""
     d[:] = graph.fields[position]
     summed_out = position < graph.blocks[0]
     for entry in range(graph.starts[position], graph.middles[position]):
@@ -248,57 +225,36 @@ _ENERGY_BITS = 61
 """Of log f in steps."""
 
 
-@dataclass(frozen=True, eq=False)
-class Positions:
-    """A graph's sites and entries in the order of a forward sweep, what is summed out first."""
-
-    sites: NDArray[np.int32]  # (position,)
-    starts: NDArray[np.int64]  # (position + 1,) of a position's entries
-    entries: NDArray[np.int64]  # where they are in the graph's rows
-    blocks: NDArray[np.int64]  # (block + 1,) where the state's blocks begin
-
-
-def in_positions(graph: PairField) -> Positions:
-    """The order in which kernels visit a graph's sites."""
-    summed_out, indptr = np.arange(graph.n_state, graph.n_units), graph.couplings.indptr
-    sites = np.concatenate([summed_out, *graph.layout.blocks]).astype(np.int32)
-    blocks = np.cumsum([len(summed_out), *map(len, graph.layout.blocks)]).astype(np.int64)
-    degrees = np.diff(indptr)[sites]
-    starts = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
-    entries = np.arange(starts[-1]) + np.repeat(indptr[sites] - starts[:-1], degrees)
-    return Positions(sites, starts, entries.astype(np.int64), blocks)
-
-
-def bits_of_base(path: BlockPath) -> Floats:
-    """Inputs (site,) of the bits of the base's independent sites."""
-    base = np.empty(path.target.n_units)
+def pack_bit_graph(graph: PairField, path: BlockPath, weight_type: DTypeLike) -> BitGraph:
+    """Lay the graph of a path's target out, with whole numbers of the given type or with float64 as it is."""
+    dtype = np.dtype(weight_type)
+    base = np.empty(graph.n_units)  # of the base's independent sites: inputs of their bits
     for block, inputs in zip(path.target.unit_blocks, path.base, strict=True):
         zeros = np.zeros(block.size, block.unit.dtype)
         base[block.columns] = block.unit.log_weight(zeros + 1, inputs) - block.unit.log_weight(zeros, inputs)
-    return base
-
-
-def pack_bit_graph(graph: PairField, base: Floats, weight_type: DTypeLike) -> BitGraph:
-    """Lay a graph of sites with two states out, with whole numbers of the given type or with float64 as it is."""
-    positions, dtype = in_positions(graph), np.dtype(weight_type)
-    fields = (graph.fields - base)[positions.sites]
-    couplings = graph.couplings.data[positions.entries]
-    # What a site's d, and the sum over all sites, can be at most.
-    reach = np.abs(fields) + np.add.reduceat(np.abs(np.append(couplings, 0.0)), positions.starts[:-1]) * (
-        np.diff(positions.starts) > 0
-    )
-    scale = 1.0 if dtype == np.float64 else _scale(reach, dtype)
-    neighbours = graph.couplings.indices[positions.entries].astype(np.int32)
+    # The order of a forward sweep, what is summed out first.
+    summed_out, indptr = np.arange(graph.n_state, graph.n_units), graph.couplings.indptr
+    sites = np.concatenate([summed_out, *graph.layout.blocks]).astype(np.int32)
+    degrees = np.diff(indptr)[sites]
+    starts = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
+    entries = np.arange(starts[-1]) + np.repeat(indptr[sites] - starts[:-1], degrees)
+    fields = (graph.fields - base)[sites]
+    couplings = graph.couplings.data[entries]
+    neighbours = graph.couplings.indices[entries].astype(np.int32)
     later = np.concatenate([[0], np.cumsum(neighbours >= graph.n_state)])
+    # What a site's d, and the sum over all sites, can be at most.
+    sums = np.add.reduceat(np.abs(np.append(couplings, 0.0)), starts[:-1])
+    reach = np.abs(fields) + sums * (degrees > 0)
+    scale = 1.0 if dtype == np.float64 else _scale(reach, dtype)
     return BitGraph(
-        positions.sites,
-        base[positions.sites].astype(np.float32 if dtype == np.int32 else np.float64),
+        sites,
+        base[sites].astype(np.float32 if dtype == np.int32 else np.float64),
         in_steps(fields, scale, dtype),
-        positions.starts,
-        positions.starts[1:] - np.diff(later[positions.starts]),
+        starts,
+        starts[1:] - np.diff(later[starts]),
         neighbours,
         in_steps(couplings, scale, dtype),
-        positions.blocks,
+        np.cumsum([len(summed_out), *map(len, graph.layout.blocks)]).astype(np.int64),
         scale,
         float(reach.max(initial=0.0)),
     )

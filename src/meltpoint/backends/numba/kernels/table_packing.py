@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from meltpoint.annealing.field import BlockPath
 from meltpoint.backends.numba.kernels.bit_graph import in_steps
@@ -61,7 +61,7 @@ class Incidences:
     @cached_property
     def largest(self) -> Floats:
         """The largest |value| of each factor (factor,)."""
-        sizes = np.where(self.orders > 0, _table_sizes(self.factors), 0)
+        sizes = np.where(self.orders > 0, _shapes(self.factors).prod(axis=1), 0)
         # A table's values are those from its offset on, in whatever order its strides say.
         spans = np.stack([self.factors.tables.offsets, self.factors.tables.offsets + sizes], axis=1).ravel()
         padded = np.append(np.abs(self.factors.tables.values), 0.0)
@@ -88,78 +88,73 @@ class Incidences:
         """Variance of log f_exact - log f_rounded for steps of this scale, if the roundings are independent."""
         return (len(self.orders) + self.factors.n_units) * scale**2 / 12
 
+    @cached_property
+    def in_floats(self) -> TableGraph | None:
+        """The factors as they are, where some sites are summed out."""
+        return None if self.factors.summed_out is None else self.packed(np.dtype(np.float64))
+
+    def packed(self, dtype: np.dtype[Any]) -> TableGraph:
+        """The factors with whole numbers of a type, or in float64 as they are."""
+        factors, sites, scale = self.factors, self.sites, self.scale(dtype)
+        factor, place, position = self.entries
+        n_summed = factors.n_units - factors.n_state
+        bits = max(_LEAST_WIDTH, factors.largest - 1).bit_length() if factors.largest > _LEAST_WIDTH else 3
+        starts = np.searchsorted(position, np.arange(len(sites) + 1))
+        later = np.concatenate([[0], np.cumsum(self.with_summed_out[factor] & (position >= n_summed))])
+        is_other = (factors.tables.strides[factor] > 0) & (
+            np.arange(factors.tables.scopes.shape[1]) != place[:, np.newaxis]
+        )
+        at, row_strides, tables = _lay_out(factors, factor, place, 2**bits, scale, dtype)
+        blocks = np.cumsum([n_summed, *map(len, factors.layout.blocks)])
+        beyond = ((0, 0), (0, 2**bits - factors.largest))
+        base = np.pad(self.base[sites], beyond, constant_values=ABSENT)
+        return TableGraph(
+            (0,) * bits,
+            sites.astype(np.int32),
+            base.astype(np.float32 if dtype in (np.int16, np.int32) else np.float64),
+            in_steps(np.pad(self.fields[sites], beyond), scale, dtype),
+            starts.astype(np.int64),
+            (starts[1:] - np.diff(later[starts])).astype(np.int64),
+            np.concatenate([[0], np.cumsum(is_other.sum(axis=1))]).astype(np.int64),
+            factors.tables.scopes[factor][is_other].astype(np.int32),
+            row_strides[is_other].astype(np.int32),
+            at,
+            tables,
+            blocks.astype(np.int64),
+            scale,
+            float(self.reach.max()),
+        )
+
 
 def incidences(factors: FactorField, path: BlockPath) -> Incidences:
     """The factors of a path's target, and what its base leaves of the fields."""
-    q = factors.largest
+    q, tables = factors.largest, factors.tables
     base = np.full((factors.n_units, q), ABSENT)
     for block, inputs in zip(path.target.unit_blocks, path.base, strict=True):
         for a in range(block.unit.n_states or 0):
             states = np.full(block.size, a, block.unit.dtype)
             base[block.columns, a] = block.unit.log_weight(states, inputs)
     fields = np.zeros((factors.n_units, q))
-    single = np.flatnonzero((factors.tables.strides > 0).sum(axis=1) == 1)
-    place = (factors.tables.strides[single] > 0).argmax(axis=1)
-    sites, strides = factors.tables.scopes[single, place], factors.tables.strides[single, place]
+    single = np.flatnonzero((tables.strides > 0).sum(axis=1) == 1)
+    place = (tables.strides[single] > 0).argmax(axis=1)
+    sites, strides = tables.scopes[single, place], tables.strides[single, place]
     for a in range(q):
         has = factors.cardinalities[sites] > a
-        np.add.at(
-            fields[:, a],
-            sites[has],
-            factors.tables.values[(factors.tables.offsets[single] + a * strides)[has]],
-        )
+        np.add.at(fields[:, a], sites[has], tables.values[(tables.offsets[single] + a * strides)[has]])
     present = np.arange(q) < factors.cardinalities[:, np.newaxis]
     return Incidences(factors, np.where(present, fields - base, 0.0), base)
 
 
-def pack_tables(incident: Incidences, weight_type: DTypeLike) -> TableGraph:
-    """Lay factors out with whole numbers of a type, or in float64 as they are."""
-    factors, dtype = incident.factors, np.dtype(weight_type)
-    scale = incident.scale(dtype)
-    factor, place, position = incident.entries
-    sites, n_summed = incident.sites, factors.n_units - factors.n_state
-    bits = max(_LEAST_WIDTH, factors.largest - 1).bit_length() if factors.largest > _LEAST_WIDTH else 3
-    starts = np.searchsorted(position, np.arange(len(sites) + 1))
-    later = np.concatenate([[0], np.cumsum(incident.with_summed_out[factor] & (position >= n_summed))])
-    is_other = (factors.tables.strides[factor] > 0) & (
-        np.arange(factors.tables.scopes.shape[1]) != place[:, np.newaxis]
-    )
-    at, row_strides, tables = _lay_out(factors, factor, place, is_other, 2**bits, scale, dtype)
-    blocks = np.cumsum([n_summed, *map(len, factors.layout.blocks)])
-    real = np.float32 if dtype in (np.int16, np.int32) else np.float64
-    base = np.full((len(sites), 2**bits), ABSENT)
-    base[:, : factors.largest] = incident.base[sites]
-    fields = np.zeros((len(sites), 2**bits))
-    fields[:, : factors.largest] = incident.fields[sites]
-    return TableGraph(
-        (0,) * bits,
-        sites.astype(np.int32),
-        base.astype(real),
-        in_steps(fields, scale, dtype),
-        starts.astype(np.int64),
-        (starts[1:] - np.diff(later[starts])).astype(np.int64),
-        np.concatenate([[0], np.cumsum(is_other.sum(axis=1))]).astype(np.int64),
-        factors.tables.scopes[factor][is_other].astype(np.int32),
-        row_strides[is_other].astype(np.int32),
-        at,
-        tables,
-        blocks.astype(np.int64),
-        scale,
-        float(incident.reach.max()),
-    )
-
-
-def _table_sizes(factors: FactorField) -> NDArray[np.int64]:
-    """Elements (factor,) of each table."""
-    cardinalities = np.where(factors.tables.strides > 0, factors.cardinalities[factors.tables.scopes], 1)
-    return cardinalities.prod(axis=1)
+def _shapes(factors: FactorField, factor: NDArray[np.int64] | slice = slice(None)) -> NDArray[np.int64]:
+    """Shapes (factor, place) of tables; places that a factor does not have are one long."""
+    tables = factors.tables
+    return np.where(tables.strides[factor] > 0, factors.cardinalities[tables.scopes[factor]], 1)
 
 
 def _lay_out(
     factors: FactorField,
     factor: NDArray[np.int64],
     place: NDArray[np.int64],
-    is_other: NDArray[np.bool_],
     width: int,
     scale: float,
     dtype: np.dtype[Any],
@@ -169,9 +164,7 @@ def _lay_out(
     A site's own states are side by side; rows follow each other without padding, and a vector that is longer than a
     row reads into the next one. Entries of one shape are laid out together.
     """
-    cardinalities = np.where(
-        factors.tables.strides[factor] > 0, factors.cardinalities[factors.tables.scopes[factor]], 1
-    )
+    cardinalities = _shapes(factors, factor)
     sizes = cardinalities.prod(axis=1)
     at = np.cumsum(sizes) - sizes
     tables = np.zeros(int(sizes.sum()) + width, dtype)
