@@ -137,21 +137,9 @@ class BlockPath(Path):
     base: tuple[Floats, ...]
     transition: Transition = field(default_factory=BlockGibbs)
 
-    @property
-    def n_state(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.target.n_state
-
-    @property
-    def dtype(self) -> np.dtype[Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.target.dtype
-
-    @property
-    def log_constant(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.target.log_constant
-
-    @property
-    def draws_in_rows(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.target.draws_in_rows
+    def __post_init__(self) -> None:
+        for name in ("n_state", "dtype", "log_constant", "draws_in_rows"):
+            object.__setattr__(self, name, getattr(self.target, name))
 
     @property
     def log_z_base(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]

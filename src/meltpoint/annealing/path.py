@@ -137,13 +137,9 @@ class GeometricPath(Path):
     base: Distribution
     transition: Transition
 
-    @property
-    def n_state(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.model.n_visible
-
-    @property
-    def dtype(self) -> np.dtype[Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.model.support.dtype
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_state", self.model.n_visible)
+        object.__setattr__(self, "dtype", self.model.support.dtype)
 
     def log_f(self, s: float, state: States) -> Floats:
         log_prob = self.base.log_prob(state)

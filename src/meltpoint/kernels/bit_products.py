@@ -33,7 +33,7 @@ class Lists(NamedTuple):
 def list_rows(counts: NDArray[np.uint8]) -> Lists:
     """The ones of every row."""
     starts = np.zeros(len(counts) + 1, np.int64)
-    _add_up_rows(counts, starts)
+    np.cumsum(counts.sum(axis=1, dtype=np.int64), out=starts[1:])
     lines = np.empty(starts[-1] + 2, np.uint32)
     _list(counts, lines)
     return Lists(starts, lines)
@@ -41,11 +41,7 @@ def list_rows(counts: NDArray[np.uint8]) -> Lists:
 
 def list_columns(counts: NDArray[np.uint8]) -> Lists:
     """The ones of every column."""
-    by_row = list_rows(counts)
-    starts = np.zeros(counts.shape[1] + 2, np.int64)
-    lines = np.empty(by_row.starts[-1], np.uint32)
-    _transpose(by_row, starts, lines)
-    return Lists(starts[:-1], lines)
+    return list_rows(np.ascontiguousarray(counts.T))
 
 
 def multiply(lists: Lists, strips: Strips) -> NDArray[np.floating]:
@@ -53,24 +49,6 @@ def multiply(lists: Lists, strips: Strips) -> NDArray[np.floating]:
     out = np.empty((len(lists.starts) - 1, strips.n_columns), strips.flat.dtype)
     _multiply(lists, strips, out)
     return out
-
-
-@compiled
-def total(counts: np.ndarray) -> int:
-    """Sum of a matrix of counts."""
-    starts = np.zeros(counts.shape[0] + 1, np.int64)
-    _add_up_rows(counts, starts)
-    return starts[-1]
-
-
-@compiled
-def _add_up_rows(counts: np.ndarray, starts: np.ndarray) -> None:
-    for row in range(counts.shape[0]):
-        units = counts[row]
-        n = np.int32(0)
-        for j in range(units.size):
-            n += np.int32(units[j])
-        starts[row + 1] = starts[row] + n
 
 
 @compiled
@@ -82,20 +60,6 @@ def _list(counts: np.ndarray, lines: np.ndarray) -> None:
             # Without a branch: both places are written, and kept as far as the count goes.
             lines[n] = lines[n + 1] = STRIP_BYTES * j
             n += units[j]
-
-
-@compiled
-def _transpose(lists: Lists, starts: np.ndarray, lines: np.ndarray) -> None:
-    """Fill starts (column + 2,), which is zero before, and the lines of every column."""
-    for i in range(lists.starts[-1]):
-        starts[lists.lines[i] // STRIP_BYTES + 2] += 1
-    for column in range(2, starts.size):
-        starts[column] += starts[column - 1]
-    for row in range(lists.starts.size - 1):
-        for i in range(lists.starts[row], lists.starts[row + 1]):
-            column = lists.lines[i] // STRIP_BYTES
-            lines[starts[column + 1]] = STRIP_BYTES * row
-            starts[column + 1] += 1
 
 
 @compiled
@@ -158,5 +122,5 @@ def _if_sparse_pays(states: State, row_length: int) -> NDArray[np.uint8] | None:
     """The same states if their product with rows of this length is best done by adding rows."""
     if states.dtype != np.uint8 or row_length < _SHORTEST_ROW:
         return None
-    few = total(states) < _SPARSE_BELOW * states.size
+    few = states.sum(dtype=np.int64) < _SPARSE_BELOW * states.size
     return cast(NDArray[np.uint8], states) if few else None

@@ -1,4 +1,4 @@
-"""exp and expm1 as polynomials on LLVM vectors of float32 or float64.
+"""exp and expm1 as polynomials on float32 or float64, scalars or LLVM vectors of them; log and softplus.
 
 x = n ln 2 + r with |r| <= ln 2 / 2; exp(r) - 1 is a polynomial in r, and 2**n is written into the exponent bits.
 Products and sums are fused only where the source calls `fma`, so the result has the same bits on every machine.
@@ -7,11 +7,8 @@ Products and sums are fused only where the source calls `fma`, so the result has
 import math
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
-from numba import literal_unroll, types
 from numba.core import cgutils
-from numba.extending import overload
 
 from meltpoint.kernels.compiling import compiled_into_callers, intrinsic
 from meltpoint.kernels.emitting import splat
@@ -21,28 +18,40 @@ LIMIT = 87.0
 """Inputs are clipped to ± this: exp(±87) is still a normal float32."""
 
 # Cephes' minimax polynomial for float32, highest power first; Taylor's for float64, to the last bit at |r| < 0.35.
-FLOAT32 = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
+_FLOAT32 = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
 _FLOAT64 = tuple(1 / math.factorial(k) for k in range(14, 1, -1))
-LN2_PARTS = (0.693359375, -2.12194440054690583e-4)
+_UNFUSED = _FLOAT64[1:], False
+"""Coefficients of float64 scalars, and that their products and sums are not fused, which not all processors can do."""
+_LN2_PARTS = (0.693359375, -2.12194440054690583e-4)
 """ln 2 as a sum: n times the first part is exact."""
 
 
 class Reals:
-    """Emits arithmetic on vectors of `lanes` numbers of one type."""
+    """Emits arithmetic on vectors of `lanes` numbers of one type, or on single numbers."""
 
-    def __init__(self, builder: Any, real: ir.Type, lanes: int) -> None:
-        self.builder, self.real, self.lanes = builder, real, lanes
-        self.vector = ir.VectorType(real, lanes)
+    def __init__(
+        self,
+        builder: Any,
+        real: ir.Type,
+        lanes: int | None,
+        coefficients: tuple[float, ...] | None = None,
+        fuses: bool = True,
+    ) -> None:
+        self.builder, self.real, self.lanes, self._fuses = builder, real, lanes, fuses
         single = isinstance(real, ir.FloatType)
-        self._integer = ir.IntType(32 if single else 64)
+        self._bits = 32 if single else 64
+        integer = ir.IntType(self._bits)
+        self.vector, self._integers = (
+            (real, integer) if lanes is None else (ir.VectorType(each, lanes) for each in (real, integer))
+        )
         self._mantissa, self._offset = (23, 127) if single else (52, 1023)
-        self._coefficients = FLOAT32 if single else _FLOAT64
+        self._coefficients = coefficients or (_FLOAT32 if single else _FLOAT64)
         # 1.5 times 2**mantissa: adding and subtracting it rounds to the nearest integer.
         self._round = 1.5 * 2.0**self._mantissa
 
     def constant(self, value: float) -> ir.Constant:
         """The same number in every lane."""
-        return ir.Constant(self.vector, [value] * self.lanes)
+        return self._filled(self.vector, value)
 
     def splat(self, scalar: Any) -> Any:
         """A scalar in every lane."""
@@ -53,12 +62,12 @@ class Reals:
         return value if value.type == self.vector else self.builder.sitofp(value, self.vector)
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
-        """a * b + c, rounded once."""
-        function = ir.FunctionType(self.vector, [self.vector] * 3)
-        name = f"llvm.fma.v{self.lanes}f{self._integer.width}"
-        return self.builder.call(
-            cgutils.get_or_insert_function(self.builder.module, function, name), [a, b, c]
-        )
+        """a * b + c, rounded once where products and sums are fused."""
+        if not self._fuses:
+            return self.builder.fadd(self.builder.fmul(a, b), c)
+        kind = ir.FunctionType(self.vector, [self.vector] * 3)
+        name = f"llvm.fma.{'' if self.lanes is None else f'v{self.lanes}'}f{self._bits}"
+        return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), [a, b, c])
 
     def decay(self, field: Any, bias: Any, factor: Any) -> Any:
         """exp(-t) for t = factor * field + bias, t clipped to ± LIMIT."""
@@ -73,12 +82,12 @@ class Reals:
         for bound, beyond in ((LIMIT, ">"), (-LIMIT, "<")):
             edge = self.constant(bound)
             x = self.builder.select(self.builder.fcmp_ordered(beyond, x, edge), edge, x)
-        power, excess = self._split(x)
+        power, excess = self.split(x)
         return self.builder.fmul(self.builder.fadd(excess, self.constant(1.0)), power)
 
     def expm1(self, x: Any) -> Any:
         """exp(x) - 1 with full relative precision near zero, for |x| at most LIMIT."""
-        power, excess = self._split(x)
+        power, excess = self.split(x)
         return self.fma(excess, power, self.builder.fsub(power, self.constant(1.0)))
 
     def is_on(self, uniforms: Any, decay: Any) -> Any:
@@ -93,39 +102,29 @@ class Reals:
         wide = ratio if ratio.type == double else self.builder.fpext(ratio, double)
         return self.builder.fadd(wide, ir.Constant(double, [1.0] * self.lanes))
 
-    def _split(self, x: Any) -> tuple[Any, Any]:
+    def split(self, x: Any) -> tuple[Any, Any]:
         """2**n and exp(r) - 1, where x = n ln 2 + r."""
         builder = self.builder
         rounded = self.fma(x, self.constant(1 / math.log(2)), self.constant(self._round))
         n = builder.fsub(rounded, self.constant(self._round))
         r = x
-        for part in LN2_PARTS:
+        for part in _LN2_PARTS:
             r = self.fma(n, self.constant(-part), r)
         p = self.constant(self._coefficients[0])
         for coefficient in self._coefficients[1:]:
             p = self.fma(p, r, self.constant(coefficient))
         excess = self.fma(p, builder.fmul(r, r), r)
-        integers = ir.VectorType(self._integer, self.lanes)
-
-        def whole(value: int) -> ir.Constant:
-            return ir.Constant(integers, [value] * self.lanes)
-
         # The low bits of `rounded` hold n: no conversion is needed to move it into the exponent.
-        bits = builder.add(builder.bitcast(rounded, integers), whole(self._offset))
-        return builder.bitcast(builder.shl(bits, whole(self._mantissa)), self.vector), excess
+        bits = builder.add(
+            builder.bitcast(rounded, self._integers), self._filled(self._integers, self._offset)
+        )
+        power = builder.shl(bits, self._filled(self._integers, self._mantissa))
+        return builder.bitcast(power, self.vector), excess
+
+    def _filled(self, kind: ir.Type, value: float) -> ir.Constant:
+        return ir.Constant(kind, value if self.lanes is None else [value] * self.lanes)
 
 
-__all__ = ["LIMIT", "exp", "log", "softplus"]
-
-_LOG2E = 1 / math.log(2)
-_HIGH, _LOW = LN2_PARTS
-_LOG2E32, _MINUS_HIGH32, _MINUS_LOW32 = (np.float32(each) for each in (_LOG2E, -_HIGH, -_LOW))
-_ROUND32, _ROUND64 = np.float32(1.5 * 2.0**23), 1.5 * 2.0**52
-"""Adding and subtracting it rounds to the nearest integer."""
-_ONE = np.float32(1.0)
-_C7, _C6, _C5, _C4, _C3, _C2 = (np.float32(c) for c in FLOAT32)
-_TAYLOR = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
-_LEAST_NORMAL = 2.0**-1022
 _SQRT2 = math.sqrt(2)
 # fdlibm's log: ln 2 in two parts, and a minimax polynomial of (log(1 + s) - log(1 - s)) / s - 2 in s**2.
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
@@ -141,91 +140,25 @@ _L1, _L2, _L3, _L4, _L5, _L6, _L7 = (
 
 
 @intrinsic
-def _two_to_the(_context: Any, power: Any) -> Any:
-    """2**power for a float that holds an integer and has a normal power, by writing the exponent bits."""
-    width, mantissa, offset = (32, 23, 127) if power == types.float32 else (64, 52, 1023)
+def exp(_context: Any, x: Any) -> Any:
+    """exp(x) for |x| at most LIMIT, in x's own precision, for loops that Numba itself vectorises."""
 
-    def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        integer = ir.IntType(width)
-        exponent = builder.add(builder.fptosi(args[0], integer), ir.Constant(integer, offset))
-        return builder.bitcast(builder.shl(exponent, ir.Constant(integer, mantissa)), args[0].type)
+    def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        real = context.get_value_type(x)
+        reals = Reals(builder, real, None, *(() if isinstance(real, ir.FloatType) else _UNFUSED))
+        power, excess = reals.split(args[0])
+        return builder.fmul(builder.fadd(excess, reals.constant(1.0)), power)
 
-    return power(power), codegen
-
-
-@intrinsic
-def _fma(_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """a * b + c, rounded once."""
-
-    def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.fma(*args)
-
-    return types.float32(types.float32, types.float32, types.float32), codegen
-
-
-@intrinsic
-def _mantissa(_context: Any, x: Any) -> Any:
-    """The mantissa, in [1, 2), of a positive normal float64."""
-
-    def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        i64 = ir.IntType(64)
-        digits = builder.and_(builder.bitcast(args[0], i64), ir.Constant(i64, 2**52 - 1))
-        return builder.bitcast(builder.or_(digits, ir.Constant(i64, 1023 << 52)), ir.DoubleType())
-
-    return types.float64(types.float64), codegen
-
-
-@intrinsic
-def _exponent(_context: Any, x: Any) -> Any:
-    """The exponent of a positive normal float64."""
-
-    def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        i64 = ir.IntType(64)
-        exponent = builder.lshr(builder.bitcast(args[0], i64), ir.Constant(i64, 52))
-        return builder.sitofp(builder.sub(exponent, ir.Constant(i64, 1023)), ir.DoubleType())
-
-    return types.float64(types.float64), codegen
-
-
-def exp(x: float) -> float:
-    """exp(x) for |x| at most LIMIT, in x's own precision."""
-    return math.exp(x)
-
-
-def _exp32(x):
-    n = _fma(x, _LOG2E32, _ROUND32) - _ROUND32
-    r = _fma(n, _MINUS_LOW32, _fma(n, _MINUS_HIGH32, x))
-    p = _fma(_fma(_fma(_fma(_fma(_C7, r, _C6), r, _C5), r, _C4), r, _C3), r, _C2)
-    return (_fma(p, r * r, r) + _ONE) * _two_to_the(n)
-
-
-def _exp64(x):
-    n = (x * _LOG2E + _ROUND64) - _ROUND64
-    r = (x - n * _HIGH) - n * _LOW
-    p = 0.0
-    for c in literal_unroll(_TAYLOR):
-        p = p * r + c
-    return ((p * (r * r) + r) + 1.0) * _two_to_the(n)
-
-
-@overload(exp, inline="always")
-def _overload_exp(x):
-    return _exp32 if x == types.float32 else _exp64
+    return x(x), codegen
 
 
 @compiled_into_callers
 def log(x):
     """log(x) of any float64."""
-    if not _LEAST_NORMAL <= x < math.inf:
-        if 0.0 < x < _LEAST_NORMAL:
-            return _log_normal(x * 2.0**54) - 54 * _LN2_HIGH - 54 * _LN2_LOW
+    if not 0.0 < x < math.inf:
         return math.log(x)  # infinite or NaN
-    return _log_normal(x)
-
-
-@compiled_into_callers
-def _log_normal(x):
-    m, k = _mantissa(x), _exponent(x)
+    m, power = math.frexp(x)
+    m, k = 2 * m, float(power - 1)
     if m > _SQRT2:
         m, k = m / 2, k + 1
     f = m - 1.0

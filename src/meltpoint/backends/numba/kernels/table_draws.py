@@ -27,10 +27,11 @@ def add_rows(given: Arguments) -> None:
     builder, lanes = given.builder, 2 ** given.kinds["width"].count
     place = _vector_at(given, "sums", builder.mul(given["chain"], ir.Constant(I64, lanes)), lanes)
     total = cgutils.alloca_once_value(builder, load(builder, place, 2))
+    plus = builder.add if isinstance(given.kinds["sums"].dtype, types.Integer) else builder.fadd
     with loop(builder, 0, given["count"]) as (k, _):
         row = given.at("rows", builder.add(builder.mul(k, given["n_chains"]), given["chain"]))
         value = load(builder, _vector_at(given, "tables", row, lanes), 2)
-        builder.store(builder.add(builder.load(total), value), total)
+        builder.store(plus(builder.load(total), value), total)
     builder.store(builder.load(total), place).align = 2
 
 

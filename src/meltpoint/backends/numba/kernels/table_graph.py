@@ -93,11 +93,7 @@ def run_tables(
                 for group in range(generators.shape[0]):
                     fill_uniforms_of_site(generators, group, turn % LANES, uniforms)
                 turn += 1
-            _begin(position, lanes, graph.fields, sums, n_chains)
-            _add_up(
-                graph.width, graph.starts[position], graph.starts[position + 1], graph.first_other, graph.others,
-                graph.strides, graph.at, graph.tables, state, rows, sums, n_chains,
-            )  # fmt: skip
+            _add_up(graph, position, True, True, state, rows, sums, n_chains)
             coarse = abs(change) * graph.reach > _LARGEST_STEP
             minus_change = real(0.0 if coarse else -change * graph.scale)
             for chain in range(n_chains):
@@ -128,17 +124,10 @@ def run_tables(
                 site = graph.sites[position]
                 if clamped[site]:
                     continue
-                _begin(position, lanes, graph.fields, own, n_chains)
-                _add_up(
-                    graph.width, graph.starts[position], graph.middles[position], graph.first_other, graph.others,
-                    graph.strides, graph.at, graph.tables, state, rows, own, n_chains,
-                )  # fmt: skip
+                _add_up(graph, position, True, False, state, rows, own, n_chains)
                 if n_summed:
                     sums[:] = own
-                    _add_up(
-                        graph.width, graph.middles[position], graph.starts[position + 1], graph.first_other,
-                        graph.others, graph.strides, graph.at, graph.tables, state, rows, sums, n_chains,
-                    )  # fmt: skip
+                    _add_up(graph, position, False, True, state, rows, sums, n_chains)
                 for chain in range(n_chains):
                     new = draw_state(
                         graph.width, sums, chain, graph.base, position, factor, uniforms[chain], factor, excess
@@ -166,29 +155,28 @@ def _log_partition(graph: TableGraph, position: int, beta: float, sums: np.ndarr
 
 
 @compiled
-def _begin(position: int, lanes: int, fields: np.ndarray, sums: np.ndarray, n_chains: int) -> None:
-    """sums (chain · width,) = the fields of a position."""
-    for chain in range(n_chains):
-        for a in range(lanes):
-            sums[chain * lanes + a] = fields[position, a]
-
-
-@compiled
 def _add_up(
-    width: tuple[int, ...],
-    first: int,
-    end: int,
-    first_other: np.ndarray,
-    others: np.ndarray,
-    strides: np.ndarray,
-    at: np.ndarray,
-    tables: np.ndarray,
+    graph: TableGraph,
+    position: int,
+    own: bool,
+    summed_out: bool,
     state: np.ndarray,
     rows: np.ndarray,
     sums: np.ndarray,
     n_chains: int,
 ) -> None:
-    """sums (chain · width,) += the rows of the entries first … end - 1 in every chain."""
+    """sums (chain · width,) of a position in every chain: fields and rows of entries of its `own` alone, anew.
+
+    Those of entries with sites that are `summed_out` are added.
+    """
+    width, at, tables, others, strides = graph.width, graph.at, graph.tables, graph.others, graph.strides
+    first_other, fields, lanes = graph.first_other, graph.fields, graph.fields.shape[1]
+    if own:
+        for chain in range(n_chains):
+            for a in range(lanes):
+                sums[chain * lanes + a] = fields[position, a]
+    first = graph.starts[position] if own else graph.middles[position]
+    end = graph.starts[position + 1] if summed_out else graph.middles[position]
     for low in range(first, end, ROWS):
         count = min(ROWS, end - low)
         for k in range(count):
@@ -207,19 +195,13 @@ def _add_up(
 @compiled
 def summed_out_log_f(beta: float, graph: TableGraph, state: np.ndarray, n_chains: int) -> np.ndarray:
     """The part (chain,) of log f_beta that comes from the sites that are summed out, in float64."""
-    log_f = np.zeros(n_chains)
-    sums = np.empty(graph.base.shape[1])
+    log_f, rows = np.zeros(n_chains), np.empty((ROWS, n_chains), np.int64)
+    lanes = graph.base.shape[1]
+    sums = np.empty(n_chains * lanes, graph.fields.dtype)
     for position in range(graph.blocks[0]):
+        _add_up(graph, position, True, True, state, rows, sums, n_chains)
         for chain in range(n_chains):
-            for a in range(sums.size):
-                sums[a] = graph.fields[position, a]
-            for entry in range(graph.starts[position], graph.starts[position + 1]):
-                row = graph.at[entry]
-                for other in range(graph.first_other[entry], graph.first_other[entry + 1]):
-                    row += graph.strides[other] * np.int64(state[graph.others[other], chain])
-                for a in range(sums.size):
-                    sums[a] += graph.tables[row + a]
-            log_f[chain] += _log_partition(graph, position, beta, sums, 0)
+            log_f[chain] += _log_partition(graph, position, beta, sums, chain * lanes)
     return log_f
 
 
