@@ -63,8 +63,7 @@ class OddFields:
         even, odd, work = self.even, self.odd, self.work
         words = to_words(spread(bits, even.layout.sizes))
         add_up(
-            odd.feed, odd.slope.size, even.layout, words, work.none_on, self.later, self.lists, work.tables,
-            work.odd.sums, work.odd.floats,
+            odd.feed, odd.slope.size, even.layout, words, work.none_on, self.later, self.lists, work.tables, work.odd,
         )  # fmt: skip
         self.later = True
         field = work.odd.sums.reshape(N_CHAINS, -1)

@@ -26,7 +26,7 @@ import llvmlite
 import numba
 import numpy as np
 from llvmlite import binding
-from numba import extending, njit
+from numba import njit
 from numba.core import caching
 from numba.core.event import Event, Listener, install_listener
 from numba.core.runtime.nrt import rtsys
@@ -57,11 +57,6 @@ def compiled_into_callers(function: Callable[..., Any]) -> Any:
     """Compile a function that only compiled ones call: not cached by itself, and nothing that Python could call."""
     options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return njit(nogil=True, error_model="numpy", **options)(function)
-
-
-def intrinsic(emitter: Callable[..., Any]) -> Any:
-    """Make a function that emits LLVM instructions callable, without its first parameter, from compiled ones."""
-    return extending.intrinsic(emitter)
 
 
 def code_digest(file: Path) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-
-from meltpoint.kernels.compiling import intrinsic
+from numba.extending import intrinsic
 
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 

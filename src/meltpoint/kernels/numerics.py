@@ -9,8 +9,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
+from numba.extending import intrinsic
 
-from meltpoint.kernels.compiling import compiled_into_callers, intrinsic
+from meltpoint.kernels.compiling import compiled_into_callers
 from meltpoint.kernels.emitting import splat
 from meltpoint.kernels.streams import UNIFORM
 

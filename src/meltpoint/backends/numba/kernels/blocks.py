@@ -57,7 +57,7 @@ class Blocks:
     def keep(self, drawn: Any, block: Any, sums: Any) -> None:
         """Store drawn bits in the state, but for units that are frozen or not real, and add the slopes of those on."""
         builder = self.builder
-        frozen, place = self.given.at("frozen", block), self.place("state", block)
+        frozen, place = self.given.at("frozen", block), self.place("words", block)
         drawn = builder.and_(builder.and_(drawn, self.given.at("real", block)), builder.not_(frozen))
         word = builder.or_(builder.and_(builder.load(place), frozen), drawn)
         builder.store(word, place)
@@ -65,14 +65,14 @@ class Blocks:
 
 
 @emitted(
-    "generators chain sums integer at bias slope factor real frozen state n_blocks",
+    "chains chain work integer at factor real frozen n_blocks",
     returns=types.float64,
     reals="bias",
 )
 def draw_even(given: Arguments) -> Any:
     """Draw a chain's even units with inputs factor * sums[at:] + bias, and give the sum of the slopes of those on.
 
-    `state` (chain, block) is changed in place, but for units that are frozen (block,) or not real (block,).
+    `chains.words` (chain, block) are changed in place, but for units that are frozen (block,) or not real (block,).
     """
     builder, blocks = given.builder, Blocks(given)
     reals, streams = blocks.reals(), blocks.generators()
@@ -85,9 +85,9 @@ def draw_even(given: Arguments) -> Any:
     return fold(builder, builder.load(sums), builder.fadd)
 
 
-@emitted("slope chain state n_blocks", returns=types.float64)
+@emitted("work chain state n_blocks", returns=types.float64)
 def sum_slopes(given: Arguments) -> Any:
-    """Sum of the slopes (unit,) of the units of a chain that are on in the state (chain, block)."""
+    """Sum of the slopes (unit,) in `work` of the units of a chain that are on in the state (chain, block)."""
     builder, blocks = given.builder, Blocks(given)
     sums = zeros(builder, ir.VectorType(given["slope"].type.pointee, LANES))
     with loop(builder, 0, given["n_blocks"]) as (k, _):
@@ -99,7 +99,7 @@ def _odd_weigher(draws: bool) -> Any:
     """A function that weighs the odd units' step to a new beta and, if it `draws`, draws them there."""
 
     @emitted(
-        "generators chain sums integer at bias slope factor minus_change minus_delta real state products n_blocks",
+        "chains chain work integer at factor minus_change minus_delta real state products n_blocks",
         returns=types.float64,
         reals="bias",
     )
@@ -182,15 +182,15 @@ _MASK = ir.VectorType(ir.IntType(1), LANES)
 
 
 @emitted(
-    "generators chain sums integer at bias slope factor real frozen state room q n_blocks",
+    "chains chain work integer at factor real frozen room q n_blocks",
     returns=types.float64,
     reals="bias",
 )
 def draw_groups(given: Arguments) -> Any:
     """Draw a chain's sites, whose states have inputs factor * sums[at:] + bias; give the sum of their states' slopes.
 
-    `state` (chain, block of sites and state) is changed in place, but for sites that are frozen or not real. `room` is
-    for q * LANES numbers; `n_blocks` is that of words, q for each block of sites.
+    `chains.words` (chain, block of sites and state) are changed in place, but for sites that are frozen or not real.
+    `room` is for q * LANES numbers; `n_blocks` is that of words, q for each block of sites.
     """
     builder, blocks = given.builder, Blocks(given)
     reals, streams = blocks.reals(), blocks.generators()

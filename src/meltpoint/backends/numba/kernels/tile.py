@@ -114,27 +114,22 @@ def run_tile(
     `frozen` (block,) marks even units that keep their value. Unless q is None the even units are Potts sites of q
     states, laid out as in `OneHot`; where q is None, nothing is compiled for Potts sites.
     """
-    state, generators, log_weights, pending = chains
-    n_chains, n_odd = state.shape[0], odd.slope.size
-    even_stride, odd_stride = even.feed.stride, odd.feed.stride
-    even_sums, _, even_bias, even_slope, even_lists = work.even
-    odd_sums, odd_floats, odd_bias, odd_slope, odd_lists = work.odd
-    odd_state, products, slopes, site_sums = work.odd_state, work.products, work.slopes, work.site_sums
-    even_real, odd_real, real = even.layout.real, odd.layout.real, even_bias.dtype
-    integer = odd.feed.integer
+    words, _, log_weights, pending = chains
+    n_chains, n_odd, n_even = words.shape[0], odd.slope.size, even.slope.size
+    even_work, odd_work, odd_words, none_on, products, slopes, site_sums, tables = work
+    even_blocks, odd_blocks = even.layout.real, odd.layout.real
+    real, integer = odd_work.bias.dtype, odd.feed.integer
     for chain in range(n_chains):
-        slopes[chain] = sum_slopes(even_slope, chain, state, even_real.size)
+        slopes[chain] = sum_slopes(even_work, chain, words, even_blocks.size)
 
     previous = betas[0]
     for i in range(betas.size):
         beta = betas[i]
         delta = beta - previous  # before the first move it is 0, and the weights gain exactly nothing
         last = i + 1 == betas.size
-        add_up(
-            odd.feed, n_odd, even.layout, state, work.none_on, i > 0, even_lists, work.tables, odd_sums, odd_floats
-        )  # fmt: skip
-        _bias_at(beta, even.base_bias, even.slope, even_bias)
-        _bias_at(beta, odd.base_bias, odd.slope, odd_bias)
+        add_up(odd.feed, n_odd, even.layout, words, none_on, i > 0, even_work.lists, tables, odd_work)
+        _bias_at(beta, even.base_bias, even.slope, even_work.bias)
+        _bias_at(beta, odd.base_bias, odd.slope, odd_work.bias)
         coarse = (
             abs(delta) * reach > _LARGEST_STEP or abs(delta) * reach * n_odd > PRODUCTS * _LARGEST_PRODUCT
         )
@@ -144,22 +139,21 @@ def run_tile(
         minus_delta = real.type(0.0 if coarse else -delta)
         minus_change = real.type(0.0 if coarse else -delta * odd.scale)
         for chain in range(n_chains):
-            # Functions are given the arrays they need: a whole Side costs as much as a step of several chains.
-            at = chain * odd_stride
+            at = chain * odd.feed.stride
             gain = delta * slopes[chain]
             if coarse:
                 gain += _coarse_change(
-                    previous, beta, odd.scale, odd.base_bias, odd.slope, odd_sums, odd_floats, integer, at
+                    previous, beta, odd.scale, odd.base_bias, odd.slope, odd_work, integer, at
                 )
             if last:
                 factors = weigh_odd(
-                    generators, chain, odd_sums, integer, at, odd_bias, odd_slope,
-                    factor, minus_change, minus_delta, odd_real, odd_state, products, odd_real.size,
+                    chains, chain, odd_work, integer, at, factor, minus_change, minus_delta, odd_blocks, odd_words,
+                    products, odd_blocks.size,
                 )  # fmt: skip
             else:
                 factors = weigh_and_draw_odd(
-                    generators, chain, odd_sums, integer, at, odd_bias, odd_slope,
-                    factor, minus_change, minus_delta, odd_real, odd_state, products, odd_real.size,
+                    chains, chain, odd_work, integer, at, factor, minus_change, minus_delta, odd_blocks, odd_words,
+                    products, odd_blocks.size,
                 )  # fmt: skip
             if small:
                 pending[chain] *= factors
@@ -172,21 +166,17 @@ def run_tile(
             log_weights[chain] += gain
         if last:
             break
-        add_up(
-            even.feed, even.slope.size, odd.layout, odd_state, work.none_on, i > 0, odd_lists, work.tables, even_sums,
-            work.even.floats,
-        )  # fmt: skip
+        add_up(even.feed, n_even, odd.layout, odd_words, none_on, i > 0, odd_work.lists, tables, even_work)
         factor = real.type(beta * even.scale)
         for chain in range(n_chains):
+            at = chain * even.feed.stride
             if q is None:
                 slopes[chain] = draw_even(
-                    generators, chain, even_sums, integer, chain * even_stride, even_bias, even_slope, factor,
-                    even_real, frozen, state, even_real.size,
-                )  # fmt: skip
+                    chains, chain, even_work, integer, at, factor, even_blocks, frozen, even_blocks.size
+                )
             else:
                 slopes[chain] = draw_groups(
-                    generators, chain, even_sums, integer, chain * even_stride, even_bias, even_slope, factor,
-                    even_real, frozen, state, site_sums, q, even_real.size,
+                    chains, chain, even_work, integer, at, factor, even_blocks, frozen, site_sums, q, even_blocks.size
                 )  # fmt: skip
         previous = beta
 
@@ -204,13 +194,12 @@ def _coarse_change(
     scale: float,
     base_bias: np.ndarray,
     slope: np.ndarray,
-    sums: np.ndarray,
-    floats: np.ndarray,
+    work: SideWork,
     integer: bool,
     first: int,
 ) -> float:
     """Sum over odd units of softplus(t at beta) - softplus(t at previous), for steps of any size."""
-    total = 0.0
+    total, sums, floats = 0.0, work.sums, work.floats
     for j in range(slope.size):
         field = float(sums[first + j]) if integer else float(floats[first + j])
         rate = scale * field + slope[j]
@@ -228,24 +217,22 @@ def add_up(
     later: bool,
     lists: Lists,
     tables: np.ndarray,
-    sums: np.ndarray,
-    floats: np.ndarray,
+    work: SideWork,
 ) -> None:
-    """Sums (chain * unit of a side,) of the weights of the source units (chain, block) that are on.
+    """Sums (chain * unit of a side,) of the weights of the source units (chain, block) that are on, in its work.
 
-    They are `floats` or the integers `sums`, in one memory. `later` says whether it holds those of the words that were
-    given before.
+    `later` says whether it holds those of the words that were given before.
     """
     later = later and feed.integer
     if feed.integer and tables_cost_less(words, lists.listed, source, n_fed, none_on, later):
-        _add_tables(feed, source, words, tables, sums)
+        _add_tables(feed, source, words, tables, work.sums)
         remember_listed(words, lists.listed)
     else:
         list_lines(words, source, none_on, later, lists)
         if feed.integer:
-            _add_integers(feed, source, lists, sums)
+            _add_integers(feed, source, lists, work.sums)
         else:
-            _add_floats(feed, source, lists, floats)
+            _add_floats(feed, source, lists, work.floats)
 
 
 @compiled_into_callers
