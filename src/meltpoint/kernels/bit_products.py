@@ -39,11 +39,6 @@ def list_rows(counts: NDArray[np.uint8]) -> Lists:
     return Lists(starts, lines)
 
 
-def list_columns(counts: NDArray[np.uint8]) -> Lists:
-    """The ones of every column."""
-    return list_rows(np.ascontiguousarray(counts.T))
-
-
 def multiply(lists: Lists, strips: Strips) -> NDArray[np.floating]:
     """Sum (list, column) of the matrix rows in every list."""
     out = np.empty((len(lists.starts) - 1, strips.n_columns), strips.flat.dtype)
@@ -115,7 +110,7 @@ def pair_sums(lower: State, upper: NDArray[np.floating]) -> NDArray[np.floating]
     ones = _if_sparse_pays(lower, upper.shape[1])
     if ones is None:
         return lower.T.astype(upper.dtype, copy=False) @ upper
-    return multiply(list_columns(ones), strips_of(upper))
+    return multiply(list_rows(np.ascontiguousarray(ones.T)), strips_of(upper))
 
 
 def _if_sparse_pays(states: State, row_length: int) -> NDArray[np.uint8] | None:
