@@ -6,10 +6,10 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from llvmlite import ir
-from numba import types
+from numba import extending, types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
+intrinsic: Any = extending.intrinsic  # what it makes is called without the first parameter
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 

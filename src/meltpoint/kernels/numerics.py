@@ -9,10 +9,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from meltpoint.kernels.compiling import compiled_into_callers
-from meltpoint.kernels.emitting import splat
+from meltpoint.kernels.emitting import intrinsic, splat
 from meltpoint.kernels.streams import UNIFORM
 
 LIMIT = 87.0
@@ -21,30 +20,27 @@ LIMIT = 87.0
 # Cephes' minimax polynomial for float32, highest power first; Taylor's for float64, to the last bit at |r| < 0.35.
 _FLOAT32 = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5)
 _FLOAT64 = tuple(1 / math.factorial(k) for k in range(14, 1, -1))
-_UNFUSED = _FLOAT64[1:], False
-"""Coefficients of float64 scalars, and that their products and sums are not fused, which not all processors can do."""
 _LN2_PARTS = (0.693359375, -2.12194440054690583e-4)
 """ln 2 as a sum: n times the first part is exact."""
 
 
 class Reals:
-    """Emits arithmetic on vectors of `lanes` numbers of one type, or on single numbers."""
+    """Emits arithmetic on vectors of `lanes` numbers of one type; on single numbers if there are 0 lanes."""
 
     def __init__(
         self,
         builder: Any,
         real: ir.Type,
-        lanes: int | None,
+        lanes: int,
         coefficients: tuple[float, ...] | None = None,
         fuses: bool = True,
     ) -> None:
         self.builder, self.real, self.lanes, self._fuses = builder, real, lanes, fuses
         single = isinstance(real, ir.FloatType)
         self._bits = 32 if single else 64
+        self.vector: Any = ir.VectorType(real, lanes) if lanes else real
         integer = ir.IntType(self._bits)
-        self.vector, self._integers = (
-            (real, integer) if lanes is None else (ir.VectorType(each, lanes) for each in (real, integer))
-        )
+        self._integers: Any = ir.VectorType(integer, lanes) if lanes else integer
         self._mantissa, self._offset = (23, 127) if single else (52, 1023)
         self._coefficients = coefficients or (_FLOAT32 if single else _FLOAT64)
         # 1.5 times 2**mantissa: adding and subtracting it rounds to the nearest integer.
@@ -67,7 +63,7 @@ class Reals:
         if not self._fuses:
             return self.builder.fadd(self.builder.fmul(a, b), c)
         kind = ir.FunctionType(self.vector, [self.vector] * 3)
-        name = f"llvm.fma.{'' if self.lanes is None else f'v{self.lanes}'}f{self._bits}"
+        name = f"llvm.fma.{f'v{self.lanes}' if self.lanes else ''}f{self._bits}"
         return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), [a, b, c])
 
     def decay(self, field: Any, bias: Any, factor: Any) -> Any:
@@ -123,7 +119,7 @@ class Reals:
         return builder.bitcast(power, self.vector), excess
 
     def _filled(self, kind: ir.Type, value: float) -> ir.Constant:
-        return ir.Constant(kind, value if self.lanes is None else [value] * self.lanes)
+        return ir.Constant(kind, [value] * self.lanes if self.lanes else value)
 
 
 _SQRT2 = math.sqrt(2)
@@ -142,11 +138,15 @@ _L1, _L2, _L3, _L4, _L5, _L6, _L7 = (
 
 @intrinsic
 def exp(_context: Any, x: Any) -> Any:
-    """exp(x) for |x| at most LIMIT, in x's own precision, for loops that Numba itself vectorises."""
+    """exp(x) for |x| at most LIMIT, in x's own precision, for loops that Numba itself vectorises.
+
+    Products and sums of float64 are not fused, which not all processors can do.
+    """
 
     def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         real = context.get_value_type(x)
-        reals = Reals(builder, real, None, *(() if isinstance(real, ir.FloatType) else _UNFUSED))
+        single = isinstance(real, ir.FloatType)
+        reals = Reals(builder, real, 0, _FLOAT32 if single else _FLOAT64[1:], fuses=single)
         power, excess = reals.split(args[0])
         return builder.fmul(builder.fadd(excess, reals.constant(1.0)), power)
 
