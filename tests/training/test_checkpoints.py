@@ -228,8 +228,11 @@ def test_killed_at_random_moments_it_ends_with_the_same_bits(tmp_path):
             kills += 1
             continue
         assert code == 0
-        break
-    assert kills >= 1
+        if kills:
+            break
+        whole /= 2  # the undisturbed one compiled, or others used the machine
+        for file in tmp_path.glob("killed*"):
+            file.unlink()
     assert (tmp_path / "killed.npz").read_bytes() == (tmp_path / "undisturbed.npz").read_bytes()
     assert entries(tmp_path) == [
         "killed-run.npz",
