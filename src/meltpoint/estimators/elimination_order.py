@@ -21,6 +21,9 @@ LOG2_HOPELESS = 40.0
 """log2 of the number of entries added up from which on an order is not pursued."""
 
 _TRIES = 8
+_EFFORT = (
+    2_000_000  # visits of neighbours in one greedy order, which is given up then: some tenths of a second
+)
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,8 @@ def measure_order(
             return None
         order.append(unit)
         _join_neighbours(left, unit)
+    if len(order) < len(graph):
+        return None
     return Order(tuple(order), width, largest, math.log2(work) if work else 0.0)
 
 
@@ -128,12 +133,15 @@ def _greedy(graph: Graph, bits: Sequence[float], ties: Sequence[float]) -> Itera
     """Always the unit next that needs the fewest new edges, each weighted by the bits of both its ends."""
     left = [set(neighbours) for neighbours in graph]
     equal = len(set(bits)) == 1
+    effort = 0
 
     def weight(units: set[int]) -> float:
         return len(units) if equal else sum(bits[unit] for unit in units)
 
     def score(unit: int) -> tuple[float, float, int]:
+        nonlocal effort
         neighbours = left[unit]
+        effort += len(neighbours) ** 2
         new = sum(weight({other}) * weight(neighbours - left[other] - {other}) for other in neighbours)
         return new, ties[unit], unit
 
@@ -141,7 +149,7 @@ def _greedy(graph: Graph, bits: Sequence[float], ties: Sequence[float]) -> Itera
     heap = list(scores)
     heapq.heapify(heap)
     done = bytearray(len(left))
-    while heap:
+    while heap and effort < _EFFORT:
         found = heapq.heappop(heap)
         unit = found[-1]
         if done[unit] or found != scores[unit]:
