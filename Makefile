@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+PIP := -m pip install --quiet --disable-pip-version-check
 BENCH_VENV := .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
 
@@ -12,13 +14,20 @@ BENCH_READY := $(BENCH_VENV)/.ready
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-$(READY): pyproject.toml
+# What users install, with figures; the tools of developers come on top of it when a target needs them.
+$(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meltpoint needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": name another with make PYTHON=...")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@echo "Installing meltpoint and Matplotlib into $(VENV): about 130 MB to download, once …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python $(PIP) --editable '.[plot]'
 	@touch $@
 
-demo: $(READY)  ## train a small RBM on handwritten digits and bracket its likelihood
+$(READY): $(INSTALLED)
+	@echo "Installing the tools for tests into $(VENV): about 300 MB to download, once …"
+	@$(BIN)/python $(PIP) --editable '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED)  ## train a small RBM on handwritten digits and bracket its likelihood
 	$(BIN)/meltpoint demo
 
 test: $(READY)  ## run every test
@@ -40,10 +49,10 @@ format: $(READY)  ## rewrite the source the way ruff likes it
 # PyTorch first and by its exact version: with its choice pip takes a newer one and gigabytes of CUDA with it.
 $(BENCH_READY):
 	$(PYTHON) -m venv $(BENCH_VENV)
-	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check jax jaxlib
-	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 rbms==0.5.0
-	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 adabmDCA==1.0.0 dwave-samplers==1.8.0 ferrotherm==0.44.0 numba
+	$(BENCH_VENV)/bin/python $(PIP) torch==2.13.0
+	$(BENCH_VENV)/bin/python $(PIP) jax jaxlib
+	$(BENCH_VENV)/bin/python $(PIP) torch==2.13.0 rbms==0.5.0
+	$(BENCH_VENV)/bin/python $(PIP) torch==2.13.0 adabmDCA==1.0.0 dwave-samplers==1.8.0 ferrotherm==0.44.0 numba
 	@touch $@
 
 bench: $(READY) $(BENCH_READY)  ## measure speed, memory and starting time (make bench BENCH=--quick for a look)
@@ -61,7 +70,7 @@ DOCS_VENV := .venv-docs
 DOCS_READY := $(DOCS_VENV)/.ready
 $(DOCS_READY): pyproject.toml
 	$(PYTHON) -m venv $(DOCS_VENV)
-	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(DOCS_VENV)/bin/python $(PIP) --editable '.[docs]'
 	@touch $@
 
 docs: $(DOCS_READY)  ## build the documentation into site/, every warning an error

@@ -18,6 +18,28 @@ def test_it_prints_what_the_library_finds(run, folder) -> None:
         assert text in result.stdout
 
 
+def test_the_exact_value_is_the_answer_whatever_the_sides_say(run, folder) -> None:
+    rng = np.random.default_rng(0)
+    model = mp.RBM(rng.normal(0, 5, (9, 14)), np.zeros(9), np.zeros(14))
+    mp.save(model, folder / "hard.npz")
+    sizes = ("--steps", 2, "--chains", 20, "--base", "uniform")
+    estimated, known = (run("log-z", "hard.npz", *sizes, each) for each in ("--no-exact", "--exact"))
+    assert (estimated.exit_code, known.exit_code) == (1, 0)
+    said = " ".join(known.stdout.split())
+    assert f"Exact: log Z is {mp.exact_log_z(model):.4f}. The estimates alone:" in said
+    assert "Raise" not in said
+    assert f"log10 Z {mp.exact_log_z(model) / np.log(10):.4f} " in said
+
+
+def test_exact_alone_runs_no_chains(run, folder, monkeypatch) -> None:
+    truth = mp.exact_log_z(mp.load(folder / "model.npz"))
+    monkeypatch.setattr(mp, "log_z", None)
+    result = run("log-z", "model.npz", "--exact")
+    assert result.exit_code == 0
+    assert f"exact  {truth:.4f} (exact)" in result.stdout
+    assert json.loads(run("log-z", "model.npz", "--exact", "--json").stdout)["exact"] == truth
+
+
 def test_json(run, folder) -> None:
     kept = json.loads(run("log-z", "model.npz", "--json", "--seed", 2, *QUICK).stdout)
     found = mp.log_z(mp.load(folder / "model.npz"), steps=30, chains=40, seed=2).to_dict()

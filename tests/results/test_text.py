@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.estimators.evidence import Evidence
-from meltpoint.results.citation import latex_line
+from meltpoint.results.citation import latex_line, paper_sentence
 from meltpoint.results.report import Report
 from meltpoint.results.stages import OtherBase, StageSummary
-from meltpoint.results.verdict import Case, judge
+from meltpoint.results.verdict import Case, Verdict, judge
 from meltpoint.statistics.certificate import Certificate
 from meltpoint.statistics.estimate import Estimate
 from results.made import EVIDENCE, SETTINGS, made
@@ -41,13 +41,14 @@ def test_a_whole_report():
             "Agree: the two estimates are 0.12 nats apart (tolerance 1).",
             "",
             "between      -86.55 and -86.31 with 99% confidence, if no start missed a mode:",
-            "             5 starts gave weights",
+            "             2 bases and 3 modes gave weights",
             "at most      mean log p <= -86.08 with 99% confidence, whatever was missed",
             "certificate  mean log p_N, N = 13, of these 4 examples > -89.16 with 99%",
             "             confidence (estimated: -88.00), whatever the number of steps and",
             "             chains; p_N is the annealing model with N particles",
-            "evidence     base uniform and 16 modes (3 weighed): they agree within 0.01 nats",
-            "             of log Z; 1,234,000 chain-steps",
+            "evidence     base uniform (log Z 451.20 ± 0.20, a lower bound) and 16 modes (3",
+            "             weighed): the states found from there, melted back, show no more",
+            "             than 0.01 nats of log Z missing; 1,234,000 chain-steps",
             "log Z        451.28 ± 0.02 (> 451.01 with 99% confidence); effective sample",
             "             size 31 of 50 chains, Pareto k 0.31",
             "RAISE        4 examples × 3 chains; with the control variate the error is 7.9 ×",
@@ -66,7 +67,7 @@ def test_one_particle_is_the_paper_s_annealing_model():
 
 
 NO_MODE = "provided that the chains missed no mode"
-WEIGHED = "if no start missed a mode: 5 starts gave weights"
+WEIGHED = "if no start missed a mode: 2 bases and 3 modes gave weights"
 NO_INTERVAL = "no interval: two chains and two examples are the least that has an error"
 SMALL = StageSummary(300, 50, 2, 128, 68_400, -87.5, -86.25, 1.5, 0.8125, 20.0)
 LARGE = StageSummary(30_000, 100, 1, 1024, 33_720_000, -86.5, -86.375, 0.3, 0.15625, 900.0)
@@ -97,8 +98,8 @@ def stages(*each, **changes):
         (
             {"evidence": replace(EVIDENCE, findings=(*EVIDENCE.findings, FAR))},
             "evidence",
-            "base uniform and 16 modes (3 weighed): 0.69 ± 0.05 nats of log Z are missing (modes); 1,234,000 "
-            "chain-steps",
+            "base uniform (log Z 451.20 ± 0.20, a lower bound) and 16 modes (3 weighed): 0.69 ± 0.05 nats of log Z "
+            "are missing (modes); 1,234,000 chain-steps",
         ),
         # What is printed is certified too: bounds are rounded to their safe side.
         (
@@ -181,7 +182,9 @@ def test_a_stage_that_few_chains_carry_has_no_accuracy(half_width, ess):
 @pytest.mark.parametrize(("unweighed", "were"), [(1, "1 mode was"), (4, "4 modes were")])
 def test_modes_that_were_not_weighed_are_named(unweighed, were):
     report = made(evidence=replace(EVIDENCE, unweighed=unweighed))
-    assert row(report, "between").endswith(f"5 starts gave weights, {were} out of reach and not weighed")
+    assert row(report, "between").endswith(
+        f"2 bases and 3 modes gave weights, {were} out of reach and not weighed"
+    )
     assert f"16 modes (3 weighed, {unweighed} out of reach and not weighed): " in row(report, "evidence")
     near = made(evidence=replace(EVIDENCE, weighed=0))
     assert "16 modes (none out of reach): " in row(near, "evidence")
@@ -191,7 +194,7 @@ def test_modes_that_were_not_weighed_are_named(unweighed, were):
 @pytest.mark.parametrize(
     ("log_f_exact", "stderr", "shown"),
     [
-        (True, 0.0, "exact                         -86.40 (exact)"),
+        (True, 0.0, "exact                         -86.4000 (exact)"),
         (False, 0.02, "exact log Z                   -86.40 ± 0.02"),
     ],
 )
@@ -199,6 +202,18 @@ def test_the_exact_value_stands_between_the_two_and_is_called_what_it_is(log_f_e
     lines = str(made(exact=Estimate(-86.4, stderr, "exact", ""), log_f_exact=log_f_exact)).splitlines()
     assert [line.split()[0] for line in lines[2:6]] == ["conservative", "exact", "optimistic", "gap"]
     assert lines[3] == shown
+
+
+def test_the_exact_value_is_the_answer_whatever_the_estimates_say():
+    heavy = Verdict("heavy", False, "Heavy tails: they are heavy. Raise steps.", "Raise steps.")
+    report = made(verdict=heavy, exact=Estimate(-86.4, 0.0, "exact", ""))
+    assert report.trusted
+    assert report.to_dict()["trusted"]
+    said = " ".join(str(report).split())
+    assert "mean of log p is -86.4000. The estimates alone: Heavy tails: they are heavy. between" in said
+    assert paper_sentence(report).endswith("is -86.4000 nats: log Z was computed exactly by meltpoint 0.1.0.")
+    assert latex_line(report).endswith(r"& $-86.4000$ \\")
+    assert not made(verdict=heavy, exact=Estimate(-86.4, 0.02, "exact", ""), log_f_exact=False).trusted
 
 
 def test_all_numbers_of_the_bracket_have_the_decimals_of_the_gap():

@@ -103,7 +103,7 @@ def test_json_has_no_nan(make):
     ("found", "badge"),
     [
         (full(), "✓ This answer can be trusted"),
-        (full(verdict=Verdict("gap", False, "Gap too large.")), "✗ Not to be trusted as it is"),
+        (full(verdict=Verdict("gap", False, "Gap too large."), exact=None), "✗ Not to be trusted as it is"),
         (
             full(interrupted=True),
             "✗ Not to be trusted as it is: interrupted, made of what was finished by then",
@@ -120,7 +120,7 @@ def test_the_badge_says_whether_to_trust_it(found, badge):
 
 
 def test_names_are_shown_as_they_are_and_numbers_with_minus_signs():
-    page = full(names={"model": "model (-1).npz", "test": "mnist"}).to_html()
+    page = full(names={"model": "model (-1).npz", "test": "mnist"}, exact=None).to_html()
     assert "model (-1).npz (RBM 784-500)" in page
     assert ">model (-1).npz</td>" in page
     assert "−86.47 ± 0.03" in page

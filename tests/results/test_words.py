@@ -61,7 +61,7 @@ def test_never_sixty_of_a_unit(seconds):
         (modes_text(Evidence(modes=16, weighed=3)), "16 modes (3 weighed)"),
         (
             starts_text(Evidence(modes=16, weighed=3, unweighed=1)),
-            "4 starts gave weights, 1 mode was out of reach and not weighed",
+            "1 base and 3 modes gave weights, 1 mode was out of reach and not weighed",
         ),
         (percent(0.99), "99%"),
         (number(-0.001), "0.00"),

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 def evaluate(model: Path, data: str, option: list[str] | None, html: Path | None, **given: Any) -> None:
     """Bracket a model's mean test log-probability between RAISE and AIS.
 
-    Exit code 0: the two agree, and other starts found nothing else. 1: otherwise (the verdict says why); or the data
-    fit another reading of the parameters much better; or Ctrl-C made the report partial.
-    2: wrong input. 3: any other failure, such as a full disk or dead workers. 130: Ctrl-C before
-    there was a report.
+    Exit code 0: the value is known exactly, or the two agree, and other starts found nothing else. 1: otherwise
+    (the verdict says why); or the data fit another reading of the parameters much better; or Ctrl-C made the report
+    partial. 2: wrong input. 3: any other failure, such as a full disk or dead workers. 130: Ctrl-C before there was a
+    report.
     """
     with evaluating(given) as command:
         check_output(html, ".html", ".htm")

@@ -1,5 +1,6 @@
 """`meltpoint log-z`: a model file in, its log normaliser from both sides out."""
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,11 @@ from meltpoint.cli.ending import NOT_TO_BE_TRUSTED
 from meltpoint.cli.inputs import Reading, check_output, load_model
 from meltpoint.cli.screen import PLOT_FORMATS, echo_err, echo_parts, progress_bar, write_result
 from meltpoint.defaults import LOG_Z_DEFAULTS
+from meltpoint.errors import Progress
 
 if TYPE_CHECKING:
-    from meltpoint.results.log_z import LogZStage
+    from meltpoint.models.model import Model
+    from meltpoint.results.log_z import ExactLogZ, LogZStage
 
 
 @options.takes(
@@ -35,7 +38,10 @@ if TYPE_CHECKING:
     options.STEPS,
     options.option("chains", int, "Forward chains.", str(LOG_Z_DEFAULTS.chains)),
     options.option(
-        "exact", bool, "Compute log Z exactly too, and melt exact samples.", "where that takes a second"
+        "exact",
+        bool,
+        "Compute log Z exactly: alone, or with both sides if their sizes are given.",
+        "with both sides where it takes a second",
     ),
     options.SEED,
     options.TOLERANCE,
@@ -54,9 +60,9 @@ def log_z(
 ) -> None:
     """Bracket a model's log normaliser, log Z, between AIS and states melted back.
 
-    Exit code 0: the two sides agree, and other starts found nothing else. 1: otherwise (the verdict says why), or
-    Ctrl-C made the result partial. 2: wrong input. 3: any other failure. 130: Ctrl-C before there was
-    a result.
+    Exit code 0: log Z is known exactly, or the two sides agree, and other starts found nothing else. 1: otherwise
+    (the verdict says why), or Ctrl-C made the result partial. 2: wrong input. 3: any other failure. 130: Ctrl-C before
+    there was a result.
     """
     check_output(plot, *PLOT_FORMATS)
     import meltpoint as mp
@@ -64,7 +70,11 @@ def log_z(
 
     loaded = load_model(model, option)
     clamped = None if evidence is None else read_evidence(evidence)
+    asked = plot, train, *(given[name] for name in ("gap", "budget", "steps", "chains"))
     with progress_bar() as progress:
+        if given["exact"] and all(each is None for each in asked) and given["base"] == LOG_Z_DEFAULTS.base:
+            write_result(_exact(loaded, clamped, given["threads"], progress), json, None)
+            return
         if train is not None:
             given["train"] = Reading(progress, given["seed"], binarize).read(train, "train", loaded)
         bracket = mp.log_z(loaded, clamped=clamped, **given, progress=progress, watch=_show)
@@ -73,6 +83,22 @@ def log_z(
         echo_err("meltpoint: interrupted: the result is made of what was finished by then")
     if not document.trusted:
         raise typer.Exit(NOT_TO_BE_TRUSTED)
+
+
+def _exact(
+    model: "Model", clamped: dict[int, int] | None, threads: int | None, progress: Progress
+) -> "ExactLogZ":
+    import meltpoint as mp
+    from meltpoint.results.compose import versions
+    from meltpoint.results.log_z import ExactLogZ
+
+    begun = time.perf_counter()
+    if clamped:
+        model = model.given(clamped)
+    exact = mp.exact_log_z(model, threads=threads, progress=progress)
+    return ExactLogZ(
+        repr(model), len(clamped or ()), exact, {"total": time.perf_counter() - begun}, versions()
+    )
 
 
 def _show(stage: "LogZStage") -> None:

@@ -37,7 +37,9 @@ def interval_digits(report: Report) -> int:
 
 
 def answer_text(report: Report) -> str:
-    """The interval in one line."""
+    """The exact value or the interval in one line."""
+    if report.known is not None:
+        return f"{report.known.value_text(report.known.digits)} nats per example, exact"
     sure = f"nats per example, {percent(report.settings.confidence)} confidence"
     return between_text(known_ends(report), interval_digits(report), sure, "no interval is known", "to")
 
@@ -48,24 +50,33 @@ def known_ends(report: Report) -> tuple[float, float]:
 
 
 def paper_sentence(report: Report) -> str:
-    """One sentence with the interval, its confidence and its condition, or why there is none to be written."""
+    """One sentence with the exact value, or the interval, its confidence and its condition, or why there is none."""
+    if report.known is not None:
+        return (
+            f"The mean test log-probability of the model ({report.model}, {report.test_examples:,} test examples) is "
+            f"{report.known.value_text(report.known.digits)} nats: log Z was computed exactly by meltpoint "
+            f"{report.versions.get('meltpoint', '')}.{_doubt(report)}"
+        )
     low, high = (decimals(end, interval_digits(report)) for end in report.between)
     s = report.settings
     if not all(map(math.isfinite, report.between)):
         return "No interval is known: there is nothing to be written yet."
     starts = f" ({starts_text(report.evidence)})" if report.evidence else ""
-    doubt = "" if report.trusted else f" The tool does not trust this result: {' '.join(report.doubts)}"
     return (
         f"The mean test log-probability of the model ({report.model}, {report.test_examples:,} test examples) lies "
         f"between {low} and {high} nats with {percent(s.confidence)} confidence, provided that no mode was "
         f"missed{starts}. It was bracketed between RAISE ({report.conservative}, N = {report.particles:,}) and AIS "
         f"({report.optimistic}) with {s.steps:,} annealing steps and {s.ais_chains:,} AIS chains "
-        f"by meltpoint {report.versions.get('meltpoint', '')}.{doubt}"
+        f"by meltpoint {report.versions.get('meltpoint', '')}.{_doubt(report)}"
     )
 
 
+def _doubt(report: Report) -> str:
+    return "" if report.trusted else f" The tool does not trust this result: {' '.join(report.doubts)}"
+
+
 def latex_line(report: Report) -> str:
-    """A row of a table: the model, the two sides, and the interval."""
+    """A row of a table: the model, the two sides, and the exact value or the interval."""
     low, high = (_latex_number(end, interval_digits(report)) for end in report.between)
     name = _latex_escaped(report.names.get("model", report.model))
     sides = " & ".join(
@@ -73,7 +84,10 @@ def latex_line(report: Report) -> str:
         + (rf" \pm {decimals(e.stderr, e.digits)}$" if math.isfinite(e.stderr) and e.stderr > 0 else "$")
         for e in (report.conservative, report.optimistic)
     )
-    return rf"{name} & {sides} & $[{low},\, {high}]$ \\"
+    answer = rf"$[{low},\, {high}]$"
+    if report.known is not None:
+        answer = f"${_latex_number(report.known.value, report.known.digits)}$"
+    return rf"{name} & {sides} & {answer} \\"
 
 
 def _latex_escaped(text: str) -> str:

@@ -219,7 +219,7 @@ class Comparison(Readable):
         return [
             name
             for name, report in self.reports.items()
-            if report.misreading or not (report.trusted or (report.exact and report.log_f_exact))
+            if report.misreading or not (report.trusted or report.known)
         ]
 
     @property

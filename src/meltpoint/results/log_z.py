@@ -23,6 +23,7 @@ from meltpoint.results.words import (
     between_text,
     bound,
     count,
+    log10_text,
     modes_text,
     percent,
     run_facts,
@@ -59,9 +60,9 @@ class LogZBracket(Readable):
 
     `lower` (AIS) and `upper` (states melted back) are the sides, `gap` is their distance, `between` an interval with
     the confidence of the settings, and `rests_on` says in words what the upper side and the interval rest on. `exact`
-    is log Z itself where it is cheap to compute. `lower_certificate` holds whatever was missed; so does
-    `certified_upper`, which needs exact samples and is None without them. After Ctrl-C the bracket is
-    `interrupted` and made of what was finished.
+    is log Z itself where it is cheap to compute; it is then the answer (`trusted`), whatever the verdict on both sides.
+    `lower_certificate` holds whatever was missed; so does `certified_upper`, which needs exact samples and is None
+    without them. After Ctrl-C the bracket is `interrupted` and made of what was finished.
     """
 
     model: str
@@ -89,12 +90,11 @@ class LogZBracket(Readable):
         return f"LogZBracket({self.model}: {self.lower} to {self.upper}, {self.verdict.reason})"
 
     def document(self) -> Document:
-        s, digits = self.settings, self.gap.digits
-        clamped = f", {count(self.clamped, 'unit')} clamped" if self.clamped else ""
+        s, exact = self.settings, self.known
         rows = [("lower (AIS)", self.lower), ("upper (melted back)", self.upper), ("gap", self.gap)]
-        if self.exact is not None:
-            digits = max(4, digits)
-            rows.insert(1, ("exact", Estimate(self.exact, 0.0, "exact", "nothing")))
+        if exact is not None:
+            rows.insert(1, ("exact", exact))
+        digits = max(each.digits for each in (self.gap, exact) if each)
         least = "no interval: two chains are the least that has an error"
         stages = "; ".join(
             f"{count(stage.steps, 'step')} of {stage.chains:,} chains from base {stage.base}: "
@@ -107,6 +107,7 @@ class LogZBracket(Readable):
             *self._charts(),
             Estimates(rows, digits),
             Fact("between", between_text(self.between, self.gap.digits, self._sure, least)),
+            Fact("log10 Z", log10_text(self.between if exact is None else (exact.value, exact.value))),
             Fact("rests on", self.rests_on),
             Fact("certified", self._certified_text()),
             Fact("other starts", self._other_starts()),
@@ -117,14 +118,32 @@ class LogZBracket(Readable):
             Fact("interrupted", "by Ctrl-C: made of what was finished by then" if self.interrupted else ""),
             *run_facts(s.seed, self.seconds, self.versions),
         )
-        trusted = self.verdict.trusted and not self.interrupted
+        answer, verdict = (
+            between_text(self.between, 2, self._sure, "no interval is known", "to"),
+            self.verdict,
+        )
+        if exact is not None:
+            answer = f"{exact.value_text(exact.digits)}, exact"
         return Document(
-            f"log Z of {self.model}{clamped}, in nats",
-            trusted,
-            str(self.verdict),
+            _title(self.model, self.clamped),
+            self.trusted,
+            str(verdict)
+            if exact is None
+            else verdict.beside_exact(f"log Z is {exact.value_text(exact.digits)}"),
             [section],
+            answer=answer,
             interrupted=self.interrupted,
         )
+
+    @property
+    def known(self) -> Estimate | None:
+        """The exact value where it was computed: then it is the answer, whatever the two sides say."""
+        return None if self.exact is None else _exact_estimate(self.exact)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the exact value is known or the verdict trusts both sides, and the run is complete: the exit code."""
+        return (self.exact is not None or self.verdict.trusted) and not self.interrupted
 
     @property
     def _sure(self) -> str:
@@ -181,9 +200,47 @@ class LogZBracket(Readable):
     def to_dict(self) -> dict[str, Any]:
         return {
             **plain_fields(self, without=("log_reverse_weights", "evidence")),
+            "trusted": self.trusted,
             "ess": plain(self.lower.ess),
             "evidence": self.evidence.to_dict(self.settings.confidence),
         }
+
+
+@dataclass(frozen=True, eq=False)
+class ExactLogZ(Readable):
+    """log Z by elimination or enumeration, and nothing else."""
+
+    model: str
+    clamped: int
+    exact: float
+    seconds: dict[str, float]
+    versions: dict[str, str]
+
+    def document(self) -> Document:
+        exact = _exact_estimate(self.exact)
+        section = Section.of(
+            "log-z",
+            "The exact value",
+            Estimates([("exact", exact)], exact.digits),
+            Fact("log10 Z", log10_text((self.exact, self.exact))),
+            *run_facts(None, self.seconds, self.versions),
+        )
+        said = "Exact: log Z was computed by adding up all states."
+        return Document(
+            _title(self.model, self.clamped), True, said, [section], exact.value_text(exact.digits)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return plain_fields(self)
+
+
+def _title(model: str, clamped: int) -> str:
+    fixed = f", {count(clamped, 'unit')} clamped" if clamped else ""
+    return f"log Z of {model}{fixed}, in nats"
+
+
+def _exact_estimate(log_z: float) -> Estimate:
+    return Estimate(log_z, 0.0, "exact", "nothing")
 
 
 def compose_log_z(

@@ -66,21 +66,21 @@ class Report(Readable):
     """A likelihood from both sides, in nats per example. Print it, plot it, or call `to_dict()`.
 
     `conservative` (RAISE with `particles` particles) and `optimistic` (AIS) are the bracket, `gap` their difference,
-    `verdict` what to make of the two. `trusted` says whether the verdict, the conventions and a complete run all speak
-    for the report, `doubts` what does not. `settings` are those of the call, `pilot` the cost of finding the schedule;
-    after Ctrl-C the report is `interrupted`, and `per_example` may have fewer examples than requested. `between` is an
-    interval for the model's own value with the confidence of the settings, if no start missed a mode; `evidence` says
-    what other starts found, None if none were tried. The mean log-probability is at most `upper_bound`, with the same
-    confidence and without any condition, where log f is exact. `densities` says whether log-probabilities are those
-    of real numbers. `stages` are those of a run with a `gap` or a `budget`; `other_base` is the result of a second
-    evaluation from another base, None if there was none. `conventions` says whether the data fit another reading of
-    the parameters better, None if it was not checked. `friction` is what the pilot measured, `shown` are examples and
-    samples to look at. `fingerprints` and `names` say what was evaluated: of the model, the test set and the training
-    set. Three fields are not in JSON: `log_f` of all test examples, the `chosen_base` that annealing started from, and
-    the `stage_number` of the reported stage.
+    `verdict` what to make of the two; `known` is the exact value if there is one, which is then the answer. `trusted`
+    says whether to trust the report, and `doubts` why not. `settings` are those of the call, `pilot` the cost of
+    finding the schedule; after Ctrl-C the report is `interrupted`, and `per_example` may have fewer examples than
+    requested. `between` is an interval for the model's own value with the confidence of the settings, if no start
+    missed a mode; `evidence` says what other starts found, None if none were tried. The mean log-probability is at most
+    `upper_bound`, with the same confidence and without any condition, where log f is exact. `densities` says whether
+    log-probabilities are those of real numbers. `stages` are those of a run with a `gap` or a `budget`; `other_base` is
+    the result of a second evaluation from another base, None if there was none. `conventions` says whether the data fit
+    another reading of the parameters better, None if it was not checked. `friction` is what the pilot measured, `shown`
+    are examples and samples to look at. `fingerprints` and `names` say what was evaluated: of the model, the test set
+    and the training set. Three fields are not in JSON: `log_f` of all test examples, the `chosen_base` that annealing
+    started from, and the `stage_number` of the reported stage.
     """
 
-    also_written = ("unit",)
+    also_written = ("unit", "trusted")
 
     model: str
     test_examples: int
@@ -132,15 +132,28 @@ class Report(Readable):
     @property
     def doubts(self) -> list[str]:
         """Why the report is not to be trusted, in sentences; empty if it is."""
-        said = [] if self.verdict.trusted else [str(self.verdict)]
+        said = [] if self.verdict.trusted or self.known else [str(self.verdict)]
         if self.interrupted:
             said.append("It was interrupted: it is made of what was finished by then.")
         return said if self.misreading is None else [*said, self.misreading]
 
     @property
     def trusted(self) -> bool:
-        """Whether the verdict, the conventions and a complete run all speak for it: the command's exit code."""
+        """Whether nothing speaks against the exact value, or, where it is unknown, the estimates: the exit code."""
         return not self.doubts
+
+    @property
+    def known(self) -> Estimate | None:
+        """The exact value where nothing of it is estimated: then it is the answer, whatever the estimates say."""
+        return self.exact if self.log_f_exact else None
+
+    @property
+    def conclusion(self) -> str:
+        """The verdict, and the exact value where that is known."""
+        if self.known is None:
+            return str(self.verdict)
+        value = self.known.value_text(self.known.digits)
+        return self.verdict.beside_exact(f"log Z was computed exactly, and the mean of log p is {value}")
 
     @property
     def unit(self) -> str:

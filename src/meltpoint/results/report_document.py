@@ -38,7 +38,7 @@ def report_document(report: Report) -> Document:
     return Document(
         title=f"{citation.subject(report)}, {report.unit}",
         trusted=report.trusted,
-        verdict=str(report.verdict),
+        verdict=report.conclusion,
         sections=[section for section in sections if section.blocks],
         answer=citation.answer_text(report),
         warnings=[] if report.misreading is None else [report.misreading],
@@ -52,6 +52,7 @@ def _answer(report: Report) -> Sequence[Block | None]:
     rows = [(f"conservative (RAISE{particles})", report.conservative)]
     rows += [(report.exact_name, report.exact)] if report.exact else []
     rows += [("optimistic (AIS)", report.optimistic), ("gap", report.gap)]
+    digits = max(each.digits for each in (report.gap, report.known) if each)
     condition = "provided that the chains missed no mode"
     if report.evidence:
         condition = f"if no start missed a mode: {words.starts_text(report.evidence)}"
@@ -74,7 +75,7 @@ def _answer(report: Report) -> Sequence[Block | None]:
         done = f"{finished:,} of {count(s.ais_chains, 'AIS chain')} and {done}"
     return [
         charts.interval_chart(report),
-        Estimates(rows, report.gap.digits, "Nats per example; ± one standard error"),
+        Estimates(rows, digits, "Nats per example; ± one standard error"),
         Fact("between", between),
         Fact("at most", at_most),
         Fact(
@@ -148,10 +149,15 @@ def _evidence(report: Report) -> Sequence[Block | None]:
         ]
         for finding in evidence.findings
     ]
-    tried = [f"base {finding.name}" for finding in evidence.findings if finding.name != MODES]
+    tried = [
+        f"base {finding.name} (log Z {with_error(finding.log_z, finding.log_z_stderr)}, a lower bound)"
+        for finding in evidence.findings
+        if finding.name != MODES
+    ]
     tried += [names[MODES]] if evidence.modes else []
     missed, most = evidence.missed(report.ais_log_weights), evidence.strongest
-    said = f"they agree within {number(max(0.01, most.nats if most else 0.0))} nats of log Z"
+    lacking = number(max(0.01, most.nats if most else 0.0))
+    said = f"the states found from there, melted back, show no more than {lacking} nats of log Z missing"
     if missed is not None:
         said = f"{with_error(missed.nats, missed.nats_error)} nats of log Z are missing ({missed.name})"
     return [

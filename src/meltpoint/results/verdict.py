@@ -17,7 +17,7 @@ import numpy as np
 from meltpoint.estimators.evidence import MODES, Evidence, Finding
 from meltpoint.estimators.log_z_sides import EXACT_SAMPLES
 from meltpoint.layers.unit import Floats
-from meltpoint.records import Record
+from meltpoint.records import NOT_WRITTEN, Record
 from meltpoint.results.stages import ENOUGH_ESS
 from meltpoint.results.words import modes_were, with_error
 from meltpoint.statistics.estimate import Estimate, decimals
@@ -54,14 +54,19 @@ _UNKNOWN_EXAMPLES = 0.5  # largest fraction of examples with too few effective s
 
 @dataclass(frozen=True)
 class Verdict(Record):
-    """`trusted` decides the command's exit code; `sentence` says why."""
+    """Whether two estimates can be trusted; `sentence` says why, and ends with the `remedy` if there is one."""
 
     reason: Reason
     trusted: bool
     sentence: str
+    remedy: str = field(default="", metadata=NOT_WRITTEN)
 
     def __str__(self) -> str:
         return self.sentence
+
+    def beside_exact(self, exact: str) -> str:
+        """The verdict where the exact value is known, as it says: it is the answer, and needs no remedy."""
+        return f"Exact: {exact}. The estimates alone: {self.sentence.removesuffix(self.remedy).rstrip()}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +153,8 @@ class Rule(NamedTuple):
 
     def verdict(self, case: Case) -> Verdict:
         parts = [part if isinstance(part, str) else part(case) for part in (self.sentence, self.remedy)]
-        return Verdict(self.reason, False, " ".join(filter(None, parts)).format(case=case, **case.words))
+        said, remedy = (part.format(case=case, **case.words) for part in parts)
+        return Verdict(self.reason, False, f"{said} {remedy}".rstrip(), remedy)
 
 
 def judge(case: Case) -> Verdict:
@@ -175,7 +181,8 @@ def judge_target(verdict: Verdict, half_width: float, target: float, log_z: bool
         known = "unknown from above"
     what, later = ("log Z", "") if log_z else ("the value", ": a run with a folder goes on from here")
     sentence = f"Target missed: {what} is {known}, and the target is ± {target:g}."
-    return Verdict("target", False, f"{sentence} Give more time (budget){later}.")
+    remedy = f"Give more time (budget){later}."
+    return Verdict("target", False, f"{sentence} {remedy}", remedy)
 
 
 def _close_gap(case: Case) -> str:

@@ -25,10 +25,11 @@ def listed(items: Sequence[str], most: int, between: str = ", ", more: str = "mo
 
 
 def starts_text(evidence: Evidence) -> str:
-    """How many starts gave weights: "4 starts gave weights, 1 mode was out of reach and not weighed"."""
-    modes = evidence.unweighed
+    """Which starts gave weights: "2 bases and 1 mode gave weights, 1 mode was out of reach and not weighed"."""
+    modes, bases = evidence.unweighed, evidence.starts - evidence.weighed
+    starts = [count(bases, "base"), *([count(evidence.weighed, "mode")] if evidence.weighed else [])]
     left = f", {modes_were(modes)} out of reach and not weighed" if modes else ""
-    return f"{count(evidence.starts, 'start')} gave weights{left}"
+    return f"{' and '.join(starts)} gave weights{left}"
 
 
 def modes_were(n: int) -> str:
@@ -84,6 +85,12 @@ def between_text(ends: tuple[float, float], digits: int, sure: str, unknown: str
     return _by_known_ends(ends, f"{low} {joint} {high} {sure}", above, below, unknown)
 
 
+def log10_text(ends: tuple[float, float]) -> str:
+    """The logarithm to base 10, as competitions of UAI files write it, of what has these natural ones."""
+    low, high = (end / math.log(10) for end in ends)
+    return f"{low:.4f}" if low == high else interval((low, high))
+
+
 def _by_known_ends(ends: tuple[float, float], both: str, above: str, below: str, unknown: str) -> str:
     low, high = map(math.isfinite, ends)
     return (both if high else above) if low else (below if high else unknown)
@@ -102,13 +109,16 @@ def weights_text(ess: float, chains: int, pareto_k: float) -> str:
     return f"effective sample size {number(ess, 0)} of {count(chains, 'chain')}{tail}"
 
 
-def run_facts(seed: int, seconds: Mapping[str, float], versions: Mapping[str, str]) -> list[Fact]:
+def run_facts(seed: int | None, seconds: Mapping[str, float], versions: Mapping[str, str]) -> list[Fact]:
     """Seed, times and versions of a run."""
     parts = {name: t for name, t in seconds.items() if name != "total" and t >= _WORTH_A_WORD}
     spent = ", ".join(f"{name} {duration(t)}" for name, t in parts.items())
     total = duration(seconds["total"]) if "total" in seconds else "unknown time"
     return [
-        Fact("run", _glued(f"seed {seed}, {total}" + (f" ({spent})" if spent else ""))),
+        Fact(
+            "run",
+            _glued(f"{'' if seed is None else f'seed {seed}, '}{total}" + (f" ({spent})" if spent else "")),
+        ),
         Fact("with", _glued(", ".join(f"{name} {version}" for name, version in versions.items()))),
     ]
 

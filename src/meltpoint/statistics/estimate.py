@@ -33,7 +33,9 @@ class Estimate(Record):
 
     @property
     def digits(self) -> int:
-        """Decimals worth printing: two, or as many as the error's first digit needs (at most four)."""
+        """Decimals worth printing: two, or as many as the error's first digit needs (at most four); four if exact."""
+        if self.direction == "exact" and self.stderr == 0:
+            return 4
         if not math.isfinite(self.stderr) or self.stderr <= 0:
             return 2
         return min(4, max(2, -math.floor(math.log10(self.stderr))))
