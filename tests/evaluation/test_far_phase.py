@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import meltpoint as mp
-from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators import starts
 from meltpoint.estimators.evidence import MODES, Start, Starts, is_weighed
-from meltpoint.estimators.starts import ask_starts
+from meltpoint.estimators.starts import _Group
 from meltpoint.runs.records import from_arrays, to_arrays
 
 ALONE, PAIR, WITHIN = 7.0, 5.0, 1.5
@@ -71,51 +70,96 @@ def test_a_far_phase_is_refused_or_right(steps, pairs, units):
 
 
 @pytest.mark.slow
-def test_mutants_that_skip_modes_in_silence_are_wrong(monkeypatch):
+def test_mutants_are_wrong(monkeypatch):
+    """One that does not look for modes, and one that counts each mode's own surroundings only."""
     model, examples, truth = far_phase(40, 50)
     how = {"steps": 300, "exact": False}
     right = mp.evaluate(model, examples, examples, **how)
     assert not is_false(right, truth)
-    assert right.evidence.starts < right.evidence.modes + 2
-    monkeypatch.setattr(starts, "_PLACES", 0)
-    skipped = mp.evaluate(model, examples, examples, **how)
-    assert (skipped.verdict.reason, skipped.evidence.unweighed) == ("unweighed", 16)
-    assert "16 modes were out of reach and not weighed" in str(skipped.verdict)
-    assert skipped.evidence.starts == 2
-    monkeypatch.setattr(starts, "_OUT_OF_REACH", 0.0)
-    silent = mp.evaluate(model, examples, examples, **how)
-    assert is_false(silent, truth)
+    assert right.verdict.reason == "modes"
+    assert right.evidence.findings[-1].nats == pytest.approx(math.log(4), abs=0.3)
+    monkeypatch.setattr(starts, "find_modes", lambda *_, **__: None)
+    assert is_false(mp.evaluate(model, examples, examples, **how), truth)
 
 
-def asked(places, monkeypatch):
-    """Starts of a path from the base of the examples, with so many places for modes."""
-    monkeypatch.setattr(starts, "_PLACES", places)
-    model, examples, _ = far_phase(4, 20)
-    base, betas = mp.data_rates(examples), as_betas(100)
-    forward = mp.ais_log_z(model, base=base, steps=betas, chains=60, threads=1).log_weights
-    return ask_starts(model, base, betas, forward, [(mp.uniform(), betas)]), forward
+def weighed(log_weights, reach):
+    """A group with these weights, whose melted states have this reach."""
+    forward = np.zeros(100)
+    reverse = np.full(4, math.log(100 / reach - 99))
+    return _Group(5, Start(MODES, np.array(log_weights), reverse), forward)
 
 
-def test_modes_without_a_place_are_a_doubt_and_not_a_start(monkeypatch):
-    all_asked, forward = asked(16, monkeypatch)
-    none_asked, _ = asked(0, monkeypatch)
-    assert all_asked.modes == none_asked.modes > 2
-    assert all_asked.evidence(forward).starts == 2 + all_asked.weighed
-    assert none_asked.evidence(forward).starts == 2
-    assert none_asked.unweighed > all_asked.unweighed
-    assert none_asked.unweighed + none_asked.weighed <= none_asked.modes
+def test_a_group_is_in_doubt_where_larger_weights_would_matter_and_are_to_be_expected():
+    rng = np.random.default_rng(0)
+    noisy = rng.normal(0, 6, 24)
+    assert weighed(noisy - noisy.max(), 0.01).is_doubtful
+    assert not weighed(noisy - noisy.max() - 30, 0.01).is_doubtful  # too little mass in any case
+    assert not weighed(noisy - noisy.max(), 0.999999).is_doubtful  # in reach
+    assert not weighed(rng.normal(0, 0.5, 24), 0.01).is_doubtful  # its weights are known
+    assert weighed([*np.full(23, -np.inf), 0.0], 0.01).is_doubtful
 
 
-def test_a_mode_in_which_few_chains_end_is_not_weighed():
+def test_what_is_in_doubt_is_kept_and_said():
+    group = Start(MODES, np.zeros(24), np.zeros(2))
+    found = Starts(starts=(group,), modes=9, unweighed=3)
+    again = from_arrays(Starts, to_arrays(found))
+    assert again.evidence(np.zeros(40)) == found.evidence(np.zeros(40))
+    assert (again.evidence(np.zeros(40)).weighed, again.unweighed) == (1, 3)
+
+
+def test_a_group_in_which_few_chains_end_is_not_weighed():
     weights = np.full(24, -np.inf)
     weights[:4] = 0.0
     assert not is_weighed(weights)
-    found = Starts((Start(MODES, weights, np.zeros(2)), Start(MODES, np.zeros(24), np.zeros(2))), modes=9)
+    found = Starts(
+        starts=(Start(MODES, weights, np.zeros(2)), Start(MODES, np.zeros(24), np.zeros(2))), modes=9
+    )
     assert found.evidence(np.zeros(40)).weighed == 1
 
 
-def test_what_was_not_weighed_is_kept(monkeypatch):
-    found, forward = asked(2, monkeypatch)
-    assert found.unweighed > 0
-    again = from_arrays(Starts, to_arrays(found))
-    assert again.evidence(forward) == found.evidence(forward)
+def modules(count, units=20, ratio=1.0):
+    """Independent modules, each with a far phase of its own, examples from the near ones, and the true mean log p."""
+    rng = np.random.default_rng(1)
+    weights, fields = np.zeros((count * units, count)), np.zeros(count * units)
+    bias, log_z = np.zeros(count), 0.0
+    for k in range(count):
+        own = slice(k * units, (k + 1) * units)
+        sign = 2.0 * rng.integers(0, 2, units) - 1
+        fields[own], weights[own, k] = -WITHIN * sign, ALONE * sign
+        near, far = (np.logaddexp(0, fields[own] + shift).sum() for shift in (0, ALONE * sign))
+        bias[k] = near - far + math.log(ratio)
+        log_z += near + math.log1p(ratio)
+    model = mp.RBM(weights, fields, bias)
+    examples = (rng.random((200, len(fields))) < 1 / (1 + np.exp(-fields))).astype(np.uint8)
+    return model, examples, float(np.mean(model.log_f(examples))) - log_z
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 3, 5, 8])
+@pytest.mark.parametrize("steps", [300, 1000])
+def test_modules_are_refused_or_right(steps, count):
+    model, examples, truth = modules(count)
+    assert not is_false(mp.evaluate(model, examples, examples, steps=steps, exact=False), truth)
+
+
+def gaussian_phases(units=8, distance=3.0):
+    """A Gaussian RBM with three quarters of its mass in a phase that its examples are not in."""
+    rng = np.random.default_rng(2)
+    sign = 2.0 * rng.integers(0, 2, units) - 1
+    weights = 2 * distance * sign[:, np.newaxis]
+    centre = -distance * sign
+    bias = -float(np.square(centre + weights[:, 0]).sum() - np.square(centre).sum()) / 2 + math.log(3)
+    model = mp.RBM(weights, centre, [bias], visible="gaussian", visible_scale=np.ones(units))
+    examples = rng.normal(centre, 1, (200, units))
+    log_z = units / 2 * math.log(2 * math.pi) + math.log(4)
+    return model, examples, float(np.mean(model.log_f(examples))) - log_z
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [300, 1000])
+def test_far_phases_of_real_numbers_are_refused_or_right(steps):
+    model, examples, truth = gaussian_phases()
+    assert np.mean(model.log_f(examples)) - mp.exact_log_z(model) == pytest.approx(truth, abs=1e-9)
+    report = mp.evaluate(model, examples, examples, steps=steps, exact=False)
+    assert report.evidence.modes > 1
+    assert not is_false(report, truth)

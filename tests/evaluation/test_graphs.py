@@ -7,8 +7,7 @@ import pytest
 
 import meltpoint as mp
 from contract.graphs import CASES
-from meltpoint.backends.registry import prepare_path
-from meltpoint.estimators.modes import climb, find_modes, nearest_mode
+from meltpoint.estimators.modes import climb, find_modes
 from models.test_colouring import torus
 
 NAMES = [
@@ -103,14 +102,7 @@ def test_states_climb_to_local_optima():
     points = np.random.default_rng(1).integers(0, 2, (20, 6), np.uint8)
     tops = climb(model.mrf, points)
     assert {tuple(top) for top in tops.tolist()} <= {(0,) * 6, (1,) * 6}
-    found = find_modes(model, lambda states: states, np.random.default_rng(0), count=16)
-    assert found is not None
-    assert len(found.bases) == 2
-    assert found.bounds[0] > found.bounds[1]
-    assert found.bounds[0] <= mp.exact_log_z(model)
-    assert nearest_mode(model, found, np.array([[1] * 6, [0] * 6], np.uint8)).tolist() == [0, 1]
-    path = prepare_path(model.path(found.bases[0])).path
-    assert path.target is model.mrf
+    assert {tuple(state) for state in find_modes(model, count=16).tolist()} == {(0,) * 6, (1,) * 6}
 
 
 @pytest.mark.slow

@@ -167,9 +167,9 @@ def test_the_evidence_costs_a_small_part_of_a_usual_run():
     """Chain-steps for 784 x 500 at default sizes, at the most: every mode out of reach."""
     steps, chains = 3000, 400
     others = 32 * (steps + 5) + 16 * steps
-    modes = 2 * 16 * (steps + 10)
-    far = starts._PLACES * (starts._MODE_CHAINS * (steps // 4 + 5) + starts._MODE_MELTED * steps)
-    assert others + modes + far < 0.29 * 2 * chains * steps
+    modes = starts._MOST_MODES * (steps // 4 + starts._SNAPSHOTS * starts._MODE_MOVES)
+    groups = sum(starts._GROUPS) * (starts._GROUP_CHAINS * (steps // 4 + 5) + starts._GROUP_MELTED * steps)
+    assert others + modes + groups < 0.3 * 2 * chains * steps
 
 
 @pytest.mark.slow

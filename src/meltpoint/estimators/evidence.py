@@ -225,7 +225,7 @@ class Starts(Search):
         if len(forward) < 2:
             return Evidence()
         names = dict.fromkeys(start.name for start in self.starts)
-        findings = [_finding(name, [s for s in self.starts if s.name == name], forward) for name in names]
+        findings = [finding_of(name, [s for s in self.starts if s.name == name], forward) for name in names]
         search = {own.name: getattr(self, own.name) for own in fields(Search)}
         return Evidence(tuple(findings), self.weighed, **search)
 
@@ -252,7 +252,7 @@ def reach_of(forward: Floats, reverse: Floats) -> Floats:
     return np.minimum(exp(log_reach(forward, reverse)), 1.0)
 
 
-def _finding(name: str, starts: Sequence[Start], forward: Floats) -> Finding:
+def finding_of(name: str, starts: Sequence[Start], forward: Floats) -> Finding:
     """What starts that share the space say together."""
     log_z = float(log_mean_exp(forward))
     total = lacking = variance = total_variance = rare = reached = 0.0

@@ -1,13 +1,15 @@
-"""Candidate modes of a model, found by optimisation: independent units that may serve as bases to anneal from.
+"""Candidate modes of a model, found by optimisation, and groups of them as bases to anneal from.
 
-Of bits on two sides they are fixed points of the mean-field equations, from many starting points. Each has a lower
-bound on log Z of its own, E[log f] + entropy. Of other units with finitely many states they are local optima of log f:
-states climb block by block, every unit to its most probable state, until none changes. From each optimum chains make
-some moves in the model; how often they visit each state gives independent units, whose own samples estimate the bound.
+Of bits on two sides candidates are drawn from fixed points of the mean-field equations, found from many starting points. Of
+other units they are local optima of log f: states climb block by block, every unit to its most probable state (or mean),
+until none changes.
+
+A phase of a wide model has far more optima than can be listed: thirty independent units of two states multiply them by
+2^30. So what counts is not an optimum but where chains go from it. Each candidate makes some moves in the model, and
+candidates are grouped by the conditional means on the way; a group's means make independent units, a base for all of it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,65 +21,102 @@ from meltpoint.layers.unit import Floats, States
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
-from meltpoint.statistics.elementary import logit
 
 _KEY = 4  # what else the evidence draws has other first numbers
 _SWEEPS = 30
-_LEAST_RATE = 0.01
 _FIELD_WORK = 3_000_000_000  # unit pairs times sweeps, for all starting points: half a second
 _LEAST_FIELD_POINTS, _MOST_FIELD_POINTS = 64, 400
 _SAME = 0.05  # mean distance of rates up to which two fixed points are one mode
 
 _CLIMB_WORK = 1_000_000  # units times starting points
-_MODE_WORK = 16_000_000  # units times chains around all modes
-_LEAST_POINTS, _MOST_POINTS = 8, 128
+_LEAST_POINTS, _MOST_POINTS = 8, 256
 _CONSTANT_STATES = 4  # all units in one state: of ferromagnets these are the modes
-_LEAST_MODES = 2
-_LEAST_CHAINS, _MOST_CHAINS = 8, 64
-_SMOOTHING = 0.5
 _SAME_STATE = 0.02  # share of units in other states up to which two optima are one
-_SAME_RATES = 0.1  # mean distance of rates; two samples of 64 chains of the same rate are 0.07 apart
+_SMOOTHING = 0.01  # examples added in every state, for each in a group
+_CENTRING = 10  # rounds of 2-means
 
 
-@dataclass(frozen=True, eq=False)
-class Modes:
-    """Bases of candidate modes, best first, lower bounds on log Z (mode,), and states (look, mode, unit) of each."""
-
-    bases: tuple[Base, ...]
-    bounds: Floats
-    states: States
-
-
-def find_modes(
-    model: Model,
-    move: Callable[[States], States],
-    rng: np.random.Generator,
-    *,
-    count: int,
-    looks: int = 1,
-    seed: int = 0,
-) -> Modes | None:
-    """Up to `count` modes with the largest bounds; None for units that are neither bits nor of finitely many states.
-
-    `move` takes states (chain, unit) some moves on in the model; `rng` draws the `looks` states of each mode.
+def find_modes(model: Model, *, count: int, seed: int = 0) -> States | None:
+    """States (mode, unit of the state) of up to `count` modes, most probable first; None without blocks of units.
 
     >>> from meltpoint.models.rbm import RBM
-    >>> rbm = RBM([[9.0], [9.0]], [-4.0, -4.0], [-9.0])
-    >>> modes = find_modes(rbm, lambda states: states, np.random.default_rng(0), count=4)
-    >>> [sigmoid(base.biases[0]).round(1).tolist() for base in modes.bases]
-    [[1.0, 1.0], [0.0, 0.0]]
+    >>> find_modes(RBM([[20.0], [20.0]], [-9.0, -9.0], [-20.0]), count=4)
+    array([[1, 1],
+           [0, 0]], dtype=uint8)
     """
     two, mrf = model.bipartite, model.undirected.mrf
     if two is not None:
-        return _fixed_points(model, two, move, rng, count, looks, seed)
-    if mrf is None or any(block.unit.n_states is None for block in mrf.unit_blocks):
-        return None
-    return _local_optima(model, mrf, move, rng, count, looks, seed)
+        return _fixed_points(two, count, seed)
+    return None if mrf is None else _local_optima(mrf, count, seed)
 
 
-def nearest_mode(model: Model, modes: Modes, states: States) -> NDArray[np.integer]:
-    """The mode (state,) under which each state (state, unit) is most probable: modes share the space."""
-    return np.argmax([model.path(base).log_prob_base(states) for base in modes.bases], axis=0)
+def mean_states(mrf: MarkovRandomField, states: States, rng: np.random.Generator) -> Floats:
+    """Probabilities (chain, unit, state) of all units given the rest, for states (chain, unit of the state).
+
+    Those that are summed out are drawn first. Real numbers are themselves, in place of the probability of state 0.
+    """
+    units = mrf.with_summed_out_drawn(states, lambda count: 1 - rng.random((len(states), count)))
+    width = max(block.unit.n_states or 1 for block in mrf.unit_blocks)
+    means = np.zeros((*units.shape, width))
+    for block in mrf.unit_blocks:
+        unit, inputs = block.unit, mrf.inputs(block, units)
+        if unit.n_states is None:
+            means[:, block.columns, 0] = units[:, block.columns]
+        elif unit.input_shape:
+            means[:, block.columns, : unit.n_states] = unit.mean(inputs)
+        else:
+            means[:, block.columns, 1] = (unit.mean(inputs) - unit.offset) / unit.scale
+            means[:, block.columns, 0] = 1 - means[:, block.columns, 1]
+    return means
+
+
+def base_of_means(model: Model, means: Floats, name: str) -> Base:
+    """Independent units that are distributed as in a sample of means (example, unit, state) of all units."""
+    biases = []
+    for unit, (columns,) in zip(
+        model.undirected.units, model.undirected.by_layer(np.arange(means.shape[1])[np.newaxis]), strict=True
+    ):
+        own = means[:, columns]
+        if unit.n_states is None:
+            own = own[..., 0]
+        else:
+            own = own[..., : unit.n_states] if unit.input_shape else own[..., 1]
+        biases.append(unit.bias_from_sample(own, _SMOOTHING * len(means)))
+    return Base(name, tuple(biases))
+
+
+def split_in_two(points: Floats) -> NDArray[np.bool_]:
+    """Which points (point, coordinate) belong to the second of two groups, by 2-means from two far ones."""
+
+    def distances(centre: Floats) -> Floats:
+        return np.square(points - centre).sum(axis=1)
+
+    first = points[np.argmax(distances(points.mean(axis=0)))]
+    second = points[np.argmax(distances(first))]
+    for _ in range(_CENTRING):
+        nearer = distances(second) < distances(first)
+        if nearer.all() or not nearer.any():
+            break
+        first, second = points[~nearer].mean(axis=0), points[nearer].mean(axis=0)
+    return nearer
+
+
+def groups_of(points: Floats, count: int) -> list[NDArray[np.integer]]:
+    """Up to `count` groups of points (point, coordinate), by number: the one that spreads most is split in turn.
+
+    >>> [group.tolist() for group in groups_of(np.array([[0.0], [9.0], [1.0], [8.0]]), 2)]
+    [[1, 3], [0, 2]]
+    """
+    groups = [np.arange(len(points))]
+    while len(groups) < count:
+        spreads = [float(np.square(points[g] - points[g].mean(axis=0)).sum()) for g in groups]
+        widest = int(np.argmax(spreads))
+        if not spreads[widest] > 0:
+            break
+        group = groups.pop(widest)
+        second = split_in_two(points[group])
+        groups += [group[~second], group[second]]
+    return groups
 
 
 def _apart(ranked: NDArray[np.integer], differ: Callable[[int, int], bool], count: int) -> list[int]:
@@ -89,38 +128,19 @@ def _apart(ranked: NDArray[np.integer], differ: Callable[[int, int], bool], coun
     return kept
 
 
-# Bits on two sides.
+# States on two sides.
 
 
-def _fixed_points(
-    model: Model,
-    two: Bipartite,
-    move: Callable[[States], States],
-    rng: np.random.Generator,
-    count: int,
-    looks: int,
-    seed: int,
-) -> Modes:
+def _fixed_points(two: Bipartite, count: int, seed: int) -> States:
     even = _starting_rates(two, seed)
     for _ in range(_SWEEPS):  # the bound rises with each
         even = two.even_given_odd(two.odd_given_even(even))
-    odd = two.odd_given_even(even)
-    bounds = two.mean_field_bound(even, odd)
+    bounds = two.mean_field_bound(even, two.odd_given_even(even))
     # Stable: which of equals comes first depends on the processor otherwise.
     ranked = np.argsort(-bounds, kind="stable")
     kept = _apart(ranked, lambda k, other: np.abs(even[k] - even[other]).mean() >= _SAME, count)
-    bases = []
-    for number, k in enumerate(kept, start=1):
-        sides = [
-            [logit(np.clip(rates[k, part], _LEAST_RATE, 1 - _LEAST_RATE)) for part in slices]
-            for rates, slices in ((even, two.even_slices), (odd, two.odd_slices))
-        ]
-        # Rates are those of bits; biases are in the terms of the units.
-        layers = [sides[j % 2][j // 2] / unit.scale for j, unit in enumerate(model.undirected.units)]
-        bases.append(Base(f"mode {number}", tuple(layers)))
-    rates = np.tile(even[kept], (looks, 1))
-    states = move((rng.random(rates.shape) < rates).astype(np.uint8))
-    return Modes(tuple(bases), bounds[kept], states.reshape(looks, len(kept), -1))
+    rng = generator(seed, Purpose.EVIDENCE, _KEY, 2)
+    return (rng.random((len(kept), even.shape[1])) < even[kept]).astype(np.uint8)
 
 
 def _starting_rates(two: Bipartite, seed: int) -> Floats:
@@ -139,37 +159,19 @@ def _starting_rates(two: Bipartite, seed: int) -> Floats:
     return np.concatenate([two.even_given_odd(odd), corners, ends])
 
 
-# Graphs.
+# Other units.
 
 
-def _local_optima(
-    model: Model,
-    mrf: MarkovRandomField,
-    move: Callable[[States], States],
-    rng_of_looks: np.random.Generator,
-    count: int,
-    looks: int,
-    seed: int,
-) -> Modes:
-    rng = generator(seed, Purpose.EVIDENCE, _KEY, 1)
-    chains = int(np.clip(_MODE_WORK // (_LEAST_MODES * mrf.n_units), _LEAST_CHAINS, _MOST_CHAINS))
-    count = min(count, max(_LEAST_MODES, _MODE_WORK // (chains * mrf.n_units)))
-    points = climb(mrf, _starting_states(mrf, rng))[:, : mrf.n_state]
-    ranked = np.argsort(-mrf.log_f(points), kind="stable")
-    tops = _apart(ranked, lambda k, other: (points[k] != points[other]).mean() > _SAME_STATE, count)
-    moved = move(np.repeat(points[tops], chains, axis=0)).reshape(len(tops), chains, -1)
-    bases, own_bounds = zip(*(_fit(model, mrf, states, rng) for states in moved), strict=True)
-    bounds = np.array(own_bounds)
-    units = model.undirected.units
-    rates = [
-        np.concatenate([np.ravel(unit.mean(bias)) for unit, bias in zip(units, base.biases, strict=True)])
-        for base in bases
-    ]
-    # Optima in one valley have the same chains.
-    ranked = np.argsort(-bounds, kind="stable")
-    kept = _apart(ranked, lambda k, other: np.abs(rates[k] - rates[other]).mean() > _SAME_RATES, count)
-    chosen = np.stack([rng_of_looks.permutation(chains)[:looks] for _ in kept], axis=1)
-    return Modes(tuple(bases[k] for k in kept), bounds[kept], moved[kept, chosen])
+def _local_optima(mrf: MarkovRandomField, count: int, seed: int) -> States:
+    units = climb(mrf, _starting_states(mrf, generator(seed, Purpose.EVIDENCE, _KEY, 1)))
+    states = units[:, : mrf.n_state]
+    ranked = np.argsort(-mrf.log_f(states), kind="stable")
+    finite = np.ones(units.shape[1], np.bool_)
+    for block in mrf.unit_blocks:
+        finite[block.columns] = block.unit.n_states is not None
+    compared = units[:, finite] if finite.any() else states
+    kept = _apart(ranked, lambda k, other: (compared[k] != compared[other]).mean() > _SAME_STATE, count)
+    return states[kept]
 
 
 def climb(mrf: MarkovRandomField, units: States) -> States:
@@ -179,8 +181,11 @@ def climb(mrf: MarkovRandomField, units: States) -> States:
         before = units.copy()
         for block in mrf.unit_blocks:
             inputs = mrf.inputs(block, units)
-            best = np.argmax(inputs, axis=-1) if block.unit.input_shape else inputs > 0
-            units[:, block.columns] = best
+            if block.unit.n_states is None:
+                units[:, block.columns] = block.unit.mean(inputs)
+            else:
+                best = np.argmax(inputs, axis=-1) if block.unit.input_shape else inputs > 0
+                units[:, block.columns] = best
         if np.array_equal(units, before):
             break
     return units
@@ -199,21 +204,3 @@ def _starting_states(mrf: MarkovRandomField, rng: np.random.Generator) -> States
         preferred = rng.random(drawn.shape) < preference[:, np.newaxis]
         units[:, block.columns] = np.where(preferred, state[:, np.newaxis] % q, drawn)
     return units
-
-
-def _fit(
-    model: Model, mrf: MarkovRandomField, states: States, rng: np.random.Generator
-) -> tuple[Base, float]:
-    """A base fitted to states (chain, unit), and its lower bound on log Z."""
-    undirected = model.undirected
-    units = mrf.with_summed_out_drawn(states, lambda count: 1 - rng.random((len(states), count)))
-    layers = zip(undirected.units, undirected.by_layer(units), strict=True)
-    base = Base("mode", tuple(unit.bias_from_sample(own, _SMOOTHING) for unit, own in layers))
-    path = undirected.path(base)
-    inputs = undirected.base_inputs(undirected.with_biases(base))
-    drawn = np.empty_like(states)
-    for block, own in zip(mrf.state_blocks, inputs, strict=False):
-        uniforms = 1 - rng.random((len(states), block.size))
-        drawn[:, block.columns] = block.unit.draw(np.broadcast_to(own, (len(states), *own.shape)), uniforms)
-    gained = path.log_f(1.0, drawn) - path.log_f(0.0, drawn)
-    return base, float(gained.mean()) + path.log_z_base + mrf.log_constant

@@ -12,35 +12,33 @@ from meltpoint.annealing.blocks import Segment
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.backends.tiles import Annealed
 from meltpoint.estimators.chain_batches import Annealing, chain_keys, chains_batch
-from meltpoint.estimators.evidence import MODES, Start, Starts, is_weighed, reach_of
-from meltpoint.estimators.modes import Modes, find_modes, nearest_mode
+from meltpoint.estimators.evidence import MODES, Start, Starts, finding_of, reach_of
+from meltpoint.estimators.modes import base_of_means, find_modes, groups_of, mean_states
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models.model import Model
 from meltpoint.randomness import Purpose, generator
 from meltpoint.runs.batch import Batch
 from meltpoint.runs.run import Run
-from meltpoint.statistics.elementary import exp, log
+from meltpoint.statistics.elementary import exp
 from meltpoint.statistics.log_space import log_mean_exp
 
 TASK = "other starts"
 """What progress calls it."""
 
-_FORWARD, _MELT, _CHOICE, _LOOK = range(4)
-_AROUND = 5  # 4 is the modes' own
-_MOST_MODES = 16
+_FORWARD, _MELT, _CHOICE, _LOOK = range(4)  # 4 is the modes' own
 _MOVES = 5  # at beta 1, after annealing
-_MODE_MOVES = 10  # at beta 1, from where a mode was found
-_PLACES = 12  # most modes from which chains are annealed
-_MODE_CHAINS = 24
-_MODE_MELTED = 6
-_LOOKS = 2  # states of a mode that are melted before chains are annealed from it
-_MATTERS = 1e-3  # share of Z out of reach that is worth the chains
-_MODE_STEPS = 50, 1000
-# Reach from which on a mode need not be weighed. Its bound does not count: thirty independent units of two states
-# loosen it by 20 nats.
-_REACHED = 0.9
-_OUT_OF_REACH = 0.5  # reach below which a mode that is not weighed is a doubt
+_MOST_MODES = 128
+_SNAPSHOTS, _MODE_MOVES = 12, 4  # of chains in the model from each mode, and moves between them
+_FORGOTTEN = 4  # first snapshots
+_MOST_VALUES = 50_000_000  # of all snapshots that are kept
+_SHARE_OF_STEPS = 4  # of the chosen path's, for one of the chains that ask for modes
+_LEAST_STEPS, _MOST_STEPS = 50, 1000
+_REACHED = 0.9  # reach from which on a mode need not be weighed
+_GROUPS = 1, 2, 4, 8
+_GROUP_CHAINS = 24
+_GROUP_MELTED = 4
+_MATTERS = 0.1  # share of Z that a mode might hold beyond what was found, for a doubt
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,69 +124,153 @@ def ask_starts(
     """Ask other starts whether the path from `base` along `betas`, with log weights `forward` (chain,), lacks mass.
 
     `others` are bases with betas of their own: from each, `chains` chains are annealed and `melted` end states, drawn
-    by weight, melted along the chosen path. Up to 16 modes are tried (mean-field ones of a model with two
-    sides, local optima of others): two states of each are melted, and from those that seem out of reach (at most 12)
-    chains are annealed too, in a quarter of the steps.
+    by weight, melted along the chosen path. Up to 128 modes are tried: chains go on from each in the model, and their
+    states are melted in a quarter of the steps. Those that seem out of reach are weighed in groups.
     """
     if len(forward) < 2:
         return Starts()
     how = how or Computation()
-    along = how.along(model, base)
+    asked = _Asked(model, how, how.along(model, base), betas, forward)
     rng = generator(how.seed, Purpose.EVIDENCE, _CHOICE)
-    weighted = run_starts(
-        model, [(own, own_betas, k) for k, (own, own_betas) in enumerate(others)], chains, how
-    )
+    numbered = [(own, own_betas, k) for k, (own, own_betas) in enumerate(others)]
+    weighted = run_starts(model, numbered, chains, how)
+    asked.steps += sum(chains * (len(own_betas) - 1 + _MOVES) for _, own_betas in others)
     ends = [states[choose_by_weight(log_weights, melted, rng)] for log_weights, states in weighted]
-    steps = sum(chains * (len(own_betas) - 1 + _MOVES) for _, own_betas in others)
-
-    def move(states: States) -> States:
-        nonlocal steps
-        steps += len(states) * _MODE_MOVES
-        kind = _AROUND if model.bipartite is None else _LOOK
-        (run,) = how.anneal([how.chains(along, [Segment(np.ones(_MODE_MOVES + 1))], states, kind, 0)])
-        return run.state
-
-    def melt(batches: Sequence[States], number: int) -> list[Floats]:
-        """Reverse log weights (state,) of each batch of states (state, unit), melted together."""
-        nonlocal steps
-        states = np.concatenate([along.anywhere(0), *batches])
-        steps += len(states) * (len(betas) - 1)
-        reverse = reverse_log_weights(along, betas, states, number, how) if len(states) else np.zeros(0)
-        return np.split(reverse, np.cumsum([len(batch) for batch in batches]))[:-1]
-
-    modes = find_modes(model, move, rng, count=_MOST_MODES, looks=_LOOKS, seed=how.seed)
-    if modes is None:
-        modes = Modes((), np.zeros(0), np.zeros((_LOOKS, 0, along.path.n_state), along.path.dtype))
-    *reverse, seen = melt([*ends, modes.states.reshape(-1, along.path.n_state)], 0)
     found = [
         Start(other.name, log_weights, own)
-        for (other, _), (log_weights, _), own in zip(others, weighted, reverse, strict=True)
+        for (other, _), (log_weights, _), own in zip(others, weighted, asked.melt(ends, 0), strict=True)
     ]
-    reach = reach_of(forward, seen.reshape(_LOOKS, -1)).min(axis=0)
-    far, unweighed = _far_modes(modes.bounds, reach, float(log_mean_exp(forward)))
-    mode_betas = np.linspace(0.0, 1.0, int(np.clip((len(betas) - 1) // 4, *_MODE_STEPS)) + 1)
-    of_far = run_starts(model, [(modes.bases[k], mode_betas, 100 + k) for k in far], _MODE_CHAINS, how)
-    steps += len(far) * _MODE_CHAINS * (len(mode_betas) - 1 + _MOVES)
-    in_modes: list[tuple[Floats, States]] = []
-    for k, (log_weights, states) in zip(far, of_far, strict=True):
-        own = np.where(nearest_mode(model, modes, states) == k, log_weights, -np.inf)
-        if np.isfinite(own).any():
-            in_modes.append((own, states[choose_by_weight(own, _MODE_MELTED, rng)]))
-        unweighed += bool(reach[k] < _OUT_OF_REACH) and not is_weighed(own)
-    reverse = melt([states for _, states in in_modes], 1)
-    found += [Start(MODES, own, log_rev) for (own, _), log_rev in zip(in_modes, reverse, strict=True)]
+    modes = find_modes(model, count=_MOST_MODES, seed=how.seed)
+    groups, doubtful = ([], 0) if modes is None else asked.weigh_modes(modes, rng)
     return Starts(
-        starts=tuple(found),
-        modes=len(modes.bases),
-        unweighed=unweighed,
-        chain_steps=steps,
+        starts=(*found, *groups),
+        modes=0 if modes is None else len(modes),
+        unweighed=doubtful,
+        chain_steps=asked.steps,
         log_z_ceiling=model.log_z_ceiling,
     )
 
 
-def _far_modes(bounds: Floats, reach: Floats, log_z: float) -> tuple[list[int], int]:
-    """Modes to anneal chains from, the least in reach first, and how many out of reach have no place among them."""
-    promising = bounds + log(np.maximum(1 - reach, 1e-300))
-    weighed = (reach < _REACHED) | (promising > log_z + math.log(_MATTERS))
-    ranked = [int(k) for k in np.lexsort((-promising, reach >= _OUT_OF_REACH)) if weighed[k]]
-    return ranked[:_PLACES], int((reach[ranked[_PLACES:]] < _OUT_OF_REACH).sum())
+@dataclass(eq=False)
+class _Asked:
+    """The chosen path and its weights, how states are melted along it, and the chain-steps that all of it takes."""
+
+    model: Model
+    how: Computation
+    along: Annealing
+    betas: Floats
+    forward: Floats
+    steps: int = 0
+
+    def melt(self, batches: Sequence[States], number: int, betas: Floats | None = None) -> list[Floats]:
+        """Reverse log weights (state,) of each batch of states (state, unit), melted together."""
+        betas = self.betas if betas is None else betas
+        states = np.concatenate([self.along.anywhere(0), *batches])
+        self.steps += len(states) * (len(betas) - 1)
+        reverse = np.zeros(0)
+        if len(states):
+            reverse = reverse_log_weights(self.along, betas, states, number, self.how)
+        return np.split(reverse, np.cumsum([len(batch) for batch in batches]))[:-1]
+
+    def weigh_modes(self, modes: States, rng: np.random.Generator) -> tuple[list[Start], int]:
+        """Starts from groups of the modes (mode, unit) that are out of reach, and how many of these are in doubt.
+
+        The modes are grouped in several ways. Each gives an estimate of what they hold, and each errs low: the one
+        counts of which most is certain.
+        """
+        states, means = self._explore(modes, rng)
+        fewer = np.unique(np.linspace(0, len(self.betas) - 1, self._fewer_steps + 1).round().astype(np.int64))
+        (seen,) = self.melt([states], 1, self.betas[fewer])
+        (far,) = np.nonzero(reach_of(self.forward, seen) < _REACHED)
+        if len(far) == 0:
+            return [], 0
+        means = means[:, far]
+        points = means.mean(axis=0).reshape(len(far), -1)
+        chosen: list[_Group] = []
+        largest = 0.0
+        for most in _GROUPS:
+            members = groups_of(points, most)
+            if len(members) <= most // 2:
+                break  # no finer than the last
+            groups = self._weigh_groups([means[:, own] for own in members], members, most, rng)
+            certain = finding_of(MODES, [group.start for group in groups], self.forward).least_nats
+            if certain >= largest:
+                largest, chosen = certain, groups
+        return [group.start for group in chosen], sum(group.modes for group in chosen if group.is_doubtful)
+
+    @property
+    def _fewer_steps(self) -> int:
+        """Steps of chains that ask for modes."""
+        steps = len(self.betas) - 1
+        return min(steps, int(np.clip(steps // _SHARE_OF_STEPS, _LEAST_STEPS, _MOST_STEPS)))
+
+    def _explore(self, states: States, rng: np.random.Generator) -> tuple[States, Floats]:
+        """Where chains from states (chain, unit) get in the model, and means (snapshot, chain, unit, state) on the way."""
+        mrf = self.model.undirected.mrf
+        assert mrf is not None, "its modes were found"
+        moves = [Segment(np.ones(_MODE_MOVES + 1))]
+        kept: list[Floats] = []
+        for snapshot in range(_SNAPSHOTS):
+            self.steps += len(states) * _MODE_MOVES
+            (run,) = self.how.anneal([self.how.chains(self.along, moves, states, _LOOK, snapshot)])
+            states = run.state
+            if snapshot == _FORGOTTEN or (
+                snapshot > _FORGOTTEN and kept[0].size * (len(kept) + 1) <= _MOST_VALUES
+            ):
+                kept.append(mean_states(mrf, states, rng))
+        return states, np.stack(kept)
+
+    def _weigh_groups(
+        self,
+        means: Sequence[Floats],
+        members: Sequence[NDArray[np.integer]],
+        number: int,
+        rng: np.random.Generator,
+    ) -> "list[_Group]":
+        """Weights of groups of modes with these means (snapshot, mode, unit, state), which share the space."""
+        bases = [
+            base_of_means(self.model, own.reshape(-1, *own.shape[2:]), f"modes {k + 1}")
+            for k, own in enumerate(means)
+        ]
+        betas = np.linspace(0.0, 1.0, self._fewer_steps + 1)
+        numbered = [(base, betas, 100 * number + k) for k, base in enumerate(bases)]
+        weighted = run_starts(self.model, numbered, _GROUP_CHAINS, self.how)
+        self.steps += len(bases) * _GROUP_CHAINS * (len(betas) - 1 + _MOVES)
+        paths = [self.model.path(base) for base in bases]
+        kept: list[tuple[int, Floats, States]] = []
+        for k, (log_weights, states) in enumerate(weighted):
+            nearest = np.argmax([path.log_prob_base(states) for path in paths], axis=0)
+            own = np.where(nearest == k, log_weights, -np.inf)
+            if np.isfinite(own).any():
+                kept.append((len(members[k]), own, states[choose_by_weight(own, _GROUP_MELTED, rng)]))
+        reverse = self.melt([states for _, _, states in kept], 1 + number)
+        return [
+            _Group(modes, Start(MODES, own, melted), self.forward)
+            for (modes, own, _), melted in zip(kept, reverse, strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """How many modes a group has, and its weights."""
+
+    modes: int
+    start: Start
+    forward: Floats
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it might hold more than its weights say: a tenth of Z more, if these are lognormal.
+
+        The mean of n lognormal weights is far below its expectation where their logarithms spread by more than
+        sqrt(2 log n): then no weight near those that make up the expectation is among them.
+        """
+        own = self.start.log_weights[np.isfinite(self.start.log_weights)]
+        if len(own) < 2:
+            return True
+        share = len(own) / len(self.start.log_weights)
+        expected = float(own.mean() + own.var(ddof=1) / 2) + math.log(share)
+        beyond = 1 - float(reach_of(self.forward, self.start.log_reverse_weights).mean())
+        missing = max(expected - float(log_mean_exp(self.start.log_weights)), 0.0)
+        held = expected - float(log_mean_exp(self.forward)) + math.log(max(beyond, 1e-300))
+        return missing > 1 and held > math.log(_MATTERS)

@@ -36,6 +36,7 @@ Reason: TypeAlias = Literal[
     "bases",
     "unweighed",
     "log_f",
+    "wide",
     "unchecked",
     "target",
 ]
@@ -115,6 +116,11 @@ class Case:
         return self.evidence.larger(self.log_weights) if self.evidence else None
 
     @property
+    def half_width(self) -> float:
+        """Half the width of the interval, 0 where the exact value is known."""
+        return 0.0 if self.exact is not None else (self.between[1] - self.between[0]) / 2
+
+    @property
     def unweighed(self) -> int:
         return self.evidence.unweighed if self.evidence else 0
 
@@ -130,6 +136,7 @@ class Case:
             "high": decimals(self.between[1], 4),
             "exact": "" if self.exact is None else decimals(self.exact, 4),
             "modes": modes_were(self.unweighed),
+            "half_width": decimals(self.half_width, 2),
             "own_log_z": decimals(float(log_mean_exp(self.log_weights)), 2),
         }
         if self.missed:
@@ -173,7 +180,7 @@ def judge(case: Case) -> Verdict:
 def judge_target(verdict: Verdict, half_width: float, target: float, log_z: bool = False) -> Verdict:
     """The verdict of a run with a target: agreement is not enough if its interval is wider."""
     # Other defects stay the verdict. The width of log Z's interval covers both its noise and its gap.
-    replaced = ("agree", "noisy", "gap") if log_z else ("agree", "unchecked")
+    replaced = ("agree", "wide", "noisy", "gap") if log_z else ("agree", "wide", "unchecked")
     if half_width <= target or verdict.reason not in replaced:
         return verdict
     known = f"only known to ± {decimals(half_width, 2)} nats"
@@ -308,6 +315,13 @@ _MISSED = (
         "Raise steps, or use another base.",
     ),
 )
+_TOO_WIDE = Rule(
+    "wide",
+    lambda case: case.evidence is not None and not case.half_width <= case.tolerance,
+    "Interval too wide: the two {sides} are {apart}, but {truth} is known to ± {half_width} nats only (tolerance "
+    "{case.tolerance:g}).",
+    "Raise steps, or {chains}.",
+)
 _LIKELIHOOD = (
     _INFINITE,
     _SURELY_WIDE,
@@ -334,6 +348,7 @@ _LIKELIHOOD = (
         _log_f_unknown,
         "More steps and chains make it better known for a DBM, whose hidden units RAISE anneals; not for a DBN.",
     ),
+    _TOO_WIDE,
     Rule(
         "unchecked",
         lambda case: case.evidence is None,
@@ -358,4 +373,5 @@ _LOG_Z = (
     *_MISSED,
     _SURELY_WIDE,
     *_WEIGHTS,
+    _TOO_WIDE,
 )
