@@ -1,15 +1,14 @@
 """Candidate modes of a model, found by optimisation, and groups of them as bases to anneal from.
 
-Of bits on two sides candidates are drawn from fixed points of the mean-field equations, found from many starting points. Of
-other units they are local optima of log f: states climb block by block, every unit to its most probable state (or mean),
-until none changes.
+Of bits on two sides candidates are drawn from fixed points of the mean-field equations. Of other units they are local
+optima of log f: states climb block by block, every unit to its most probable state (or mean), until none changes.
 
 A phase of a wide model has far more optima than can be listed: thirty independent units of two states multiply them by
 2^30. So what counts is not an optimum but where chains go from it. Each candidate makes some moves in the model, and
-candidates are grouped by the conditional means on the way; a group's means make independent units, a base for all of it.
+candidates are grouped by the conditional means on the way; a group's means make independent units, a base for it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,12 +75,10 @@ def base_of_means(model: Model, means: Floats, name: str) -> Base:
     for unit, (columns,) in zip(
         model.undirected.units, model.undirected.by_layer(np.arange(means.shape[1])[np.newaxis]), strict=True
     ):
-        own = means[:, columns]
-        if unit.n_states is None:
-            own = own[..., 0]
-        else:
-            own = own[..., : unit.n_states] if unit.input_shape else own[..., 1]
-        biases.append(unit.bias_from_sample(own, _SMOOTHING * len(means)))
+        states: int | slice = 1  # of two states the second one tells
+        if unit.n_states is None or unit.input_shape:
+            states = 0 if unit.n_states is None else slice(unit.n_states)
+        biases.append(unit.bias_from_sample(means[:, columns, states], _SMOOTHING * len(means)))
     return Base(name, tuple(biases))
 
 
@@ -95,13 +92,11 @@ def split_in_two(points: Floats) -> NDArray[np.bool_]:
     second = points[np.argmax(distances(first))]
     for _ in range(_CENTRING):
         nearer = distances(second) < distances(first)
-        if nearer.all() or not nearer.any():
-            break
         first, second = points[~nearer].mean(axis=0), points[nearer].mean(axis=0)
-    return nearer
+    return distances(second) < distances(first)
 
 
-def groups_of(points: Floats, count: int) -> list[NDArray[np.integer]]:
+def groups_of(points: Floats, count: int) -> Sequence[NDArray[np.integer]]:
     """Up to `count` groups of points (point, coordinate), by number: the one that spreads most is split in turn.
 
     >>> [group.tolist() for group in groups_of(np.array([[0.0], [9.0], [1.0], [8.0]]), 2)]

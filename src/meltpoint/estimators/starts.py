@@ -205,7 +205,7 @@ class _Asked:
         return min(steps, int(np.clip(steps // _SHARE_OF_STEPS, _LEAST_STEPS, _MOST_STEPS)))
 
     def _explore(self, states: States, rng: np.random.Generator) -> tuple[States, Floats]:
-        """Where chains from states (chain, unit) get in the model, and means (snapshot, chain, unit, state) on the way."""
+        """Where chains from states (chain, unit) get to, and means (snapshot, chain, unit, state) on the way."""
         mrf = self.model.undirected.mrf
         assert mrf is not None, "its modes were found"
         moves = [Segment(np.ones(_MODE_MOVES + 1))]
