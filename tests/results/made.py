@@ -43,6 +43,7 @@ EVIDENCE = Evidence(
         ),
     ),
     modes=16,
+    far=5,
     weighed=3,
     chain_steps=1_234_000,
     seconds=12.5,

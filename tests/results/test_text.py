@@ -18,7 +18,7 @@ WIDTH = 79
 
 
 def row(report, label):
-    """The text of one labelled row, its lines joined."""
+    """The text of one labelled row, its lines joined, of which one may end in a hyphen."""
     lines = str(report).splitlines()
     (start,) = [i for i, line in enumerate(lines) if line.startswith(f"{label} ")]
     text = [lines[start].removeprefix(label).strip()]
@@ -26,7 +26,7 @@ def row(report, label):
         if not line.startswith("  "):
             break
         text.append(line.strip())
-    return " ".join(text)
+    return " ".join(text).replace("chain- ", "chain-")
 
 
 def test_a_whole_report():
@@ -41,14 +41,15 @@ def test_a_whole_report():
             "Agree: the two estimates are 0.12 nats apart (tolerance 1).",
             "",
             "between      -86.55 and -86.31 with 99% confidence, if no start missed a mode:",
-            "             2 bases and 3 modes gave weights",
+            "             2 bases and 3 groups of modes gave weights",
             "at most      mean log p <= -86.08 with 99% confidence, whatever was missed",
             "certificate  mean log p_N, N = 13, of these 4 examples > -89.16 with 99%",
             "             confidence (estimated: -88.00), whatever the number of steps and",
             "             chains; p_N is the annealing model with N particles",
-            "evidence     base uniform (log Z 451.20 ± 0.20, a lower bound) and 16 modes (3",
-            "             weighed): the states found from there, melted back, show no more",
-            "             than 0.01 nats of log Z missing; 1,234,000 chain-steps",
+            "evidence     base uniform (log Z 451.20 ± 0.20, a lower bound) and 16 modes (5",
+            "             out of reach, weighed in 3 groups): the states found from there,",
+            "             melted back, show no more than 0.01 nats of log Z missing;",
+            "             1,234,000 chain-steps",
             "log Z        451.28 ± 0.02 (> 451.01 with 99% confidence); effective sample",
             "             size 31 of 50 chains, Pareto k 0.31",
             "RAISE        4 examples × 3 chains; with the control variate the error is 7.9 ×",
@@ -67,7 +68,7 @@ def test_one_particle_is_the_paper_s_annealing_model():
 
 
 NO_MODE = "provided that the chains missed no mode"
-WEIGHED = "if no start missed a mode: 2 bases and 3 modes gave weights"
+WEIGHED = "if no start missed a mode: 2 bases and 3 groups of modes gave weights"
 NO_INTERVAL = "no interval: two chains and two examples are the least that has an error"
 SMALL = StageSummary(300, 50, 2, 128, 68_400, -87.5, -86.25, 1.5, 0.8125, 20.0)
 LARGE = StageSummary(30_000, 100, 1, 1024, 33_720_000, -86.5, -86.375, 0.3, 0.15625, 900.0)
@@ -98,8 +99,8 @@ def stages(*each, **changes):
         (
             {"evidence": replace(EVIDENCE, findings=(*EVIDENCE.findings, FAR))},
             "evidence",
-            "base uniform (log Z 451.20 ± 0.20, a lower bound) and 16 modes (3 weighed): 0.69 ± 0.05 nats of log Z "
-            "are missing (modes); 1,234,000 chain-steps",
+            "base uniform (log Z 451.20 ± 0.20, a lower bound) and 16 modes (5 out of reach, weighed in 3 "
+            "groups): 0.69 ± 0.05 nats of log Z are missing (modes); 1,234,000 chain-steps",
         ),
         # What is printed is certified too: bounds are rounded to their safe side.
         (
@@ -179,14 +180,14 @@ def test_a_stage_that_few_chains_carry_has_no_accuracy(half_width, ess):
     assert "accuracy unknown" in str(stage)
 
 
-@pytest.mark.parametrize(("unweighed", "were"), [(1, "1 mode was"), (4, "4 modes were")])
-def test_modes_that_were_not_weighed_are_named(unweighed, were):
-    report = made(evidence=replace(EVIDENCE, unweighed=unweighed))
-    assert row(report, "between").endswith(
-        f"2 bases and 3 modes gave weights, {were} out of reach and not weighed"
-    )
-    assert f"16 modes (3 weighed, {unweighed} out of reach and not weighed): " in row(report, "evidence")
-    near = made(evidence=replace(EVIDENCE, weighed=0))
+@pytest.mark.parametrize(("unweighed", "modes"), [(1, "1 mode"), (4, "4 modes")])
+def test_modes_of_unknown_weight_are_named(unweighed, modes):
+    report = made(evidence=replace(EVIDENCE, far=7, unweighed=unweighed))
+    said = f"2 bases and 3 groups of modes gave weights; the weight of {modes} out of reach is unknown"
+    assert row(report, "between").endswith(said)
+    said = f"16 modes (7 out of reach, weighed in 3 groups; the weight of {unweighed} is unknown): "
+    assert said in row(report, "evidence")
+    near = made(evidence=replace(EVIDENCE, far=0, weighed=0))
     assert "16 modes (none out of reach): " in row(near, "evidence")
     assert Report.from_dict(report.to_dict()).evidence == report.evidence
 

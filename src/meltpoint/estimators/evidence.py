@@ -105,11 +105,13 @@ class Finding:
 class Search:
     """What was asked, and what it cost: the number of modes that were tried, chain-steps and seconds.
 
-    `unweighed` modes were out of reach of the chosen path, and fewer than five chains ended in them.
+    `far` of the modes were out of reach of the chosen path, and weighed in groups. The weights of groups with
+    `unweighed` modes are too uneven to tell what they hold.
     `log_z_ceiling` is an upper bound on log Z that follows from the parameters alone.
     """
 
     modes: int = 0
+    far: int = 0
     unweighed: int = 0
     chain_steps: int = 0
     seconds: float = field(default=0.0, compare=False)
@@ -118,7 +120,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Evidence(Search):
-    """What other starts found; with no findings nothing was asked. `weighed` of the modes gave enough weights."""
+    """What other starts found; with no findings nothing was asked. `weighed` groups of modes gave enough weights."""
 
     findings: tuple[Finding, ...] = ()
     weighed: int = 0
@@ -130,7 +132,7 @@ class Evidence(Search):
 
     @property
     def starts(self) -> int:
-        """How many starts gave weights: the chosen base, other bases, and modes."""
+        """How many starts gave weights: the chosen base, other bases, and groups of modes."""
         return 1 + sum(finding.name != MODES for finding in self.findings) + self.weighed
 
     @property
@@ -217,7 +219,7 @@ class Starts(Search):
 
     @property
     def weighed(self) -> int:
-        """How many modes were weighed."""
+        """How many groups of modes gave enough weights."""
         return sum(start.name == MODES and is_weighed(start.log_weights) for start in self.starts)
 
     def evidence(self, forward: Floats) -> Evidence:

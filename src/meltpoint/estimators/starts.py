@@ -141,11 +141,12 @@ def ask_starts(
         for (other, _), (log_weights, _), own in zip(others, weighted, asked.melt(ends, 0), strict=True)
     ]
     modes = find_modes(model, count=_MOST_MODES, seed=how.seed)
-    groups, doubtful = ([], 0) if modes is None else asked.weigh_modes(modes, rng)
+    groups = [] if modes is None else asked.weigh_modes(modes, rng)
     return Starts(
-        starts=(*found, *groups),
+        starts=(*found, *(group.start for group in groups if group.start)),
         modes=0 if modes is None else len(modes),
-        unweighed=doubtful,
+        far=sum(group.modes for group in groups),
+        unweighed=sum(group.modes for group in groups if group.is_doubtful),
         chain_steps=asked.steps,
         log_z_ceiling=model.log_z_ceiling,
     )
@@ -172,8 +173,8 @@ class _Asked:
             reverse = reverse_log_weights(self.along, betas, states, number, self.how)
         return np.split(reverse, np.cumsum([len(batch) for batch in batches]))[:-1]
 
-    def weigh_modes(self, modes: States, rng: np.random.Generator) -> tuple[list[Start], int]:
-        """Starts from groups of the modes (mode, unit) that are out of reach, and how many of these are in doubt.
+    def weigh_modes(self, modes: States, rng: np.random.Generator) -> "list[_Group]":
+        """The modes (mode, unit) that are out of reach, in groups that were weighed.
 
         The modes are grouped in several ways. Each gives an estimate of what they hold, and each errs low: the one
         counts of which most is certain.
@@ -183,7 +184,7 @@ class _Asked:
         (seen,) = self.melt([states], 1, self.betas[fewer])
         (far,) = np.nonzero(reach_of(self.forward, seen) < _REACHED)
         if len(far) == 0:
-            return [], 0
+            return []
         means = means[:, far]
         points = means.mean(axis=0).reshape(len(far), -1)
         chosen: list[_Group] = []
@@ -193,10 +194,11 @@ class _Asked:
             if len(members) <= most // 2:
                 break  # no finer than the last
             groups = self._weigh_groups([means[:, own] for own in members], members, most, rng)
-            certain = finding_of(MODES, [group.start for group in groups], self.forward).least_nats
+            weighed = [group.start for group in groups if group.start]
+            certain = finding_of(MODES, weighed, self.forward).least_nats
             if certain >= largest:
                 largest, chosen = certain, groups
-        return [group.start for group in chosen], sum(group.modes for group in chosen if group.is_doubtful)
+        return chosen
 
     @property
     def _fewer_steps(self) -> int:
@@ -237,25 +239,26 @@ class _Asked:
         weighted = run_starts(self.model, numbered, _GROUP_CHAINS, self.how)
         self.steps += len(bases) * _GROUP_CHAINS * (len(betas) - 1 + _MOVES)
         paths = [self.model.path(base) for base in bases]
-        kept: list[tuple[int, Floats, States]] = []
+        inside: list[Floats] = []
+        chosen: list[States] = []
         for k, (log_weights, states) in enumerate(weighted):
             nearest = np.argmax([path.log_prob_base(states) for path in paths], axis=0)
-            own = np.where(nearest == k, log_weights, -np.inf)
-            if np.isfinite(own).any():
-                kept.append((len(members[k]), own, states[choose_by_weight(own, _GROUP_MELTED, rng)]))
-        reverse = self.melt([states for _, _, states in kept], 1 + number)
+            inside.append(np.where(nearest == k, log_weights, -np.inf))
+            count = _GROUP_MELTED if np.isfinite(inside[k]).any() else 0
+            chosen.append(states[choose_by_weight(inside[k], count, rng)] if count else states[:0])
+        reverse = self.melt(chosen, 1 + number)
         return [
-            _Group(modes, Start(MODES, own, melted), self.forward)
-            for (modes, own, _), melted in zip(kept, reverse, strict=True)
+            _Group(len(own), Start(MODES, log_weights, melted) if len(melted) else None, self.forward)
+            for own, log_weights, melted in zip(members, inside, reverse, strict=True)
         ]
 
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """How many modes a group has, and its weights."""
+    """How many modes a group has, and its weights; None where all chains from there ended nearer to other groups."""
 
     modes: int
-    start: Start
+    start: Start | None
     forward: Floats
 
     @property
@@ -265,9 +268,9 @@ class _Group:
         The mean of n lognormal weights is far below its expectation where their logarithms spread by more than
         sqrt(2 log n): then no weight near those that make up the expectation is among them.
         """
+        if self.start is None or np.isfinite(self.start.log_weights).sum() < 2:
+            return False
         own = self.start.log_weights[np.isfinite(self.start.log_weights)]
-        if len(own) < 2:
-            return True
         share = len(own) / len(self.start.log_weights)
         expected = float(own.mean() + own.var(ddof=1) / 2) + math.log(share)
         beyond = 1 - float(reach_of(self.forward, self.start.log_reverse_weights).mean())

@@ -154,7 +154,7 @@ def _evidence(report: Report) -> Sequence[Block | None]:
         for finding in evidence.findings
         if finding.name != MODES
     ]
-    tried += [names[MODES]] if evidence.modes else []
+    tried.append(names[MODES])
     missed, most = evidence.missed(report.ais_log_weights), evidence.strongest
     lacking = number(max(0.01, most.nats if most else 0.0))
     said = f"the states found from there, melted back, show no more than {lacking} nats of log Z missing"

@@ -19,7 +19,7 @@ from meltpoint.estimators.log_z_sides import EXACT_SAMPLES
 from meltpoint.layers.unit import Floats
 from meltpoint.records import NOT_WRITTEN, Record
 from meltpoint.results.stages import ENOUGH_ESS
-from meltpoint.results.words import modes_were, with_error
+from meltpoint.results.words import count, with_error
 from meltpoint.statistics.estimate import Estimate, decimals
 from meltpoint.statistics.log_space import log_mean_exp
 
@@ -95,7 +95,7 @@ class Case:
     log_z: bool = False
     evidence: Evidence | None = None
     log_weights: Floats = field(default_factory=lambda: np.zeros(2))
-    between: tuple[float, float] = (-math.inf, math.inf)
+    between: tuple[float, float] | None = None
     exact: float | None = None
     start_loss: float = 0.0
     starts_from: str | None = None
@@ -117,8 +117,9 @@ class Case:
 
     @property
     def half_width(self) -> float:
-        """Half the width of the interval, 0 where the exact value is known."""
-        return 0.0 if self.exact is not None else (self.between[1] - self.between[0]) / 2
+        """Half the width of the interval, 0 where there is none and where the exact value is known."""
+        low, high = self.between if self.between and self.exact is None else (0.0, 0.0)
+        return (high - low) / 2
 
     @property
     def unweighed(self) -> int:
@@ -132,10 +133,7 @@ class Case:
             "distance": distance,
             "noise": decimals(self.gap.stderr, 2),
             "apart": f"{'less than 0.01' if abs(self.gap.value) < 0.01 else distance} nats apart",
-            "low": decimals(self.between[0], 4),
-            "high": decimals(self.between[1], 4),
-            "exact": "" if self.exact is None else decimals(self.exact, 4),
-            "modes": modes_were(self.unweighed),
+            "modes": f"{count(self.unweighed, 'mode')} {'is' if self.unweighed == 1 else 'are'}",
             "half_width": decimals(self.half_width, 2),
             "own_log_z": decimals(float(log_mean_exp(self.log_weights)), 2),
         }
@@ -143,6 +141,9 @@ class Case:
             named = {MODES: "modes of the model", EXACT_SAMPLES: "exact samples"}
             words["missed"] = with_error(self.missed.nats, self.missed.nats_error)
             words["found_from"] = named.get(self.missed.name, f"base {self.missed.name}")
+        if self.exact is not None and self.between is not None:
+            values = {"exact": self.exact, "low": self.between[0], "high": self.between[1]}
+            words |= {name: decimals(value, 4) for name, value in values.items()}
         if self.larger:
             words["larger_log_z"] = with_error(self.larger.log_z, self.larger.log_z_stderr)
         if self.log_z:
@@ -208,7 +209,7 @@ def _close_gap(case: Case) -> str:
 
 
 def _is_outside(case: Case) -> bool:
-    if case.exact is None:
+    if case.exact is None or case.between is None:
         return False
     rounding = _ROUNDING * max(1.0, abs(case.exact))
     return not case.between[0] - rounding <= case.exact <= case.between[1] + rounding
@@ -311,7 +312,8 @@ _MISSED = (
     Rule(
         "unweighed",
         lambda case: case.unweighed > 0,
-        "Modes not weighed: {modes} out of reach and not weighed, so their share of Z is unknown.",
+        "Weight of modes unknown: {modes} out of reach of the chains, and weights of chains from there are too uneven "
+        "to tell how much of Z they hold.",
         "Raise steps, or use another base.",
     ),
 )

@@ -25,23 +25,20 @@ def listed(items: Sequence[str], most: int, between: str = ", ", more: str = "mo
 
 
 def starts_text(evidence: Evidence) -> str:
-    """Which starts gave weights: "2 bases and 1 mode gave weights, 1 mode was out of reach and not weighed"."""
-    modes, bases = evidence.unweighed, evidence.starts - evidence.weighed
-    starts = [count(bases, "base"), *([count(evidence.weighed, "mode")] if evidence.weighed else [])]
-    left = f", {modes_were(modes)} out of reach and not weighed" if modes else ""
-    return f"{' and '.join(starts)} gave weights{left}"
-
-
-def modes_were(n: int) -> str:
-    """The subject and verb of a sentence about modes."""
-    return f"{count(n, 'mode')} {'was' if n == 1 else 'were'}"
+    """Which starts gave weights: "2 bases and 1 group of modes gave weights"."""
+    groups, bases = evidence.weighed, evidence.starts - evidence.weighed
+    modes = f" and {groups:,} group{'' if groups == 1 else 's'} of modes" if groups else ""
+    unknown = f"; the weight of {count(evidence.unweighed, 'mode')} out of reach is unknown"
+    return f"{count(bases, 'base')}{modes} gave weights{unknown if evidence.unweighed else ''}"
 
 
 def modes_text(evidence: Evidence) -> str:
-    """How many modes were found, and how many of them were weighed: "16 modes (3 weighed)"."""
-    parts = [f"{evidence.weighed:,} weighed"] if evidence.weighed else []
-    parts += [f"{evidence.unweighed:,} out of reach and not weighed"] if evidence.unweighed else []
-    return f"{count(evidence.modes, 'mode')} ({', '.join(parts) or 'none out of reach'})"
+    """How many modes were tried, and what was done about those out of reach."""
+    if not evidence.modes:
+        return "no modes (this kind of model has no search for them)"
+    weighed = f"{evidence.far:,} out of reach, weighed in {count(evidence.weighed, 'group')}"
+    unknown = f"; the weight of {evidence.unweighed:,} is unknown" if evidence.unweighed else ""
+    return f"{count(evidence.modes, 'mode')} ({weighed + unknown if evidence.far else 'none out of reach'})"
 
 
 def percent(confidence: float) -> str:
