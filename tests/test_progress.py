@@ -9,10 +9,11 @@ import types
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import meltpoint as mp
 from meltpoint import progress as module
-from meltpoint.progress import Lines, shown_progress
+from meltpoint.progress import COMPILING, Lines, shown_progress
 
 QUICK = {"base": "uniform", "steps": 20, "chains": 2, "ais_chains": 10}
 
@@ -99,6 +100,24 @@ def test_a_log_is_not_silent_and_gets_a_line_a_minute(monkeypatch, capsys):
     assert len(lines) == 8 * 60 - 1
     assert lines[0] == "AIS and RAISE: 0%, 7 h 59 min remain"
     assert lines[239] == "AIS and RAISE: 50%, 4 h 0 min remain"
+
+
+def test_how_long_kernels_were_compiled_is_written_in_a_log_and_on_a_terminal(monkeypatch):
+    now, log, seen = 1000.0, [], io.StringIO()
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    console = Console(file=seen, force_terminal=True, width=80)
+    with module.terminal_bars(console) as bars:
+        for tell in (Lines(log.append), bars):
+            tell(COMPILING, 0.0, 1.0)
+            if tell is bars:
+                bars._bar.refresh()
+            now += 32.0
+            tell(COMPILING, 1.0, 1.0)
+            tell(COMPILING, 0.0, 1.0)
+            tell(COMPILING, 1.0, 1.0)  # of nothing that takes a while
+    assert log == ["compiling kernels, once per machine: took 32 s"]
+    assert seen.getvalue().count(log[0]) == 1
+    assert "compiling kernels, once per machine  " in seen.getvalue()  # not cut off at 80 columns
 
 
 def test_a_terminal_gets_a_bar_that_is_gone_in_the_end(monkeypatch):

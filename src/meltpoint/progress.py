@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import html
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from meltpoint.errors import Progress, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+COMPILING = "compiling kernels, once per machine"
+"""The task of compiling, which takes some seconds of the first call on a machine."""
 
 _LINE_SECONDS = 60.0  # between lines where there is no terminal
 _WARM_SECONDS = 3.0  # before which a task's remaining time is a guess
@@ -87,15 +91,33 @@ def terminal_bars(console: Console) -> Iterator[TerminalBars]:
         yield TerminalBars(bar)
 
 
+class _Compilation:
+    """Writes how long kernels were compiled, where that took a while."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write, self._begun = write, math.inf
+
+    def look(self, task: str, done: float, total: float) -> None:
+        """See a report of progress."""
+        if task != COMPILING:
+            return
+        took = time.monotonic() - self._begun
+        self._begun = time.monotonic() if done < total else math.inf
+        if done >= total and took >= _WARM_SECONDS:
+            self._write(f"{COMPILING}: took {duration(took)}")
+
+
 class TerminalBars:
     """One bar at a time, for the task that is being done."""
 
     def __init__(self, bar: Any) -> None:  # noqa: ANN401
         self._bar = bar
         self._tasks: dict[str, Any] = {}
+        self._compilation = _Compilation(partial(bar.console.print, markup=False, highlight=False))
 
     def __call__(self, task: str, done: float, total: float) -> None:
         """Show how far a task is, in place of the one before."""
+        self._compilation.look(task, done, total)
         if task not in self._tasks:
             self._tasks[task] = self._bar.add_task(printable(task), total=total)
         for name, number in self._tasks.items():
@@ -110,11 +132,13 @@ class Lines:
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
+        self._compilation = _Compilation(write)
         self._last = time.monotonic()
         self._begun: dict[str, tuple[float, float]] = {}  # when each task was first seen, and how far it was
 
     def __call__(self, task: str, done: float, total: float) -> None:
         """Write a line if it is time."""
+        self._compilation.look(task, done, total)
         now = time.monotonic()
         begun, done_then = self._begun.setdefault(task, (now, done))
         if now - self._last < _LINE_SECONDS or now - begun < _WARM_SECONDS or not done_then < done < total:

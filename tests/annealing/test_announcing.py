@@ -9,7 +9,7 @@ import pytest
 from numba import config, njit
 
 from meltpoint.kernels import compiling
-from meltpoint.progress import silent
+from meltpoint.progress import COMPILING, silent
 
 MODULE = """
 from meltpoint.kernels.compiling import compiled
@@ -50,7 +50,7 @@ def test_compilation_is_announced_and_loading_is_not(make_kernels):
 
     kernels = make_kernels()
     call(kernels)
-    announced = [(compiling.PREPARING, 0.0, 1.0), (compiling.PREPARING, 1.0, 1.0)]
+    announced = [(COMPILING, 0.0, 1.0), (COMPILING, 1.0, 1.0)]
     assert said == announced  # once for both kernels
     call(kernels)
     again = make_kernels()
@@ -87,4 +87,4 @@ def test_the_log_tells_of_compilation_that_takes_a_while(monkeypatch, caplog):
             end = time.monotonic() + 10
             while not caplog.records and time.monotonic() < end:
                 time.sleep(0.01)
-    assert [record.getMessage() for record in caplog.records] == [compiling.PREPARING]
+    assert [record.getMessage() for record in caplog.records] == [COMPILING]

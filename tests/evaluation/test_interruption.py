@@ -8,6 +8,7 @@ from numba import njit
 
 import meltpoint as mp
 from meltpoint.backends.numba import bipartite
+from meltpoint.progress import COMPILING
 from meltpoint.runs.batch import CHUNK_SIZE as TILE
 
 CHAINS = 4
@@ -49,12 +50,12 @@ def whole():
     return evaluate()
 
 
-@pytest.mark.parametrize("task", ["base rates", "preparing the kernels (compiled once per machine)"])
+@pytest.mark.parametrize("task", ["base rates", COMPILING])
 def test_before_ais_nothing_is_known(task, monkeypatch):
     def compile_anew(_path, _processes=1):
         njit(lambda x: x + 1)(1)
 
-    if task.startswith("preparing"):  # which is not said of machine code that is there already
+    if task == COMPILING:  # which is not said of machine code that is there already
         monkeypatch.setattr(bipartite.PreparedBipartite, "compile", compile_anew)
     with pytest.raises(KeyboardInterrupt) as stop:
         evaluate(stop=lambda heard, _: heard == task, base="model")

@@ -9,8 +9,8 @@ import pytest
 import meltpoint as mp
 from meltpoint.evaluation import prerequisites
 from meltpoint.evaluation.prerequisites import LogFOfExamples, LogFRows, log_f_of
-from meltpoint.kernels.compiling import PREPARING
 from meltpoint.models.dbn import Directed
+from meltpoint.progress import COMPILING
 from meltpoint.runs.run import Run
 from meltpoint.runs.workers import Workers, processes
 
@@ -113,7 +113,7 @@ def test_ctrl_c_within_a_part_does_not_wait_for_its_end():
 def test_progress_grows_to_the_whole():
     told = []
     log_f_of(DBM, STATES, 5, Run(1, lambda *args: told.append(args)))
-    told = [call for call in told if call[0] != PREPARING]  # told only where no kernel was compiled before
+    told = [call for call in told if call[0] != COMPILING]  # told only where no kernel was compiled before
     assert {task for task, _, _ in told} == {"unnormalised probabilities"}
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
     assert told[-1][1:] == (300_000.0, 300_000.0)  # importance samples

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -209,12 +208,13 @@ def evaluate(
         report = evaluation.run_stages()
         if subject.names:
             computing.keep(NAMES, dict(subject.names))
-        begun, samples = time.perf_counter(), None
+        samples = None
+        clock.lap("report")
         if report.shown is not None and not evaluation.stopped:
             # Ctrl-C costs the pictures, not the report.
             with suppress(KeyboardInterrupt):
                 samples = samples_of(model, settings.seed, computing)
-        clock.add({"samples": time.perf_counter() - begun})
+        clock.lap("samples")
         friction = origins.at(report.settings.base).friction
         report = with_rest(report, friction, samples, clock.seconds(), evaluation.stopped)
         if folder is not None and not report.interrupted:

@@ -2,6 +2,7 @@
 the model is read as it was meant; and, for the report, samples of the model.
 """
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -19,13 +20,14 @@ from meltpoint.estimators.conventions import ConventionCheck, check_conventions
 from meltpoint.estimators.exact import cheap_elimination, exact_log_z
 from meltpoint.estimators.pilot import PILOT_STEPS, FrictionSchedule, pilot_steps_within, run_pilot
 from meltpoint.estimators.sampling import sample_states
-from meltpoint.kernels.compiling import preparing_kernels
+from meltpoint.kernels.compiling import preparing_kernels, seconds_compiling
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models import Model
 from meltpoint.models.log_f import SAMPLES as LOG_F_SAMPLES
 from meltpoint.models.log_f import LogF
 from meltpoint.progress import silent
 from meltpoint.results.shown import sample_count
+from meltpoint.results.words import EARLIER
 from meltpoint.runs.batch import Batch, Items
 from meltpoint.runs.contents import (
     CONVENTIONS,
@@ -50,19 +52,24 @@ _PILOT_SECONDS = 3.0  # seconds that pilots may always take
 
 
 class Clock:
-    """Seconds of each part of an evaluation, and in all."""
+    """Seconds of each part of an evaluation, and in all. It stands still while kernels are compiled."""
 
     def __init__(self) -> None:
-        self._begun = self._last = time.perf_counter()
+        self._begun = self._last = self._now()
+        self._compiled = seconds_compiling()
         self._laps: dict[str, float] = {}
+
+    @staticmethod
+    def _now() -> float:
+        return time.perf_counter() - seconds_compiling()
 
     @property
     def elapsed(self) -> float:
-        return time.perf_counter() - self._begun
+        return self._now() - self._begun
 
     @property
     def since_lap(self) -> float:
-        return time.perf_counter() - self._last
+        return self._now() - self._last
 
     def lap(self, name: str) -> None:
         """Count the time since the last lap for `name`."""
@@ -72,11 +79,14 @@ class Clock:
         """Count laps that were timed elsewhere; the next one begins now."""
         for name, seconds in laps.items():
             self._laps[name] = self._laps.get(name, 0.0) + seconds
-        self._last = time.perf_counter()
+        self._last = self._now()
 
     def seconds(self) -> dict[str, float]:
-        """Seconds by name, and the total so far."""
-        return {**self._laps, "total": self.elapsed}
+        """Seconds by name, which add up to the total; those of `EARLIER` come on top."""
+        self.lap("report")
+        compiled = {"compiling kernels": seconds_compiling() - self._compiled}
+        laps = (compiled if any(compiled.values()) else {}) | self._laps
+        return {**laps, "total": math.fsum(t for name, t in laps.items() if name != EARLIER)}
 
 
 @dataclass(frozen=True, eq=False)

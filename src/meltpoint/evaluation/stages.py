@@ -35,6 +35,7 @@ from meltpoint.evaluation.stage import (
 )
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models import Model
+from meltpoint.results.words import EARLIER
 from meltpoint.runs.contents import EVIDENCE, SPENT, decision_name, part_folder
 from meltpoint.runs.run import Run
 
@@ -206,4 +207,4 @@ def _laps(result: StageResult, seconds: float) -> dict[str, float]:
     total = sum(own.values()) or 1.0
     earlier = sum(part.earlier for part in parts.values())
     laps = {name: seconds * share / total for name, share in own.items()}
-    return {**laps, **({"earlier calls": earlier} if earlier else {})}
+    return {**laps, **({EARLIER: earlier} if earlier else {})}

@@ -103,7 +103,7 @@ class StoredRun:
         spent = sum(result.seconds for result in begun)
         friction = self.frictions.get(report.settings.base)
         friction = with_steps_of_all(friction, list(self.frictions.values()))
-        seconds = {"earlier calls": spent, "total": spent}
+        seconds = {"total": spent}
         return with_rest(report, friction, self.samples, seconds, interrupted=not self.complete)
 
     def _finished_stages(self, begun: Sequence[StageResult]) -> list[FinishedStage[Report]]:

@@ -15,11 +15,12 @@ import inspect
 import logging
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from threading import Timer
+from threading import Timer, local
 from typing import Any
 
 import llvmlite
@@ -32,6 +33,7 @@ from numba.core.event import Event, Listener, install_listener
 from numba.core.runtime.nrt import rtsys
 
 from meltpoint.errors import InputError, Progress
+from meltpoint.progress import COMPILING
 
 _PACKAGE = Path(__file__).parents[1]
 _ROOMS = "kernels", "backends/numba/kernels"
@@ -169,9 +171,14 @@ def remove_old_versions(folder: Path, module: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-PREPARING = "preparing the kernels (compiled once per machine)"
 _SECONDS = 2.0
 _log = logging.getLogger("meltpoint")
+_spent = local()
+
+
+def seconds_compiling() -> float:
+    """Seconds that this thread has spent until now on compiling kernels, which no budget pays for."""
+    return getattr(_spent, "seconds", 0.0)
 
 
 @contextmanager
@@ -183,8 +190,10 @@ def preparing_kernels(progress: Progress) -> Iterator[None]:
             yield
     finally:
         listener.timer.cancel()
-    if listener.announced:
-        progress(PREPARING, 1.0, 1.0)
+        if listener.begun is not None:
+            _spent.seconds = seconds_compiling() + time.perf_counter() - listener.begun
+    if listener.begun is not None:
+        progress(COMPILING, 1.0, 1.0)
 
 
 class _CompilerListener(Listener):
@@ -192,16 +201,16 @@ class _CompilerListener(Listener):
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self.announced = False
-        self.timer = Timer(_SECONDS, _log.info, (PREPARING,))
+        self.begun: float | None = None
+        self.timer = Timer(_SECONDS, _log.info, (COMPILING,))
         self.timer.daemon = True
 
     def on_start(self, event: Event) -> None:
         """Numba found no machine code of a function, and compiles it."""
-        if not self.announced:
-            self.announced = True
+        if self.begun is None:
+            self.begun = time.perf_counter()
             self.timer.start()
-            self._progress(PREPARING, 0.0, 1.0)
+            self._progress(COMPILING, 0.0, 1.0)
 
     def on_end(self, event: Event) -> None:
         """Nothing is reported: more functions may follow."""

@@ -8,6 +8,8 @@ from meltpoint.progress import duration
 from meltpoint.results.document import Fact
 from meltpoint.statistics.estimate import decimals
 
+EARLIER = "earlier calls"
+"""Of seconds: those of the cores of earlier calls, which are not in the total."""
 GLUE = "\N{NO-BREAK SPACE}"  # where a line must not end; text prints it as a space
 _WORTH_A_WORD = 0.05  # seconds
 _LARGEST = 1e12  # whose decimals can be rounded
@@ -108,13 +110,18 @@ def weights_text(ess: float, chains: int, pareto_k: float) -> str:
 
 def run_facts(seed: int | None, seconds: Mapping[str, float], versions: Mapping[str, str]) -> list[Fact]:
     """Seed, times and versions of a run."""
-    parts = {name: t for name, t in seconds.items() if name != "total" and t >= _WORTH_A_WORD}
+    parts = {name: t for name, t in seconds.items() if name not in ("total", EARLIER) and t >= _WORTH_A_WORD}
     spent = ", ".join(f"{name} {duration(t)}" for name, t in parts.items())
+    earlier = f"; {EARLIER}: {duration(seconds[EARLIER])} of cores" if EARLIER in seconds else ""
     total = duration(seconds["total"]) if "total" in seconds else "unknown time"
     return [
         Fact(
             "run",
-            _glued(f"{'' if seed is None else f'seed {seed}, '}{total}" + (f" ({spent})" if spent else "")),
+            _glued(
+                f"{'' if seed is None else f'seed {seed}, '}{total}"
+                + (f" ({spent})" if spent else "")
+                + earlier
+            ),
         ),
         Fact("with", _glued(", ".join(f"{name} {version}" for name, version in versions.items()))),
     ]

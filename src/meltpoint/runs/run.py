@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from meltpoint.errors import InputError, Progress
 from meltpoint.fingerprint import fingerprint
-from meltpoint.kernels.compiling import check_threads
+from meltpoint.kernels.compiling import check_threads, seconds_compiling
 from meltpoint.runs.batch import Batch, Chunk
 from meltpoint.runs.records import from_arrays, join_records, to_arrays
 from meltpoint.runs.scheduler import Computed, compute_chunks
@@ -136,7 +136,7 @@ class Run:
                 self.progress(task, before + done, total)
 
         how = {"threads": self.n_threads, "workers": workers, "progress": self.progress, "report": report}
-        begun, interrupted = time.perf_counter(), False
+        begun, interrupted = time.perf_counter() - seconds_compiling(), False
         try:
             for group in [[batch] for batch in batches] if in_turn and workers is None else [batches]:
                 chunks = [chunk for batch in group for chunk in batch.chunks]
@@ -146,7 +146,7 @@ class Run:
                 compute_chunks([chunk for chunk in chunks if chunk.name not in found], keep, **how)
         except KeyboardInterrupt:
             interrupted = True
-        self.spent.seconds += time.perf_counter() - begun
+        self.spent.seconds += time.perf_counter() - seconds_compiling() - begun
         new = found.keys() - kept.keys()
         self.spent.steps += sum(
             chunk.steps for batch in batches for chunk in batch.chunks if chunk.name in new

@@ -12,7 +12,7 @@ from threading import Event
 from typing import Any
 
 from meltpoint.errors import Progress
-from meltpoint.kernels.compiling import PREPARING
+from meltpoint.progress import COMPILING
 from meltpoint.runs.batch import Chunk, Computed, compute_items
 from meltpoint.runs.records import join_records
 from meltpoint.runs.workers import Workers
@@ -119,7 +119,7 @@ def _on_threads(chunks: Sequence[Chunk], threads: int, progress: Progress | None
         def watch(task: str, amount: float, total: float) -> None:
             if stop.is_set():
                 raise KeyboardInterrupt
-            if task != PREPARING and total:
+            if task != COMPILING and total:
                 done[part] = part.steps * amount / total
 
         return compute_items(part.batch.work, part.first, part.end, watch)
