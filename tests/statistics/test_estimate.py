@@ -60,7 +60,7 @@ def test_never_minus_zero(value, stderr) -> None:
         (0.004, "conservative", "-86.351 ± 0.004"),
         (0.0004, "conservative", "-86.3512 ± 0.0004"),
         (0.00004, "conservative", "-86.3512 ± <0.0001"),
-        (0.0, "exact", "-86.35 (exact)"),
+        (0.0, "exact", "-86.3512 (exact)"),
         (0.0, "optimistic", "-86.35 (error below rounding)"),
         (math.nan, "optimistic", "-86.35 (error unknown)"),
         (math.inf, "optimistic", "-86.35 (error unknown)"),

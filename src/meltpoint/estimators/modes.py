@@ -52,20 +52,21 @@ def find_modes(model: Model, *, count: int, seed: int = 0) -> States | None:
 def mean_states(mrf: MarkovRandomField, states: States, rng: np.random.Generator) -> Floats:
     """Probabilities (chain, unit, state) of all units given the rest, for states (chain, unit of the state).
 
-    Those that are summed out are drawn first. Real numbers are themselves, in place of the probability of state 0.
+    Those that are summed out are drawn first. States of other units than bits and Potts sites, such as real numbers, stand
+    for themselves in place of the probability of state 0.
     """
     units = mrf.with_summed_out_drawn(states, lambda count: 1 - rng.random((len(states), count)))
     width = max(block.unit.n_states or 1 for block in mrf.unit_blocks)
     means = np.zeros((*units.shape, width))
     for block in mrf.unit_blocks:
         unit, inputs = block.unit, mrf.inputs(block, units)
-        if unit.n_states is None:
-            means[:, block.columns, 0] = units[:, block.columns]
-        elif unit.input_shape:
-            means[:, block.columns, : unit.n_states] = unit.mean(inputs)
-        else:
+        if unit.bit is not None:
             means[:, block.columns, 1] = (unit.mean(inputs) - unit.offset) / unit.scale
             means[:, block.columns, 0] = 1 - means[:, block.columns, 1]
+        elif unit.counts_states:
+            means[:, block.columns, : unit.n_states] = unit.mean(inputs)
+        else:
+            means[:, block.columns, 0] = units[:, block.columns]
     return means
 
 
@@ -75,9 +76,9 @@ def base_of_means(model: Model, means: Floats, name: str) -> Base:
     for unit, (columns,) in zip(
         model.undirected.units, model.undirected.by_layer(np.arange(means.shape[1])[np.newaxis]), strict=True
     ):
-        states: int | slice = 1  # of two states the second one tells
-        if unit.n_states is None or unit.input_shape:
-            states = 0 if unit.n_states is None else slice(unit.n_states)
+        states: int | slice = slice(unit.n_states) if unit.counts_states else 0
+        if unit.bit is not None:
+            states = 1
         biases.append(unit.bias_from_sample(means[:, columns, states], _SMOOTHING * len(means)))
     return Base(name, tuple(biases))
 
@@ -100,7 +101,7 @@ def groups_of(points: Floats, count: int) -> Sequence[NDArray[np.integer]]:
     """Up to `count` groups of points (point, coordinate), by number: the one that spreads most is split in turn.
 
     >>> [group.tolist() for group in groups_of(np.array([[0.0], [9.0], [1.0], [8.0]]), 2)]
-    [[1, 3], [0, 2]]
+    [[0, 2], [1, 3]]
     """
     groups = [np.arange(len(points))]
     while len(groups) < count:
@@ -175,12 +176,13 @@ def climb(mrf: MarkovRandomField, units: States) -> States:
     for _ in range(_SWEEPS):
         before = units.copy()
         for block in mrf.unit_blocks:
-            inputs = mrf.inputs(block, units)
-            if block.unit.n_states is None:
-                units[:, block.columns] = block.unit.mean(inputs)
+            unit, inputs = block.unit, mrf.inputs(block, units)
+            if unit.n_states is None:
+                units[:, block.columns] = unit.mean(inputs)
             else:
-                best = np.argmax(inputs, axis=-1) if block.unit.input_shape else inputs > 0
-                units[:, block.columns] = best
+                shape = (len(units), block.size)
+                weights = [unit.log_weight(np.full(shape, k), inputs) for k in range(unit.n_states)]
+                units[:, block.columns] = np.argmax(weights, axis=0)
         if np.array_equal(units, before):
             break
     return units
