@@ -52,8 +52,8 @@ def find_modes(model: Model, *, count: int, seed: int = 0) -> States | None:
 def mean_states(mrf: MarkovRandomField, states: States, rng: np.random.Generator) -> Floats:
     """Probabilities (chain, unit, state) of all units given the rest, for states (chain, unit of the state).
 
-    Those that are summed out are drawn first. States of other units than bits and Potts sites, such as real numbers, stand
-    for themselves in place of the probability of state 0.
+    Those that are summed out are drawn first. States of units other than bits and Potts sites, such as real numbers,
+    are themselves in place of the probability of state 0.
     """
     units = mrf.with_summed_out_drawn(states, lambda count: 1 - rng.random((len(states), count)))
     width = max(block.unit.n_states or 1 for block in mrf.unit_blocks)
