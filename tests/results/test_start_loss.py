@@ -48,7 +48,7 @@ def test_a_poor_recognition_model_needs_chains_and_not_steps():
         for change in ({}, {"steps": 1600}, {"chains": 16})
     )
     assert first.verdict.reason == "gap"
-    assert "from the recognition distribution: more steps do not mend that. Raise chains." in str(
+    assert "from the recognition distribution: more steps do not mend that. Raise `chains`." in str(
         first.verdict
     )
     assert longer.gap.value > 0.9 * first.gap.value
@@ -63,7 +63,7 @@ def test_a_good_recognition_model_and_a_hard_top_need_steps():
         mp.evaluate(*well_recognised(), **(size | change)) for change in ({}, {"steps": 32}, {"chains": 16})
     )
     assert first.verdict.reason == "gap"
-    assert str(first.verdict).endswith("Raise steps, or anneal from data base rates (train).")
+    assert str(first.verdict).endswith("Raise `steps`, or anneal from data base rates (`train`).")
     assert longer.gap.value < 0.2 * first.gap.value
     assert (
         wider.gap.value > 0.4 * first.gap.value
@@ -74,20 +74,20 @@ def test_a_good_recognition_model_and_a_hard_top_need_steps():
 def test_a_run_that_is_read_says_the_same(tmp_path):
     size = {"steps": 30, "chains": 2, "ais_chains": 100} | SHARED
     report = mp.evaluate(*badly_recognised(), run=tmp_path, **size)
-    assert "Raise chains" in str(report.verdict)
+    assert "Raise `chains`" in str(report.verdict)
     assert mp.read_run(tmp_path).report().verdict == report.verdict
 
 
 @pytest.mark.parametrize(
     ("nats", "remedy"),
     [
-        (None, "Raise steps."),
-        (0.0, "Raise steps."),
-        (0.4, "Raise steps."),
-        (2.9, "Raise chains, and steps for the other 2.10."),
-        (4.5, "Raise chains."),
-        (5.3, "Raise chains."),
-        (np.nan, "Raise steps."),
+        (None, "Raise `steps`."),
+        (0.0, "Raise `steps`."),
+        (0.4, "Raise `steps`."),
+        (2.9, "Raise `chains`, and `steps` for the other 2.10."),
+        (4.5, "Raise `chains`."),
+        (5.3, "Raise `chains`."),
+        (np.nan, "Raise `steps`."),
     ],
 )
 def test_the_remedy_is_for_what_is_larger_than_the_tolerance(nats, remedy):
@@ -101,7 +101,7 @@ def test_the_remedy_is_for_what_is_larger_than_the_tolerance(nats, remedy):
 
 def test_of_two_small_parts_the_larger_one_has_the_remedy():
     gap = Estimate(1.5, 0.1, "difference", "")
-    for nats, remedy in ((0.8, "Raise chains."), (0.7, "Raise steps.")):
+    for nats, remedy in ((0.8, "Raise `chains`."), (0.7, "Raise `steps`.")):
         assert str(judge(Case(gap, **FINE, start_loss=nats, starts_from="q"))).endswith(remedy)
 
 

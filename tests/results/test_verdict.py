@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meltpoint.estimators.evidence import Evidence, Finding
-from meltpoint.results.verdict import Case, judge, judge_target
+from meltpoint.results.verdict import Case, Needed, judge, judge_target
 from meltpoint.statistics.estimate import Estimate
 
 
@@ -65,22 +65,22 @@ def test_few_chains_are_not_trusted_however_well_they_agree(chains, ess, reason)
         (
             verdict(4.29, 0.4),
             "Gap too large: the two estimates are 4.29 nats apart, and the truth may lie anywhere between "
-            "them. Raise steps.",
+            "them. Raise `steps`.",
         ),
         (
             verdict(-0.39, 0.02),
             "Inverted: RAISE lies 0.39 nats above AIS. RAISE bounds the annealing model's likelihood, and "
             "with these steps that seems to be a better model than the one evaluated (or AIS is off by "
-            "noise). Raise steps: the annealing model turns into the model.",
+            "noise). Raise `steps`: the annealing model turns into the model.",
         ),
         (
             verdict(0.2, 0.3, ess=1.3),
             "Degenerate weights: of 400 AIS chains as few as 1.3 carry the estimate, so its error is "
-            "unknown. Raise steps, or ais_chains.",
+            "unknown. Raise `steps`, or `ais_chains`.",
         ),
         (
             verdict(0.2, 0.73),
-            "Too noisy: the gap is only known to ± 0.73 nats. Raise examples, chains or ais_chains.",
+            "Too noisy: the gap is only known to ± 0.73 nats. Raise `examples`, `chains` or `ais_chains`.",
         ),
         (
             verdict(0.2, math.nan),
@@ -101,7 +101,7 @@ def test_sentence(judged, sentence):
 @pytest.mark.parametrize("base", ["uniform", "model"])
 def test_a_large_gap_from_another_base_recommends_the_data_base(base):
     assert verdict(9.0, 0.1, base=base).sentence.endswith(
-        "Raise steps, or anneal from data base rates (train)."
+        "Raise `steps`, or anneal from data base rates (`train`)."
     )
 
 
@@ -152,7 +152,7 @@ def test_agreement_is_not_enough_if_the_interval_is_wider_than_was_asked_for():
     missed = judge_target(agreed, 0.25, 0.1)
     assert (missed.reason, missed.trusted) == ("target", False)
     assert missed.sentence.startswith(
-        "Target missed: the value is only known to ± 0.25 nats, and the target is ± 0.1."
+        "Target missed: ± 0.1 nats were asked for, and the value is known to ± 0.25 nats."
     )
     worse = verdict(9.0, 0.1)
     assert judge_target(worse, 4.6, 0.1) is worse  # what is wrong is said, not that it is not enough
@@ -206,7 +206,7 @@ def test_agreement_is_doubted(findings, doubts, reason):
 def test_doubts_say_where_and_how_much():
     assert doubted().sentence == (
         "Agree, not checked for missed modes: the two estimates are 0.10 nats apart (tolerance 1), but both sides "
-        "miss what no chain has found, and no other starts were tried (evidence)."
+        "miss what no chain has found, and no other starts were tried (`evidence`)."
     )
     missed = doubted(finding(log_z=0.7, lacking=1.0, stderr=0.1)).sentence
     assert missed.startswith(
@@ -240,36 +240,41 @@ def judged_log_z(gap=0.1, error=0.01, **case):
             {"gap": math.inf, "error": math.nan, "evidence": Evidence((finding(),))},
             "gap",
             "Gap too large: no melted state is in reach",
-            "Raise steps.",
+            "Raise `steps`.",
         ),
         (
             {"gap": 9.0},
             "gap",
             "Gap too large: the two sides are 9.00 nats apart, and log Z may lie",
-            "a budget.",
+            "a `budget`.",
         ),
-        ({"gap": 1.01, "error": 0.1}, "gap", "Gap too large: ", "Raise steps, or give a gap and a budget."),
+        (
+            {"gap": 1.01, "error": 0.1},
+            "gap",
+            "Gap too large: ",
+            "Raise `steps`, or give a `gap` and a `budget`.",
+        ),
         (
             {"error": 0.6},
             "noisy",
             "Too noisy: log Z is only known to ± 0.60 nats.",
-            "Raise chains, or steps.",
+            "Raise `chains`, or `steps`.",
         ),
         ({"error": math.nan}, "noisy", "Too noisy: ", ""),
-        ({"ess": 1.3}, "degenerate", "Degenerate weights: of 400 AIS chains as few as 1.3", "or chains."),
+        ({"ess": 1.3}, "degenerate", "Degenerate weights: of 400 AIS chains as few as 1.3", "or `chains`."),
         ({"log_weights": np.full(4, np.inf)}, "degenerate", "Degenerate weights: some log weights", "size?"),
         ({"exact": 3.0, "between": (0.0, 1.0)}, "exact", "Exact value outside: it is 3.0000", "is right."),
         (
             {"gap": 9.0, "evidence": Evidence((finding("exact samples", lacking=1.0),))},
             "modes",
             "Modes missed: states found from exact samples are out of reach",
-            "The interval allows for it. To close it, raise steps, or use another base.",
+            "The interval allows for it. To close it, raise `steps`, or use another `base`.",
         ),
         (
             {"gap": 9.0, "evidence": Evidence((finding(log_z=0.5),))},
             "bases",
             "Bases disagree: log Z is 0.50 ± 0.05 from base uniform",
-            "raise steps, or use base uniform.",
+            "raise `steps`, or use base uniform.",
         ),
     ],
 )
@@ -287,8 +292,14 @@ def test_an_interval_of_log_z_that_is_wider_than_was_asked_for():
     missed = judge_target(wide, 4.6, 0.1, log_z=True)
     assert (missed.reason, missed.sentence) == (
         "target",
-        "Target missed: log Z is only known to ± 4.60 nats, and the target is ± 0.1. Give more time (budget).",
+        "Target missed: ± 0.1 nats were asked for, and log Z is known to ± 4.60 nats. Give more time (`budget`).",
     )
     assert "unknown from above" in judge_target(wide, math.inf, 0.1, log_z=True).sentence
+    assert str(judge_target(wide, 4.6, 0.1, log_z=True, needed=Needed(700.0, 1800.0))).endswith(
+        "It would take about 12 min more: give a `budget` of 42 min in all."
+    )
+    assert "No stage of any size" in str(
+        judge_target(wide, 4.6, 0.1, log_z=True, needed=Needed(math.inf, 1.0))
+    )
     heavy = judged_log_z(k=2.0)
     assert judge_target(heavy, 4.6, 0.1, log_z=True) is heavy

@@ -126,6 +126,11 @@ def test_names_are_shown_as_they_are_and_numbers_with_minus_signs():
     assert "−86.47 ± 0.03" in page
 
 
+def test_keywords_are_code_on_pages():
+    page = full(verdict=Verdict("gap", False, "Raise `ais_chains`."), exact=None).to_html()
+    assert "<p>Raise <code>ais_chains</code>.</p>" in page
+
+
 def test_a_page_is_written_where_it_is_asked_for(tmp_path):
     page = full().to_html(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text() == page

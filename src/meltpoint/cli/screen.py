@@ -1,6 +1,7 @@
 """Output of the commands: results on stdout, progress with remaining time and messages on stderr."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 PLOT_FORMATS = ".png", ".pdf", ".svg"
 
+_KEYWORD = re.compile(r"`(\w+)`")
 _APART = "   "
 _INDENT = 8
 _terminal: "list[Console]" = []  # the terminal that shows a bar now, if any
@@ -51,13 +53,18 @@ def echo_document(document: "Document") -> None:
     from meltpoint.results.document import WIDTH
     from meltpoint.results.text import render_text
 
+    # Results speak of keywords; those of commands are options, as long as these.
     columns = (os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0) or WIDTH
-    echo(render_text(document, min(WIDTH, columns)))
+    echo(_KEYWORD.sub(_option, render_text(document, min(WIDTH, columns))))
+
+
+def _option(keyword: "re.Match[str]") -> str:
+    return f"--{keyword[1].replace('_', '-')}"
 
 
 def echo_err(text: str) -> None:
     """Write a message to stderr, above the bar if there is one. A message that cannot be written costs no result."""
-    safe = printable(text, keep="\n")
+    safe = _KEYWORD.sub(_option, printable(text, keep="\n"))
     with suppress(OSError):
         if _terminal:
             _terminal[-1].print(safe, markup=False, highlight=False, soft_wrap=True)

@@ -179,7 +179,8 @@ def upper_variance(log_weights: Floats) -> float:
 class Planner:
     """Decides what to run next from the stages so far. `passes` are RAISE's through the betas.
 
-    Without test examples more AIS chains ask more of other starts.
+    Without test examples more AIS chains ask more of other starts. Where time has run out `needed` are the seconds that
+    would reach the target, infinite if no stage is predicted to.
     """
 
     settings: Settings
@@ -188,6 +189,7 @@ class Planner:
     test_examples: int = 0
     passes: int = 1
     log_f_is_exact: bool = True
+    needed: float | None = None
     _measured: dict[str, Measured] = field(default_factory=dict)  # by base: the longest stage
     _finished: list[FinishedStage[Any]] = field(default_factory=list)
 
@@ -302,8 +304,10 @@ class Planner:
         of_steps, ais_chains, widths = table[0], table[3], table[4]
         enough = (widths <= _AIM * self._target) & (ais_chains >= LEAST_AIS_CHAINS)
         enough &= measured.log_variance_at(of_steps) <= _EVEN_VARIANCE
+        cheapest = costs[enough].min() if enough.any() else math.inf
+        self.needed = cheapest / (self._rate * _RESERVE) + _AFTERWARDS
         if enough.any():
-            near = np.flatnonzero(enough & (costs <= _FLAT * costs[enough].min()))
+            near = np.flatnonzero(enough & (costs <= _FLAT * cheapest))
             chosen = int(near[np.lexsort((costs[near], -of_steps[near]))[0]])
             if of_steps[chosen] > _FARTHEST * measured.steps:
                 between = replace(

@@ -19,7 +19,7 @@ from meltpoint.results.log_z import LogZBracket
 from meltpoint.results.report import Interrupted, Report
 from meltpoint.results.shown import choose_shown
 from meltpoint.results.stages import OtherBase, StageSummary, alpha_of
-from meltpoint.results.verdict import judge_target
+from meltpoint.results.verdict import Needed, judge_target
 from meltpoint.statistics.log_space import log_mean_exp
 
 R = TypeVar("R", Report, LogZBracket)
@@ -143,16 +143,18 @@ def best_stages(finished: Sequence[FinishedStage[R]]) -> list[FinishedStage[R]]:
     return sorted(by_base.values(), key=lambda stage: -stage.log_z)
 
 
-def report_of_best(finished: Sequence[FinishedStage[R]]) -> R:
+def report_of_best(finished: Sequence[FinishedStage[R]], needed: Needed | None = None) -> R:
     """The report of the best stage; it also says what the base with the next largest log Z found.
 
-    Of a run in stages it says what all of them were, and whether the gap that was asked for was reached.
+    Of a run in stages it says what all of them were, and whether the gap that was asked for was reached, or what that
+    would need.
     """
     best, *others = best_stages(finished)
     report, target = best.report, best.report.settings.gap
     if target is not None:
         log_z = isinstance(report, LogZBracket)
-        report = replace(report, verdict=judge_target(report.verdict, best.half_width, target, log_z=log_z))
+        judged = judge_target(report.verdict, best.half_width, target, log_z=log_z, needed=needed)
+        report = replace(report, verdict=judged)
     if isinstance(report, Report):
         if others:
             report = replace(report, other_base=_other_base(others[0]))

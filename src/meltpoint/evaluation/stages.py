@@ -35,6 +35,7 @@ from meltpoint.evaluation.stage import (
 )
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models import Model
+from meltpoint.results.verdict import Needed
 from meltpoint.results.words import EARLIER
 from meltpoint.runs.contents import EVIDENCE, SPENT, decision_name, part_folder
 from meltpoint.runs.run import Run
@@ -51,6 +52,7 @@ class GivenSize:
     size: Size
     base: str | None
     reached = False
+    needed = None
 
     def decide(self, number: int, _seconds: float) -> Decision | None:
         return None if self.base is None or number > 1 else Decision(self.size, self.base)
@@ -83,6 +85,7 @@ class Evaluation(ABC, Generic[R]):
     log_f_is_exact: bool = True
     finished: list[FinishedStage[R]] = field(default_factory=list)
     stopped: bool = False
+    needed: Needed | None = None
 
     @abstractmethod
     def other_starts(self, stage: Stage) -> tuple[list[tuple[Base, Floats]], dict[str, int]]:
@@ -100,7 +103,7 @@ class Evaluation(ABC, Generic[R]):
         """Run all stages: the report of the best one, or after Ctrl-C of what is finished of the first one."""
         unfinished = self._run_stages()
         if self.finished:
-            return report_of_best(self.finished)
+            return report_of_best(self.finished, self.needed)
         if unfinished is None:
             raise KeyboardInterrupt
         return self.finish(unfinished).report
@@ -116,6 +119,8 @@ class Evaluation(ABC, Generic[R]):
             left = (s.budget or math.inf) - spent_before - self.clock.elapsed
             decision = kept or plan.decide(number, left)
             if decision is None:
+                spent = spent_before + self.clock.elapsed
+                self.needed = None if plan.needed is None else Needed(plan.needed, spent)
                 break
             if kept is None:
                 run.keep(decision_name(number), decision)

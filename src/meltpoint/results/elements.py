@@ -7,6 +7,7 @@ from meltpoint.errors import printable, shortened
 
 _LONGEST = 2000  # characters of a text: those from outside, such as a path, may be longer
 _MINUS = re.compile(r"(?<![\w.,-])-(?=\d|inf)")
+_NAME = re.compile(r"`(\w+)`")
 _WITHOUT_END = ("img",)
 
 
@@ -39,5 +40,5 @@ def join(*children: object) -> Html:
 
 
 def typeset(text: str) -> Html:
-    """A text with proper minus signs: "RBM 784-500, −86.3"."""
-    return escaped(_MINUS.sub("\N{MINUS SIGN}", text))
+    """A text with proper minus signs and `names` as code: "RBM 784-500, −86.3"."""
+    return Html(_NAME.sub(r"<code>\1</code>", escaped(_MINUS.sub("\N{MINUS SIGN}", text))))

@@ -19,7 +19,7 @@ from meltpoint.estimators.log_z_sides import EXACT_SAMPLES
 from meltpoint.layers.unit import Floats
 from meltpoint.records import NOT_WRITTEN, Record
 from meltpoint.results.stages import ENOUGH_ESS
-from meltpoint.results.words import count, with_error
+from meltpoint.results.words import about, count, with_error
 from meltpoint.statistics.estimate import Estimate, decimals
 from meltpoint.statistics.log_space import log_mean_exp
 
@@ -178,33 +178,49 @@ def judge(case: Case) -> Verdict:
     return Verdict("agree", True, agree.format(case=case, **case.words))
 
 
-def judge_target(verdict: Verdict, half_width: float, target: float, log_z: bool = False) -> Verdict:
+@dataclass(frozen=True)
+class Needed:
+    """Seconds until a plan would reach its target, infinite if it never does, and those that were spent before."""
+
+    more: float
+    spent: float
+
+    def remedy(self, later: str) -> str:
+        if not math.isfinite(self.more):
+            return "No stage of any size is predicted to reach it."
+        total = about(self.spent + self.more)
+        return f"It would take about {about(self.more)} more: give a `budget` of {total} in all{later}."
+
+
+def judge_target(
+    verdict: Verdict, half_width: float, target: float, log_z: bool = False, needed: Needed | None = None
+) -> Verdict:
     """The verdict of a run with a target: agreement is not enough if its interval is wider."""
     # Other defects stay the verdict. The width of log Z's interval covers both its noise and its gap.
     replaced = ("agree", "wide", "noisy", "gap") if log_z else ("agree", "wide", "unchecked")
     if half_width <= target or verdict.reason not in replaced:
         return verdict
-    known = f"only known to ± {decimals(half_width, 2)} nats"
+    known = f"known to ± {decimals(half_width, 2)} nats"
     if log_z and not math.isfinite(half_width):
         known = "unknown from above"
-    what, later = ("log Z", "") if log_z else ("the value", ": a run with a folder goes on from here")
-    sentence = f"Target missed: {what} is {known}, and the target is ± {target:g}."
-    remedy = f"Give more time (budget){later}."
+    what, later = ("log Z", "") if log_z else ("the value", "; with a folder (`run`) it continues from here")
+    sentence = f"Target missed: ± {target:g} nats were asked for, and {what} is {known}."
+    remedy = needed.remedy(later) if needed else f"Give more time (`budget`){later}."
     return Verdict("target", False, f"{sentence} {remedy}", remedy)
 
 
 def _close_gap(case: Case) -> str:
     if case.log_z:
-        return "Raise steps, or give a gap and a budget."
-    other = "" if case.base == "data" else ", or anneal from data base rates (train)"
+        return "Raise `steps`, or give a `gap` and a `budget`."
+    other = "" if case.base == "data" else ", or anneal from data base rates (`train`)"
     lost, melting = case.start_loss, case.gap.value - case.start_loss
     # Not "lost <= …": a loss that is NaN must not change the usual remedy.
     if case.starts_from is None or not lost > min(case.tolerance, melting):
-        return f"Raise steps{other}."
-    besides = f", and steps for the other {decimals(melting, 2)}{other}" if melting > case.tolerance else ""
+        return f"Raise `steps`{other}."
+    besides = f", and `steps` for the other {decimals(melting, 2)}{other}" if melting > case.tolerance else ""
     return (
         f"RAISE loses {decimals(lost, 2)} of them at its starts, of which it draws one for each chain from "
-        f"{{case.starts_from}}: more steps do not mend that. Raise chains{besides}."
+        f"{{case.starts_from}}: more steps do not mend that. Raise `chains`{besides}."
     )
 
 
@@ -230,7 +246,9 @@ def _modes_missed(case: Case) -> str:
 
 def _reach_modes(case: Case) -> str:
     better = case.larger is not None and case.larger.name != case.base
-    return f"To close it, {'use base {case.larger.name}' if better else 'raise steps, or use another base'}."
+    return (
+        f"To close it, {'use base {case.larger.name}' if better else 'raise `steps`, or use another `base`'}."
+    )
 
 
 def _log_f_unknown(case: Case) -> str:
@@ -260,7 +278,7 @@ _WIDE = (
 _INVERTED = (
     "Inverted: RAISE lies {distance} nats above AIS. RAISE bounds the annealing model's likelihood, and with these "
     "steps that seems to be a better model than the one evaluated (or AIS is off by noise).",
-    "Raise steps: the annealing model turns into the model.",
+    "Raise `steps`: the annealing model turns into the model.",
 )
 _SURELY_WIDE = Rule("gap", lambda case: case.gap.value > case.tolerance + _SIGMAS * case.error, *_WIDE)
 _WEIGHTS = (
@@ -270,27 +288,29 @@ _WEIGHTS = (
         lambda case: not case.ess >= ENOUGH_ESS * (1 - _ROUNDING),
         "Degenerate weights: of {case.ais_chains:,} AIS chains as few as {case.ess:.1f} carry "
         "the estimate, so its error is unknown.",
-        "Raise steps, or {chains}.",
+        "Raise `steps`, or `{chains}`.",
     ),
     Rule(
         "heavy",
         _is_heavy,
         "Heavy tails: the AIS weights have a Pareto k of {case.pareto_k:.2f} "
         f"({_HEAVY_K} or less is fine), so the largest of them has not been seen yet and the errors are too small.",
-        "Raise steps, or {chains}.",
+        "Raise `steps`, or `{chains}`.",
     ),
     Rule(
         "halves",
         lambda case: case.apart > _APART_SIGMAS,
         "Halves disagree: the two halves of the chains are {case.apart:.1f} standard errors apart, so the "
         "errors are too small.",
-        "Raise steps and chains.",
+        "Raise `steps` and `chains`.",
     ),
     Rule(
         "noisy",
         lambda case: not _SIGMAS * case.gap.stderr <= case.tolerance,
         "Too noisy: {what} is only known to ± {noise} nats.",
-        lambda case: "Raise chains, or steps." if case.log_z else "Raise examples, chains or ais_chains.",
+        lambda case: (
+            "Raise `chains`, or `steps`." if case.log_z else "Raise `examples`, `chains` or `ais_chains`."
+        ),
     ),
     Rule("gap", lambda case: case.gap.value > case.tolerance, *_WIDE),
 )
@@ -298,7 +318,7 @@ _EXACT_OUTSIDE = Rule(
     "exact",
     _is_outside,
     "Exact value outside: it is {exact}, and the interval says {low} to {high}.",
-    "The chains missed something: raise steps, or use another base. The exact value is right.",
+    "The chains missed something: raise `steps`, or use another `base`. The exact value is right.",
 )
 _MISSED = (
     Rule("modes", lambda case: case.missed is not None, _modes_missed, _reach_modes),
@@ -307,14 +327,14 @@ _MISSED = (
         lambda case: case.larger is not None,
         "Bases disagree: log Z is {larger_log_z} from base {case.larger.name} and {own_log_z} from base {case.base}. "
         "Each is a lower bound, so the larger one is nearer to the truth:",
-        lambda case: f"{'raise steps, or ' if case.log_z else ''}use base {{case.larger.name}}.",
+        lambda case: f"{'raise `steps`, or ' if case.log_z else ''}use base {{case.larger.name}}.",
     ),
     Rule(
         "unweighed",
         lambda case: case.unweighed > 0,
         "Weight of modes unknown: {modes} out of reach of the chains, and weights of chains from there are too uneven "
         "to tell how much of Z they hold.",
-        "Raise steps, or use another base.",
+        "Raise `steps`, or use another `base`.",
     ),
 )
 _TOO_WIDE = Rule(
@@ -322,7 +342,7 @@ _TOO_WIDE = Rule(
     lambda case: case.evidence is not None and not case.half_width <= case.tolerance,
     "Interval too wide: the two {sides} are {apart}, but {truth} is known to ± {half_width} nats only (tolerance "
     "{case.tolerance:g}).",
-    "Raise steps, or {chains}.",
+    "Raise `steps`, or `{chains}`.",
 )
 _LIKELIHOOD = (
     _INFINITE,
@@ -348,14 +368,14 @@ _LIKELIHOOD = (
             2 * case.log_f_rise > _UNKNOWN_RISE * case.tolerance or case.log_f_unknown > _UNKNOWN_EXAMPLES
         ),
         _log_f_unknown,
-        "More steps and chains make it better known for a DBM, whose hidden units RAISE anneals; not for a DBN.",
+        "More `steps` and `chains` make it better known for a DBM, whose hidden units RAISE anneals; not for a DBN.",
     ),
     _TOO_WIDE,
     Rule(
         "unchecked",
         lambda case: case.evidence is None,
         "Agree, not checked for missed modes: the two {sides} are {apart} (tolerance {case.tolerance:g}), but both "
-        "sides miss what no chain has found, and no other starts were tried (evidence).",
+        "sides miss what no chain has found, and no other starts were tried (`evidence`).",
     ),
 )
 _LOG_Z = (
@@ -370,7 +390,7 @@ _LOG_Z = (
         "gap",
         lambda case: not math.isfinite(case.gap.value),
         "Gap too large: no melted state is in reach of the chains, so there is no upper side.",
-        "Raise steps.",
+        "Raise `steps`.",
     ),
     *_MISSED,
     _SURELY_WIDE,

@@ -102,6 +102,13 @@ def asked_text(budget: float | None, gap: float | None) -> str:
     return f"within {duration(budget)}" + ("" if gap is None else f", to ± {gap:g} nats")
 
 
+def about(seconds: float) -> str:
+    """A time that was predicted, in one unit: "40 s", "12 min", "3.5 h"."""
+    if seconds < 90:
+        return f"{max(1, math.ceil(seconds)):,} s"
+    return f"{math.ceil(seconds / 60)} min" if seconds < 7200 else f"{math.ceil(seconds / 360) / 10:g} h"
+
+
 def weights_text(ess: float, chains: int, pareto_k: float) -> str:
     """How many chains carry an estimate, and the tail of their weights."""
     tail = f", Pareto k {pareto_k:.2f}" if math.isfinite(pareto_k) else ""
