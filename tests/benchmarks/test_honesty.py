@@ -3,11 +3,14 @@
 import importlib
 import itertools
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+
+import meltpoint as mp
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 QUICK = [
@@ -62,7 +65,7 @@ def test_wrong_trusted_reports_are_counted(bench):
     task = honesty.Task("weak", 0, "default", 10, None, 5.0, few=False)
 
     def outcome(low, high, trusted=True):
-        return honesty.Outcome(task, trusted, "agree", -3.0, low, high, low, high, certificate_holds=True)
+        return honesty.Outcome(task, trusted, "agree", -3.0, low, high)
 
     right, wrong, turned = outcome(-4.0, -2.0), outcome(-2.0, -1.0), outcome(-2.0, -4.0, trusted=False)
     assert [o.outside for o in (right, wrong, turned)] == [False, True, True]
@@ -78,8 +81,30 @@ def test_wrong_trusted_reports_are_counted(bench):
 def test_a_model_goes_through_evaluate(bench):
     honesty = bench("honesty")
     outcome = honesty.run(honesty.Task("weak", 0, "default", 100, None, 5.0, few=False))
-    assert outcome.certificate_holds
-    assert abs(outcome.optimistic - outcome.exact) < 0.5
+    assert not outcome.outside
+    assert outcome.held == {"log Z >": True, "at most": True, "log p_N >": True, "CSL": True}
+    refused = replace(outcome, trusted=False, held=outcome.held | {"at most": False})
+    assert [refused.is_too_cautious, outcome.is_too_cautious] == [True, False]
+    assert any("at most    broken 1 of 2" in line for line in honesty.table([outcome, refused]))
+
+
+def test_log_z_and_comparisons_are_checked_too(bench):
+    honesty = bench("honesty")
+    found = honesty.run(honesty.Task("weak", 0, "default", 100, None, 5.0, few=False, call="log_z"))
+    assert found.held["log Z >"]
+    assert not found.outside
+    order = honesty.run(honesty.Task("weak", 0, "default", 100, None, 5.0, few=False, call="compare"))
+    assert not order.outside
+    assert abs(order.exact) <= 1.5
+    spins = honesty.Task("far-ising", 0, "default", 100, None, 5.0, few=False, call="compare")
+    assert honesty.run(spins) is None
+
+
+@pytest.mark.parametrize("family", ["unequal", "first-order", "far-gaussian", "modular-dbm", "far-ising"])
+def test_sums_in_closed_form_are_those_of_the_library(bench, family):
+    subject = bench("honesty_far").FAMILIES[family](0)
+    assert mp.exact_log_z(subject.model) == pytest.approx(subject.log_z, abs=1e-8)
+    assert subject.model.log_f(subject.test) == pytest.approx(subject.log_f, abs=1e-8)
 
 
 def _sizes(model):
