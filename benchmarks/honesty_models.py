@@ -79,16 +79,12 @@ def far_ones(seed: int) -> Subject:
     weights = np.concatenate(
         [rest.weights, np.full((n_visible, together), rng.uniform(2.0, 4.0) / together * 1.5)], axis=1
     )
-    share = rng.uniform(0.1, 0.9)
+    wanted = mp.exact_log_z(rest, threads=1) - np.log1p(-rng.uniform(0.1, 0.9))
     low, high = -10.0 * n_visible, 0.0
     for _ in range(50):  # the bias that gives the mode its share of the mass
         middle = (low + high) / 2
         rbm = mp.RBM(weights, rest.visible_bias, np.append(rest.hidden_bias, np.full(together, middle)))
-        low, high = (
-            (middle, high)
-            if mp.exact_log_z(rbm, threads=1) < mp.exact_log_z(rest, threads=1) - np.log1p(-share)
-            else (low, middle)
-        )
+        low, high = (middle, high) if mp.exact_log_z(rbm, threads=1) < wanted else (low, middle)
     data = _draw(rest, rng, 300 + EXAMPLES)
     return _exact("all ones", rbm, data[:300], data[300:])
 

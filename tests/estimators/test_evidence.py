@@ -18,6 +18,7 @@ from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.base_rates import data_rates
 from meltpoint.estimators.evidence import Evidence, Finding, log_reach
 from meltpoint.estimators.exact import exact_log_z
+from meltpoint.estimators import limits
 from meltpoint.estimators.limits import log_z_limits, mean_log_prob_limits
 from meltpoint.estimators.modes import base_of_means, find_modes, groups_of, mean_states
 from meltpoint.estimators.starts import (
@@ -30,7 +31,7 @@ from meltpoint.estimators.starts import (
 from meltpoint.models.ising import Ising
 from meltpoint.models.rbm import RBM
 from meltpoint.runs.run import Run
-from meltpoint.statistics.certificate import certify_log_z
+from meltpoint.statistics.certificate import Certificate, certify_log_z
 from meltpoint.statistics.estimate import Estimate
 from meltpoint.statistics.log_space import log_mean_exp
 
@@ -312,25 +313,26 @@ def test_limits_are_in_order_and_no_looser_than_the_certificate():
 
 
 def test_limits_of_the_mean_take_the_lower_of_two_lower_ends():
-    def limits(value, error, df=np.inf):
+    def limits_of(value, error, df=np.inf):
         return mean_log_prob_limits(
             (-3, -3), (1, 1.5), Estimate(value, error, "conservative", "", df=df), 0.01
         )
 
-    assert limits(-6.0, 0.0) == (-6.0, -4.0)
-    assert limits(-4.2, 0.0) == (-4.5, -4.0)
-    assert limits(-4.2, np.nan) == (-np.inf, -4.0)
-    assert limits(np.nan, 0.1) == (-np.inf, -4.0)
-    assert limits(-4.2, 0.1, df=1.0)[0] == pytest.approx(-4.2 - 0.1 * 127.32, abs=0.01)  # t, alpha / 4
+    assert limits_of(-6.0, 0.0) == (-6.0, -4.0)
+    assert limits_of(-4.2, 0.0) == (-4.5, -4.0)
+    assert limits_of(-4.2, np.nan) == (-np.inf, -4.0)
+    assert limits_of(np.nan, 0.1) == (-np.inf, -4.0)
+    assert limits_of(-4.2, 0.1, df=1.0)[0] == pytest.approx(-4.2 - 0.1 * 127.32, abs=0.01)  # t, alpha / 4
 
 
 @pytest.mark.slow
-def test_the_upper_limit_of_log_z_covers_the_mean_of_skewed_weights():
+def test_the_upper_limit_of_log_z_covers_the_mean_of_skewed_weights(monkeypatch):
     """Lognormal weights of spread 1.2, 200 chains: misses of 0.7 %, where log(1 + t se) has 2.6 % and t se 1.5 %.
 
     Of 3,000, more than 39 are a false alarm with probability 1e-4; 2 % would give 60.
     """
-    rng = np.random.default_rng(0)
-    drawn = rng.normal(-0.72, 1.2, (3000, 200))
+    # Most of the time would go to the lower limit.
+    monkeypatch.setattr(limits, "certified_log_z", lambda *_: Certificate(-np.inf, 0.99, "log Z"))
+    drawn = np.random.default_rng(0).normal(-0.72, 1.2, (3000, 200))
     missed = sum(log_z_limits(weights, Evidence(), 0.01)[1] < 0 for weights in drawn)
     assert missed <= 39

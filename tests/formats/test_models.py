@@ -67,14 +67,6 @@ def spins(draw):
 MODELS = rbms() | dbms() | dbns() | spins()
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _no_wait_for_the_disk():
-    """That bytes reach the disk is tested in test_atomic; here it would cost a second for a hundred files."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda _descriptor: None)
-        yield
-
-
 @pytest.fixture
 def rbm():
     rng = np.random.default_rng(0)

@@ -121,7 +121,8 @@ class Measured:
         terms = math.log(others + 1) - softplus(odds) - g - e  # log of estimates over p, by chain
         n_steps, n, measured_chains = terms.shape
         groups = measured_chains // chains
-        gaps = -log_mean_exp(terms[..., : groups * chains].reshape(n_steps, n, groups, chains))
+        grouped = terms[..., : groups * chains].reshape(n_steps, n, groups, chains)
+        gaps = -(log_mean_exp(grouped) if chains > 1 else terms)
         spread = np.var(gaps[..., 0], axis=1, ddof=1) if n > 1 else np.zeros(n_steps)
         return gaps.mean(axis=(1, 2)), spread, 1 - expit(odds).mean(axis=(1, 2))
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 _BLOCK = 4096  # numbers of which all that is computed on the way stays in the cache
-_LOG2E = 1 / math.log(2)
+_LOG2E, _SQRT_HALF = 1 / math.log(2), math.sqrt(0.5)
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440054690583e-4  # n times the first part is exact
 _TAYLOR = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
 _LARGEST_EXPONENT = 746.0  # beyond, exp is 0 or infinite
@@ -51,11 +51,11 @@ def _elementwise(function: _Function) -> _Function:
 @_elementwise
 def exp(x: Any) -> Any:  # noqa: ANN401
     """e to the power x."""
-    x = np.clip(x, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
+    x = np.maximum(np.minimum(x, _LARGEST_EXPONENT), -_LARGEST_EXPONENT)
     n = np.rint(x * _LOG2E)
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-    p = np.full_like(r, _TAYLOR[0])
-    for c in _TAYLOR[1:]:
+    p = r * _TAYLOR[0] + _TAYLOR[1]
+    for c in _TAYLOR[2:]:
         p *= r
         p += c
     return np.ldexp((p * (r * r) + r) + 1.0, n.astype(np.int32))
@@ -65,20 +65,20 @@ def exp(x: Any) -> Any:  # noqa: ANN401
 def log(x: Any) -> Any:  # noqa: ANN401
     """Natural logarithm."""
     m, k = np.frexp(x)
-    low = m < math.sqrt(0.5)
-    m, k = np.where(low, 2 * m, m), k - low
-    f = m - 1.0
-    s = f / (2.0 + f)
+    low = m < _SQRT_HALF
+    f, k = m + m * low - 1.0, k - low.astype(np.float64)
+    s = f / (f + 2.0)
     z = s * s
-    p = np.full_like(z, _LOG[0])
-    for c in _LOG[1:]:
+    p = z * _LOG[0] + _LOG[1]
+    for c in _LOG[2:]:
         p *= z
         p += c
     half = f * f / 2
     found = k * _LOG_HIGH - ((half - (s * (half + z * p) + k * _LOG_LOW)) - f)
-    if ((x > 0) & (x < np.inf)).all():
+    usual = (x > 0) & (x < np.inf)
+    if usual.all():
         return found
-    return np.where((x > 0) & (x < np.inf), found, np.where(x == 0, -np.inf, np.where(x > 0, x, np.nan)))
+    return np.where(usual, found, np.where(x == 0, -np.inf, np.where(x > 0, x, np.nan)))
 
 
 @_elementwise
