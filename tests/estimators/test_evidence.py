@@ -14,11 +14,11 @@ from contract.three_blocks import three_blocks
 from meltpoint.annealing.base import uniform
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.schedule import as_betas
+from meltpoint.estimators import limits
 from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.base_rates import data_rates
 from meltpoint.estimators.evidence import Evidence, Finding, log_reach
 from meltpoint.estimators.exact import exact_log_z
-from meltpoint.estimators import limits
 from meltpoint.estimators.limits import log_z_limits, mean_log_prob_limits
 from meltpoint.estimators.modes import base_of_means, find_modes, groups_of, mean_states
 from meltpoint.estimators.starts import (

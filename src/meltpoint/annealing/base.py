@@ -1,6 +1,7 @@
 """Base distributions: what chains start from. Any `Distribution` will do; usually it is independent units."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -76,4 +77,8 @@ class IndependentUnits:
 
     def log_prob(self, states: States) -> Floats:
         log_weights = self.unit.log_weight(states, self.inputs)
-        return (log_weights - self.unit.log_partition(self.inputs)).sum(axis=1)
+        return (log_weights - self._log_partition).sum(axis=1)
+
+    @cached_property
+    def _log_partition(self) -> Floats:
+        return self.unit.log_partition(self.inputs)

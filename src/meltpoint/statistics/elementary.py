@@ -37,10 +37,17 @@ def _elementwise(function: _Function) -> _Function:
     @wraps(function)
     def apply(x: Any) -> Any:  # noqa: ANN401
         given = np.asarray(x)
-        numbers = given.astype(np.float64, copy=False).reshape(-1)
-        found = np.empty(given.shape, given.dtype if given.dtype.kind == "f" else np.float64)
-        flat = found.reshape(-1)
         with np.errstate(all="ignore"):
+            if (
+                given.dtype == np.float64
+                and 0 < given.size <= _BLOCK
+                and given.ndim
+                and given.flags.c_contiguous
+            ):
+                return function(given)
+            numbers = given.astype(np.float64, copy=False).reshape(-1)
+            found = np.empty(given.shape, given.dtype if given.dtype.kind == "f" else np.float64)
+            flat = found.reshape(-1)
             for low in range(0, numbers.size, _BLOCK):
                 flat[low : low + _BLOCK] = function(numbers[low : low + _BLOCK])
         return found[()]
