@@ -90,7 +90,11 @@ _HOMES = {
 }
 _ESTIMATORS = ("ais_log_z", "check_conventions", "csl_log_prob", "friction_schedule", "raise_log_prob")
 _DRAWING = ("data_rates", "model_rates", "sample", "sample_annealing_model")
-_TAKES_MODELS = {**dict.fromkeys((*_ESTIMATORS, *_DRAWING), ()), "exact_log_z": (tuple,)}
+_TAKES_MODELS = {
+    **dict.fromkeys((*_ESTIMATORS, *_DRAWING), ()),
+    "exact_log_z": (tuple,),
+    **dict.fromkeys(("evaluate", "log_z", "sweep"), (object,)),  # which compare data with what objects say
+}
 """Functions that take objects of other libraries as models, and what else they take: here these become models."""
 
 __all__ = ["DBM", "DBN", "RBM", "FactorGraph", "Ising", "Model", "Potts", "__version__"]

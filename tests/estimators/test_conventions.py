@@ -9,6 +9,7 @@ import pytest
 
 import meltpoint as mp
 from meltpoint.estimators.conventions import ConventionCheck, conditional_log_probs
+from meltpoint.models.readings import CCM, GAP_FIRST, GAP_LAST
 from meltpoint.records import from_plain
 from meltpoint.results.text import render_text
 
@@ -90,17 +91,27 @@ def test_states_numbered_otherwise(name):
     assert mp.check_conventions(model, (x + q - 1) % q).suspected == "gap first"
 
 
-def test_the_order_of_another_program():
-    from meltpoint.models.readings import CCM, GAP_FIRST
+ORDERS = [(GAP_FIRST, CCM), (CCM, GAP_FIRST), (f"-{CCM[:-1]}", GAP_LAST), (GAP_FIRST[1:], CCM[:-1])]
 
-    fields = RNG.normal(0, 2, (6, 21))
-    model = mp.Potts({(0, 1): RNG.normal(size=(21, 21))}, fields)
+
+@pytest.mark.parametrize(("data", "own"), ORDERS)
+def test_the_order_of_another_program(data, own):
+    rng, q = np.random.default_rng(3), len(own)
+    fields = rng.normal(0, 2, (6, q))
+    model = mp.Potts({(0, 1): rng.normal(size=(q, q))}, fields)
     p = np.exp(fields) / np.exp(fields).sum(axis=1, keepdims=True)
-    x = np.stack([RNG.choice(21, 400, p=row) for row in p], axis=1)
-    wrong = np.array([GAP_FIRST.index(letter) for letter in CCM])[x]
+    x = np.stack([rng.choice(q, 400, p=row) for row in p], axis=1)
+    wrong = np.array([data.index(letter) for letter in own])[x]
     check = mp.check_conventions(model, wrong)
-    assert check.suspected == "CCMpred's order"
-    assert f"alphabet='{CCM}'" in check.remedy
+    assert check.suspected == f"{data} as {own}"
+    assert f"alphabet='{own}'" in check.remedy
+
+    report = mp.evaluate(model, wrong, wrong, steps=20, examples=10)
+    assert not report.trusted
+    for headline in (report.conclusion, repr(report), report.to_html().split("<nav")[0]):
+        assert "gree:" not in headline  # whatever the verdict is
+        assert "agree)" not in headline
+    assert "Is the model read as it was meant?" in str(report)
 
 
 def test_models_without_other_readings():

@@ -1,5 +1,6 @@
 """Objects of other libraries become models with the same log f. They are told by their attributes, so fakes do."""
 
+from inspect import signature
 from types import SimpleNamespace
 
 import numpy as np
@@ -193,6 +194,44 @@ def test_dimod(vartype):
         mp.from_object(bqm, beta=1.0, temperature=1.0)
     with pytest.raises(mp.InputError, match="found beta=-1, temperature=None, expected a positive number"):
         mp.from_object(bqm, beta=-1)
+
+
+def test_a_qubo_dict_and_a_polynomial():
+    x = np.array(list(np.ndindex(2, 2, 2)))
+    qubo = {(0, 0): 0.5, (2, 2): -1.0, (0, 2): 1.5, (2, 1): -0.5, (1, 2): 0.25}
+    energy = 0.5 * x[:, 0] - x[:, 2] + 1.5 * x[:, 0] * x[:, 2] - 0.25 * x[:, 1] * x[:, 2]
+    np.testing.assert_allclose(mp.from_object(qubo, beta=2.0).log_f(x), -2.0 * energy, atol=1e-12)
+
+    class Polynomial(dict):
+        vartype, degree = SimpleNamespace(name="BINARY"), 3
+
+    cubic = Polynomial({frozenset({0}): 0.5, frozenset({0, 1, 2}): 2.0, frozenset(): 0.75})
+    energy = 0.5 * x[:, 0] + 2.0 * x.prod(axis=1) + 0.75
+    np.testing.assert_allclose(mp.from_object(cubic, beta=2.0).log_f(x), -2.0 * energy, atol=1e-12)
+    cubic.vartype = SimpleNamespace(name="SPIN")
+    with pytest.raises(mp.InputError, match=r"expected one of BINARY variables.*to_binary\(\)"):
+        mp.from_object(cubic, beta=2.0)
+
+
+def test_beta_is_taken_wherever_a_model_is():
+    qubo = {(0, 0): 0.5, (0, 1): 1.5}
+    truth, x = np.logaddexp.reduce(-2.0 * np.array([0, 0, 0.5, 2.0])), np.zeros((4, 2))
+    assert mp.exact_log_z(qubo, beta=2.0) == pytest.approx(truth)
+    assert mp.log_z(qubo, beta=2.0, steps=5, chains=4).exact == pytest.approx(truth)
+    assert mp.evaluate(qubo, x, beta=2.0, steps=5, chains=2).exact.value == pytest.approx(-truth)
+    assert mp.sample(model=qubo, n=3, beta=2.0).shape == (3, 2)
+    assert "beta" in signature(mp.evaluate).parameters
+    with pytest.raises(mp.InputError, match="an energy without a temperature"):
+        mp.log_z(qubo)
+    with pytest.raises(mp.InputError, match="beta"):
+        mp.log_z(mp.Ising([[0.0, 1.0], [1.0, 0.0]]), beta=2.0)
+
+
+def test_samples_of_dimod_are_refused_with_the_line_that_orders_them():
+    samples = SimpleNamespace(record=SimpleNamespace(sample=np.zeros((2, 2))), variables=[1, 0])
+    model = mp.Ising([[0.0, 1.0], [1.0, 0.0]])  # without fields
+    with pytest.raises(mp.InputError, match=r"order of the model's variables: test\.record\.sample\[:, \["):
+        mp.evaluate(model, samples)
 
 
 class Factor:

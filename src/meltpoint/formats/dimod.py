@@ -12,6 +12,7 @@ units 0 and 1. The units are those that occur, in the order of their numbers.
 import re
 import struct
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from meltpoint.formats.documents import read_json, rows
 from meltpoint.formats.format import Format, Options
 from meltpoint.formats.source import HEAD, Source, described, source_of_object
 from meltpoint.layers.unit import Floats
-from meltpoint.models import Model
+from meltpoint.models import FactorGraph, Model
 
 UNITS = {"SPIN": "spin", "BINARY": "bernoulli"}
 """Our units by dimod's vartype."""
@@ -34,6 +35,7 @@ _REMARK = re.compile(rb"^[ \t]*(#|c\b|p[ \t]|==>).*$", re.MULTILINE)
 _TRIPLET = re.compile(rb"[ \t]*\d+[ \t]+\d+[ \t]+[-+.\d][-+.\deE]*[ \t\r]*")
 _VARTYPE = re.compile(rb"^[ \t]*#.*?vartype[:=][ \t]*(\w+)", re.MULTILINE)
 _PROBLEM = re.compile(rb"^[ \t]*p[ \t]+qubo[ \t]+\d+[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+)", re.MULTILINE)
+_LARGEST_DEGREE = 16  # of a polynomial's terms, each of which becomes a table
 _LARGEST_LABEL = 2**53  # numbers are read as float64
 
 Triplets = tuple[NDArray[np.int64], NDArray[np.int64], Floats]
@@ -189,6 +191,52 @@ def from_object(model: Any, options: Options) -> Model:  # noqa: ANN401
     values = np.array([float(bias) for bias in model.quadratic.values()])
     quadratic = (pairs[:, 0], pairs[:, 1], values)
     return _model(source_of_object(), beta, linear, quadratic, UNITS[vartype], float(model.offset))
+
+
+def is_qubo(x: Any) -> bool:  # noqa: ANN401
+    """Whether it is a dict of biases by pairs of variables."""
+    return isinstance(x, dict) and bool(x) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in x)
+
+
+def from_qubo(biases: Any, options: Options) -> Model:  # noqa: ANN401
+    """The Ising model of a dict {(i, j): bias} of units 0 and 1; (i, i) is linear, (i, j) and (j, i) are added up.
+
+    Numbered variables are in the order of their numbers, others as they occur.
+    """
+    beta, site = options.inverse_temperature("a QUBO dict"), _sites(v for pair in biases for v in pair)
+    linear, pairs, values = np.zeros(len(site)), [], []
+    for (u, v), bias in biases.items():
+        if u == v:
+            linear[site[u]] += float(bias)
+        else:
+            pairs.append((site[u], site[v]))
+            values.append(float(bias))
+    i, j = np.array(pairs, np.int64).reshape(-1, 2).T
+    return _model(source_of_object(), beta, linear, (i, j, np.array(values)), "bernoulli", 0.0)
+
+
+def from_polynomial(polynomial: Any, options: Options) -> Model:  # noqa: ANN401
+    """The factor graph of dimod's BinaryPolynomial: E = sum of bias times the product of variables that are 0 or 1."""
+    beta, vartype = options.inverse_temperature(f"a {type(polynomial).__name__}"), polynomial.vartype
+    if getattr(vartype, "name", str(vartype)) != "BINARY" or polynomial.degree > _LARGEST_DEGREE:
+        raise InputError(
+            found=f"a {type(polynomial).__name__} of degree {polynomial.degree} and vartype {vartype}",
+            expected=f"one of BINARY variables and of degree {_LARGEST_DEGREE} at most",
+            remedy="convert spins with polynomial.to_binary(); states are then 0 and 1",
+        )
+    site = _sites(v for term in polynomial for v in term)
+    factors = []
+    for term, bias in polynomial.items():
+        table = np.zeros((2,) * len(term))
+        table[(1,) * len(term)] = -beta * float(bias)
+        factors.append((tuple(site[v] for v in term), table))
+    return FactorGraph([2] * len(site), factors)
+
+
+def _sites(variables: Iterable[Any]) -> dict[Any, int]:
+    found = dict.fromkeys(variables)
+    ordered = sorted(found) if all(isinstance(v, int | np.integer) for v in found) else list(found)
+    return {variable: k for k, variable in enumerate(ordered)}
 
 
 _ENERGY = ("temperature", "beta")

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -42,8 +42,8 @@ def from_object(
     """The model in an object of another library; a model of this library is returned as it is.
 
     Read are scikit-learn's BernoulliRBM, PyTorch modules and state dicts (any dict of weights and two biases), RBMs of
-    rbms and of learnergy, dimod's binary quadratic models, pgmpy's Markov networks and factor graphs, and NetworkX
-    graphs. Sites of a graph are in the order of its variables or nodes.
+    rbms and of learnergy, dimod's binary quadratic models and polynomials, QUBO dicts {(i, j): bias}, pgmpy's Markov
+    networks and factor graphs, and NetworkX graphs. Sites of a graph are in the order of its variables or nodes.
 
     What the object says about itself (`free_energy`, `energy`, `log_prob`, …) is compared with log f of the model on
     random states, up to a constant. A difference is refused, and so is a module with further parameters.
@@ -60,7 +60,8 @@ def from_object(
         Names of the parameters of a state dict, where they have unusual ones.
     beta, temperature
         p is proportional to exp(-beta E) = exp(-E / temperature): for a dimod model, which is an energy. In a
-        NetworkX graph couplings and fields enter log p with a plus sign, times beta (1).
+        NetworkX graph couplings and fields enter log p with a plus sign, times beta (1). `evaluate`, `log_z` and the
+        other functions that take one model take `beta` too.
     units
         "spin" (the default) or "bernoulli": the units of a NetworkX graph.
     coupling, field
@@ -85,19 +86,28 @@ def from_object(
 
 
 def takes_models(function: Callable[..., Any], also: tuple[type, ...] = ()) -> Callable[..., Any]:
-    """A function whose argument `model` may be an object of another library, or of the types `also`."""
-    place = list(signature(function).parameters).index("model")
+    """A function whose argument `model` may be an object of another library, or of the types `also`.
 
-    def as_model(x: Any) -> Any:  # noqa: ANN401
-        return x if x is None or isinstance(x, also) else from_object(x)
+    It takes `beta` besides, for objects that are energies.
+    """
+    own = signature(function)
+    place = list(own.parameters).index("model")
 
     @wraps(function)
-    def with_model(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+    def with_model(*arguments: Any, beta: float | None = None, **options: Any) -> Any:  # noqa: ANN401
+        def as_model(x: Any) -> Any:  # noqa: ANN401
+            as_it_is = x is None or (beta is None and isinstance(x, also))
+            return x if as_it_is else from_object(x, beta=beta)
+
         given = [as_model(x) if k == place else x for k, x in enumerate(arguments)]
         if "model" in options:
             options["model"] = as_model(options["model"])
         return function(*given, **options)
 
+    rows = list(own.parameters.values())
+    at = len(rows) - (bool(rows) and rows[-1].kind is Parameter.VAR_KEYWORD)
+    rows.insert(at, Parameter("beta", Parameter.KEYWORD_ONLY, default=None, annotation="float | None"))
+    with_model.__signature__ = own.replace(parameters=rows)  # pyright: ignore[reportAttributeAccessIssue]
     with_model.__module__ = "meltpoint"  # where a pickle finds it
     return with_model
 
@@ -261,6 +271,8 @@ _KINDS = (
     _Kind("an RBM of rbms", _has(*_RBMS), _from_attributes("visible-hidden", *_RBMS)),
     _Kind("an RBM of learnergy", _is_learnergy, _from_learnergy, _BETA),
     _Kind("a PyTorch module", _is_module, _from_module, _NAMED),
+    _Kind("a polynomial of dimod", _has("keys", "vartype", "degree"), dimod.from_polynomial, _BETA),
+    _Kind("a QUBO dict", dimod.is_qubo, dimod.from_qubo, _BETA),
     _Kind("a dict of parameters", _has("keys", "items"), _from_arrays, _NAMED),
     _Kind("a dimod model", _DIMOD, dimod.from_object, _BETA),
     _Kind("a pgmpy model", _has("get_factors", "nodes"), _from_pgmpy),

@@ -32,6 +32,13 @@ def as_array(value: Any, name: str, remedy: str = "") -> NDArray[Any]:  # noqa: 
         )
     if hasattr(value, "detach"):
         return _tensor(value, name)
+    if hasattr(value, "record") and hasattr(value, "variables"):
+        raise InputError(
+            found=f"{name}, a {type(value).__name__}, whose columns are in an order of their own",
+            expected="an array (example, site) with columns in the order of the model's variables",
+            remedy=f"{name}.record.sample[:, [{name}.variables.index(v) for v in bqm.variables]]"
+            f".repeat({name}.record.num_occurrences, axis=0)",
+        )
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
         return np.asarray(value.toarray())
     if hasattr(value, "to_numpy") and hasattr(value, "columns"):

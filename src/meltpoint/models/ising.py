@@ -31,7 +31,7 @@ class Ising(GraphModel):
         (site, site), symmetric with a zero diagonal, so that every pair counts once; an array or a `scipy.sparse`
         matrix. A positive coupling favours equal spins; the inverse temperature is in it.
     fields
-        (site,).
+        (site,); zeros by default.
     units
         "spin" for sites in {-1, +1}, "bernoulli" for sites in {0, 1}.
     hidden
@@ -56,7 +56,7 @@ class Ising(GraphModel):
     def __init__(
         self,
         couplings: Any,  # noqa: ANN401
-        fields: ArrayLike,
+        fields: ArrayLike | None = None,
         units: str | Unit = "spin",
         hidden: ArrayLike | Iterable[int] | None = None,
         *,
@@ -64,7 +64,8 @@ class Ising(GraphModel):
     ) -> None:
         unit = unit_named(units)
         matrix = _check_couplings(couplings, unit)
-        h = checks.bias(fields, "fields", matrix.shape[0], "site")
+        n = matrix.shape[0]
+        h = checks.bias(np.zeros(n) if fields is None else fields, "fields", n, "site")
         self._set(couplings=matrix, fields=h, constant=checks.number(constant, "constant"))
         self._set_sites(np.full(h.size, 2), unit, hidden)
 

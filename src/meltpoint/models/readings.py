@@ -7,6 +7,7 @@ lists the readings that are plausible for it (`Model.other_readings`), the most 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import permutations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -158,6 +159,8 @@ _LARGE = 20_000  # sites, from which on making another model takes longer than a
 GAP_FIRST, GAP_LAST, CCM = "-ACDEFGHIKLMNPQRSTVWY", "ACDEFGHIKLMNPQRSTVWY-", "ARNDCQEGHILKMFPSTWYV-"
 """Orders of the states of protein models: adabmDCA's, the one with the gap last, CCMpred's."""
 
+_ORDERS = {21: (GAP_FIRST, GAP_LAST, CCM, f"-{CCM[:-1]}"), 20: (GAP_FIRST[1:], CCM[:-1])}
+
 
 def potts_readings(q: int, negated: "Callable[[], Model] | None" = None) -> list[Reading]:
     """Other readings of a model of sites with q states each; `negated` makes the one with the other sign."""
@@ -179,13 +182,12 @@ def potts_readings(q: int, negated: "Callable[[], Model] | None" = None) -> list
             letters = GAP_LAST if step < 0 else GAP_FIRST
             remedy += f"; of sequences, read them with alphabet={letters!r}"
         readings.append(Reading(name, meaning, remedy, states=((numbers + step) % q).astype(np.uint8)))
-    if q == len(GAP_FIRST):
-        for name, data, model in (
-            ("CCMpred's order", GAP_FIRST, CCM),
-            ("alphabetical order", CCM, GAP_FIRST),
-        ):
-            states = np.array([model.index(letter) for letter in data], np.uint8)
+    known = {tuple(reading.states) for reading in readings if reading.states is not None}
+    for data, model in permutations(_ORDERS.get(q, ()), 2):
+        states = np.array([model.index(letter) for letter in data], np.uint8)
+        if tuple(states) not in known:  # where the gap is was asked already
+            known.add(tuple(states))
             meaning = f"the model's states are in the order {model} and the data's in the order {data}"
             remedy = f"read the sequences with alphabet={model!r}"
-            readings.append(Reading(name, meaning, remedy, states=states))
+            readings.append(Reading(f"{data} as {model}", meaning, remedy, states=states))
     return readings

@@ -132,7 +132,6 @@ class Document:
     verdict: str
     sections: Sequence[Section]
     answer: str = ""
-    warnings: Sequence[str] = ()
     interrupted: bool = False
     undecided: bool = False
 

@@ -61,7 +61,7 @@ def _verdict(document: Document, badge: bool = True) -> Html:
         "div",
         element("p", document.badge, class_="badge") if badge else None,
         element("p", typeset(document.answer), class_="answer") if document.answer else None,
-        *(element("p", typeset(text)) for text in (document.verdict, *document.warnings)),
+        element("p", typeset(document.verdict)),
         class_=f"verdict {'yes' if document.trusted else 'no'}",
         role="group",
         aria_label="Verdict",

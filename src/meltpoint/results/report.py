@@ -149,7 +149,11 @@ class Report(Readable):
 
     @property
     def conclusion(self) -> str:
-        """The verdict, and the exact value where that is known."""
+        """The verdict, and the exact value where that is known; that a model seems misread comes before both."""
+        if self.misreading is not None:
+            return (
+                self.misreading if self.verdict.trusted or self.known else f"{self.misreading} {self.verdict}"
+            )
         if self.known is None:
             return str(self.verdict)
         value = self.known.value_text(self.known.digits)
@@ -170,7 +174,8 @@ class Report(Readable):
         return "exact" if self.log_f_exact else "exact log Z"
 
     def __repr__(self) -> str:
-        return f"Report({self.model}: {self.conservative} to {self.optimistic}, {self.verdict.reason})"
+        reason = "misread" if self.misreading else self.verdict.reason
+        return f"Report({self.model}: {self.conservative} to {self.optimistic}, {reason})"
 
     def document(self) -> Document:
         from meltpoint.results.report_document import report_document

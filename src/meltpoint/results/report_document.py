@@ -41,7 +41,6 @@ def report_document(report: Report) -> Document:
         verdict=report.conclusion,
         sections=[section for section in sections if section.blocks],
         answer=citation.answer_text(report),
-        warnings=[] if report.misreading is None else [report.misreading],
         interrupted=report.interrupted,
     )
 

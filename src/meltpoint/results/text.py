@@ -22,8 +22,7 @@ def render_text(document: Document, width: int = WIDTH) -> str:
             lines += [*_columns(rows, {0, 2}, " "), ""]
         elif isinstance(block, Table):
             lines += [*_table(block, width), ""]
-    for sentence in (document.verdict, *document.warnings):
-        lines += [*_wrapped(sentence, width), ""]
+    lines += [*_wrapped(document.verdict, width), ""]
     return printable("\n".join([*lines, *fact_lines(document.facts, width)]), keep="\n")
 
 
