@@ -133,6 +133,39 @@ def test_a_terminal_gets_a_bar_that_is_gone_in_the_end(monkeypatch):
     assert seen.getvalue().rstrip().endswith(("\x1b[2K", "\x1b[?25h"))
 
 
+def kernel(monkeypatch, **names):
+    """A Jupyter kernel with these names in IPython.display; gives what it calls after a cell."""
+    after = []
+    shell = type("ZMQInteractiveShell", (), {})()
+    shell.events = types.SimpleNamespace(
+        register=lambda event, call: after.append(call), unregister=lambda event, call: after.remove(call)
+    )
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(**names))
+    return after
+
+
+def test_a_notebook_shows_a_figure_once_with_a_semicolon_or_without(rbm, test_set, monkeypatch):
+    shown = []
+    report = mp.evaluate(rbm, test_set, **QUICK)
+    after = kernel(monkeypatch, display=shown.append)
+    figure = report.plot()
+    (show,) = after
+    show()  # the cell has ended, and nothing has asked for the picture
+    assert (shown, after) == ([figure], [])
+    report.plot()._repr_png_()  # as the result of a cell
+    after[0]()
+    assert (len(shown), after) == (1, [])
+
+
+def test_a_notebook_shows_no_frames_of_an_input_error(rbm):
+    with pytest.raises(mp.InputError) as caught:
+        mp.evaluate(rbm, [[0, 1]])
+    where, sentence = caught.value._render_traceback_()
+    assert where.endswith("mp.evaluate(rbm, [[0, 1]])")
+    assert sentence == f"InputError: {caught.value}"
+
+
 def test_a_notebook_gets_a_bar(monkeypatch):
     shown = []
     handle = types.SimpleNamespace(update=shown.append)

@@ -1,12 +1,15 @@
 """The two errors of this library, its warnings, the progress callback's type, and text made safe to print."""
 
+import traceback
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 Progress: TypeAlias = Callable[[str, float, float], object]
 """Called from the caller's own thread with (what is being done, amount done, total amount)."""
 
+_PACKAGE = str(Path(__file__).parent)
 _MESSAGE_LENGTH = 500
 _SHORTEST = 80
 
@@ -56,6 +59,13 @@ class _ExplainedError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors of workers travel as pickles, which know nothing of keywords.
         return partial(type(self), found=self.found, expected=self.expected, remedy=self.remedy), ()
+
+    def _render_traceback_(self, *_: object) -> list[str]:
+        """What a notebook shows: the caller's own line and the sentence, without the frames of this package."""
+        frames = traceback.extract_tb(self.__traceback__)
+        own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+        where = [f"----> {own[-1].lineno} {own[-1].line}"] if own and own[-1].line else []
+        return [*where, f"{type(self).__name__}: {self}"]
 
     def with_found(self, found: str) -> Self:
         """The same error with other words for what was found."""

@@ -61,7 +61,7 @@ def shown_progress(progress: Progress | bool | None) -> Iterator[Progress | None
 @contextmanager
 def display() -> Iterator[Progress]:
     """A progress callback: a bar in a notebook or on a terminal, elsewhere a line a minute on stderr."""
-    if _in_notebook():
+    if notebook() is not None:
         yield _NotebookBar()
         return
     from rich.console import Console
@@ -198,11 +198,11 @@ def _is_tqdm(progress: object) -> bool:
     return all(callable(getattr(progress, name, None)) for name in ("update", "refresh", "close"))
 
 
-def _in_notebook() -> bool:
-    """Whether this is a Jupyter kernel, whose output is HTML."""
-    shell = sys.modules.get("IPython")
-    current = shell.get_ipython() if shell else None
-    return type(current).__name__ == "ZMQInteractiveShell"
+def notebook() -> Any:  # noqa: ANN401
+    """The shell of the Jupyter kernel that this is, whose output is HTML; None elsewhere."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return shell if type(shell).__name__ == "ZMQInteractiveShell" else None
 
 
 def duration(seconds: float) -> str:

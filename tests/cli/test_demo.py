@@ -37,7 +37,7 @@ def test_the_demo_brackets_the_exact_value(run, tmp_path, monkeypatch):
 
     # The next command it names does what it says.
     command = re.search(r"Next: meltpoint (.*)", result.stderr)[1].split()
-    assert "(RBM 64-20) on 297 test examples" in run(*command, "--steps", 100).stdout
+    assert "RBM 64-20 (model.npz) on 297 test examples" in run(*command, "--steps", 100).stdout
     model = mp.load("here/demo/model.npz")
     digits = mp.datasets.load("digits").test
     assert float(exact[1]) == pytest.approx(np.mean(model.log_f(digits)) - mp.exact_log_z(model), abs=6e-4)

@@ -18,7 +18,7 @@ def test_the_report_goes_to_stdout_and_nothing_else(run, folder):
     assert result.exit_code == 0
     assert result.stderr == ""
     lines = result.stdout.splitlines()
-    assert lines[0] == "model.npz (RBM 9-4) on 20 test examples of test.npy, nats per example"
+    assert lines[0] == "RBM 9-4 (model.npz) on 20 test examples of test.npy, nats per example"
     assert max(map(len, lines)) <= 79
     expected = mp.evaluate(
         mp.load(folder / "model.npz"),
@@ -276,7 +276,7 @@ def test_the_html_report(run, folder):
     assert result.exit_code == 0
     assert result.stderr == "report: report.html\n"
     page = (folder / "report.html").read_text()
-    assert "model.npz (RBM 9-4) on 20 test examples of test.npy" in page
+    assert "RBM 9-4 (model.npz) on 20 test examples of test.npy" in page
     assert "meltpoint evaluate model.npz test.npy --base uniform --steps 50" in page
 
 

@@ -3,6 +3,7 @@
 import html.parser
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -120,10 +121,24 @@ def test_the_badge_says_whether_to_trust_it(found, badge):
 
 
 def test_names_are_shown_as_they_are_and_numbers_with_minus_signs():
-    page = full(names={"model": "model (-1).npz", "test": "mnist"}, exact=None).to_html()
-    assert "model (-1).npz (RBM 784-500)" in page
-    assert ">model (-1).npz</td>" in page
+    page = full(names={"model": "some/model (-1).npz", "test": "mnist"}, exact=None).to_html()
+    assert "<h1>RBM 784-500 (model (-1).npz) on 10,000 test examples of mnist, nats per example</h1>" in page
+    assert ">some/model (-1).npz</td>" in page
     assert "−86.47 ± 0.03" in page
+
+
+def test_values_are_shown_where_the_pointer_is():
+    page = full().to_html()
+    assert "<title>\N{MINUS SIGN}86.473 ± 0.06</title></circle>" in page
+
+
+def test_differences_that_would_be_printed_as_zero_are_not_listed():
+    report = full()
+    assert "Largest differences" in report.to_html()
+    per = report.per_example
+    equal = replace(per, log_prob=per.log_f - report.log_z.value)
+    page = replace(report, per_example=equal).to_html()
+    assert "argest differences" not in page
 
 
 def test_keywords_are_code_on_pages():

@@ -1,6 +1,7 @@
 """What to write in a paper: a sentence, a line of LaTeX, and references in BibTeX; and the call that repeats it."""
 
 import math
+import re
 import shlex
 from importlib.resources import files
 from string import Template
@@ -23,9 +24,9 @@ _SIZES = ("steps", "chains", "examples", "ais_chains")
 
 
 def subject(report: Report) -> str:
-    """What was evaluated on what."""
-    model, data = report.names.get("model"), report.names.get("test")
-    named = f"{model} ({report.model})" if model else report.model
+    """What was evaluated on what: the model, and the names of files without their folders."""
+    model, data = (re.split(r"[/\\]", report.names.get(what, ""))[-1] for what in ("model", "test"))
+    named = f"{report.model} ({model})" if model else report.model
     return f"{named} on {count(report.test_examples, 'test example')}" + (f" of {data}" if data else "")
 
 

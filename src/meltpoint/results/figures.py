@@ -8,6 +8,7 @@ from typing import Any
 from meltpoint.errors import InputError
 from meltpoint.extras import require
 from meltpoint.formats.atomic import atomic_write
+from meltpoint.progress import notebook
 from meltpoint.results.charts import FEW, Chart, Mark
 from meltpoint.results.document import Picture
 from meltpoint.results.shown import image_side, tiled
@@ -47,10 +48,25 @@ _STYLE: dict[Any, Any] = {
 
 
 class NotebookFigure(Figure):
-    """A figure that a notebook shows by itself, at half its resolution, without pyplot and its settings."""
+    """A figure that a notebook shows by itself, at half its resolution, without pyplot and its settings.
+
+    Like those of pyplot it is shown after the cell that made it, if it was not its result: `report.plot();`.
+    """
+
+    is_shown = False
+
+    def show_after_cell(self, shell: Any) -> None:  # noqa: ANN401
+        def show() -> None:
+            shell.events.unregister("post_execute", show)
+            if not self.is_shown:
+                from IPython.display import display  # pyright: ignore[reportMissingImports]
+
+                display(self)
+
+        shell.events.register("post_execute", show)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, Any]]:
-        picture = io.BytesIO()
+        self.is_shown, picture = True, io.BytesIO()
         self.savefig(picture, format="png", dpi=_DPI)
         width, height = self.get_size_inches()
         return picture.getvalue(), {"width": round(width * _DPI / 2), "height": round(height * _DPI / 2)}
@@ -70,6 +86,9 @@ def draw(panels: Sequence[Chart | Picture]) -> Figure:
                 _draw_picture(panel, axes)
         # Ticks are made when they are first drawn, in the style that holds then.
         figure.draw_without_rendering()
+    shell = notebook()
+    if shell is not None:
+        figure.show_after_cell(shell)
     return figure
 
 

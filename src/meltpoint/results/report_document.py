@@ -28,6 +28,7 @@ from meltpoint.results.shown import worst
 from meltpoint.results.words import count, number, percent, with_error
 
 _WORST = 8  # examples that are listed
+_SHOWN = 0.005  # nats, below which a difference would be printed as 0.00
 
 
 def report_document(report: Report) -> Document:
@@ -193,7 +194,7 @@ def _examples(report: Report) -> Sequence[Block | None]:
         times, what = (gain, "smaller") if gain >= 1 else (1 / gain, "larger")
         said = f"; with the control variate the error is {times:.1f} × {what}"
     rows, pictures = [], []
-    for k in worst(found)[:_WORST]:
+    for k in [k for k in worst(found)[:_WORST] if abs(found[k]) >= _SHOWN]:
         position = int(per.positions[k])
         ais = number(per.log_f[k] - report.log_z.value)
         rows.append([str(position), with_error(per.log_prob[k], per.stderr[k]), ais, number(found[k])])
@@ -208,7 +209,7 @@ def _examples(report: Report) -> Sequence[Block | None]:
         charts.examples_chart(report),
         charts.differences_chart(report),
         Gallery("The examples with the largest differences", pictures),
-        Table(head, rows, "Largest differences between AIS and RAISE, nats"),
+        Table(head, rows, "Largest differences between AIS and RAISE, nats") if rows else None,
     ]
 
 

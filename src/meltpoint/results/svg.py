@@ -99,7 +99,9 @@ class _Plane:
                 (x1, x2), (y1, y2) = self.x(x_k + ends * along_x), self.y(y_k + ends * (not along_x))
                 if math.hypot(x2 - x1, y2 - y1) > 2.5 * size:  # hidden by the mark otherwise
                     yield _segment(x1, y1, x2, y2, f"error {mark.role}")
-                yield _shape(*place, mark.role, size)
+                said = f"{x_k:,.6g}" if along_x else f"{x_k:,.6g}, {y_k:,.6g}"
+                said += f" ± {error:.2g}" if error > 0 else ""
+                yield _shape(*place, mark.role, size, element("title", typeset(said)))
 
 
 def _places(axis: Axis, start: float, end: float, values: ArrayLike) -> np.ndarray:
@@ -118,15 +120,17 @@ def _segment(x1: object, y1: object, x2: object, y2: object, class_: str) -> Htm
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
-def _shape(x: float, y: float, role: str, size: float) -> Html:
+def _shape(x: float, y: float, role: str, size: float, hover: Html | None = None) -> Html:
     """A circle, a triangle or a diamond: what a mark stands for is seen without its colour too."""
     if role == "conservative":
-        return element("circle", cx=x, cy=y, r=size, class_=role)
+        return element("circle", hover, cx=x, cy=y, r=size, class_=role)
     wide = 1.1 * size
     corners = [(x, y - 1.2 * size), (x - wide, y + size), (x + wide, y + size)]
     if role == "exact":
         corners = [(x, y - wide), (x + wide, y), (x, y + wide), (x - wide, y)]
-    return element("polygon", points=_path((round(a, 1), round(b, 1)) for a, b in corners), class_=role)
+    return element(
+        "polygon", hover, points=_path((round(a, 1), round(b, 1)) for a, b in corners), class_=role
+    )
 
 
 def _legend(chart: Chart) -> Html | None:
