@@ -37,17 +37,18 @@ def dbn_wide(seed: int) -> Subject:
     below = _rbm(rng, n_visible, n_middle, rng.uniform(0.5, 2.0))
     top = _rbm(rng, n_middle, n_top, rng.uniform(0.3, 1.5))
     recognition = below.hidden_bias + (seed % 2) * rng.normal(0, 3.0, n_middle)
-    model = mp.DBN([(below.weights, below.visible_bias, recognition)], top)
-    states = _corners(n_middle)
-    log_top = top.log_f(states)
-    drawn = states[rng.choice(len(states), _TRAIN + EXAMPLES, p=np.exp(log_top - logsumexp(log_top)))]
-    data = model.generate(drawn, rng)
-    inputs = states @ below.weights.T + below.visible_bias
-    given = data[_TRAIN:] @ inputs.T - sum_softplus(inputs)
-    log_z = mp.exact_log_z(model, threads=1)
-    return Subject(
-        "DBN, wide", model, data[:_TRAIN], data[_TRAIN:], log_z, logsumexp(given + log_top, axis=1)
-    )
+    return _exact_dbn("DBN, wide", mp.DBN([(below.weights, below.visible_bias, recognition)], top), rng)
+
+
+def dbn_two_codes(seed: int) -> Subject:
+    """DBN whose top RBM has two codes, of which recognition knows one; data drawn from it."""
+    return _two_codes("DBN, two codes", np.random.default_rng([215, seed]), [])
+
+
+def dbn_two_codes_deep(seed: int) -> Subject:
+    """The same with a layer of hidden units between the codes and the data."""
+    rng = np.random.default_rng([216, seed])
+    return _two_codes("DBN, two codes, deep", rng, [int(rng.integers(4, 11))])
 
 
 def potts_rbm(seed: int) -> Subject:
@@ -194,6 +195,8 @@ FAMILIES: dict[str, Callable[[int], Subject]] = {
     "dbm-wide": dbm_wide,
     "dbm-bimodal": dbm_bimodal,
     "dbn-wide": dbn_wide,
+    "dbn-two-codes": dbn_two_codes,
+    "dbn-two-codes-deep": dbn_two_codes_deep,
     "potts-rbm": potts_rbm,
     "gaussian-rbm": gaussian_rbm,
     "spins": spins,
@@ -226,3 +229,32 @@ def _wide_dbm(family: str, rng: np.random.Generator, scale: float, agreement: fl
     test = x[_TRAIN:]
     of_test = test @ biases[0] + logsumexp(test @ weights[0] @ middle.T + above, axis=1)
     return Subject(family, model, x[:_TRAIN], test, float(logsumexp(log_f)), of_test)
+
+
+def _two_codes(family: str, rng: np.random.Generator, between: list[int]) -> Subject:
+    n, n_top = int(rng.integers(8 if between else 11, 12 if between else 17)), int(rng.integers(3, 13))
+    code = rng.choice([-1.0, 1.0], n)
+    weights = rng.uniform(0.5, 8.0) * np.outer(code, rng.choice([-1.0, 1.0], n_top))
+    weights += rng.normal(0, rng.uniform(0, 0.5), weights.shape)
+    tilt = rng.normal(0, 0.1, n)
+    top = mp.RBM(weights, tilt - weights.sum(axis=1) / 2, -weights.sum(axis=0) / 2)  # code and -code are alike
+    sizes = [int(rng.integers(5, 13)), *between, n]
+    layers = [_rbm(rng, lower, upper, rng.uniform(0, 0.7)) for lower, upper in pairwise(sizes)]
+    directed = [[layer.weights, layer.visible_bias, layer.hidden_bias] for layer in layers]
+    directed[-1][2] = rng.uniform(3.0, 60.0) * code
+    return _exact_dbn(family, mp.DBN(directed, top), rng)
+
+
+def _exact_dbn(family: str, model: mp.DBN, rng: np.random.Generator) -> Subject:
+    """Data drawn from a DBN, with exact values: all states of its hidden layers are added up."""
+    states = _corners(model.top.n_visible)
+    log_mass = model.top.log_f(states)
+    drawn = states[rng.choice(len(states), _TRAIN + EXAMPLES, p=np.exp(log_mass - logsumexp(log_mass)))]
+    data = model.generate(drawn, rng)
+    lower_states = [_corners(layer.weights.shape[0]) for layer in model.directed[:0:-1]]
+    for layer, lower in zip(reversed(model.directed), [*lower_states, data[_TRAIN:]], strict=True):
+        inputs = states @ layer.weights.T + layer.visible_bias
+        log_mass = logsumexp(lower @ inputs.T - sum_softplus(inputs) + log_mass, axis=1)
+        states = lower
+    log_z = mp.exact_log_z(model, threads=1)
+    return Subject(family, model, data[:_TRAIN], data[_TRAIN:], log_z, log_mass)

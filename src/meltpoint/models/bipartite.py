@@ -235,7 +235,7 @@ class Bipartite(MarkovRandomField):
         """
         energy = ordered_product(even, self.even_bias)
         energy = energy + ((self.odd_field(even) + self.odd_bias) * odd).sum(axis=1)
-        return energy + _entropy(even[:, n_given:]) + _entropy(odd) + self.log_constant
+        return energy + entropy(even[:, n_given:]) + entropy(odd) + self.log_constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,6 +377,6 @@ def _slices(biases: tuple[Floats, ...], width: int) -> tuple[slice, ...]:
     return tuple(slice(low, high) for low, high in itertools.pairwise(edges))
 
 
-def _entropy(rates: Floats) -> Floats:
+def entropy(rates: Floats) -> Floats:
     p, q = np.clip(rates, 1e-300, 1.0), np.clip(1 - rates, 1e-300, 1.0)
     return -(rates * log(p) + (1 - rates) * log(q)).sum(axis=1)

@@ -19,6 +19,7 @@ from meltpoint.kernels.streams import Streams
 from meltpoint.layers import Unit, unit_named
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models import checks
+from meltpoint.models.annealed_posterior import annealed_log_weights
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.log_f import (
     ENUMERATED,
@@ -32,7 +33,7 @@ from meltpoint.models.log_f import (
     log_bernoulli,
 )
 from meltpoint.models.model import Model, ParameterArrays, Uniforms
-from meltpoint.models.posterior import Directed, Mixture, annealed_log_weights, posterior_inputs
+from meltpoint.models.posterior import Directed, Mixture, Posterior
 from meltpoint.models.rbm import RBM
 from meltpoint.randomness import Purpose, generator
 from meltpoint.statistics.log_space import log_sum_exp
@@ -132,6 +133,10 @@ class DBN(Model):
     def _bit_top(self) -> Directed:
         return Directed(self.mrf.blocks[0].weights, self.mrf.even_bias, self.mrf.odd_bias)
 
+    @cached_property
+    def _posterior(self) -> Posterior:
+        return Posterior(self._bit_layers, self._bit_top)
+
     def recognise(self, x: ArrayLike) -> Floats:
         """Probability (example, unit) that the units of the top RBM's lower side are on (+1), by recognition."""
         return self.annealed_rates(self.encode(x))
@@ -228,7 +233,7 @@ class DBN(Model):
         """A random part of the examples, with log weights (control example, chain) of annealed hidden layers."""
         rng = generator(seed, Purpose.ANNEALED_LOG_F)
         positions = np.sort(rng.permutation(len(states))[:_CONTROL_EXAMPLES])
-        return positions, self._anneal(states[positions], rng)
+        return positions, annealed_log_weights(self._posterior, states[positions], rng) + self.mrf.log_constant
 
     def _add_up(self, visible: States) -> Floats:
         """Log f (example,): all states of the only directed layer's upper units added up."""
@@ -236,16 +241,6 @@ class DBN(Model):
         inputs = layer.down(states)
         log_joint = ordered_product(visible, inputs.T) - sum_softplus(inputs) + self.mrf.log_f(states)
         return np.asarray(log_sum_exp(log_joint, axis=1))
-
-    def _anneal(self, visible: States, rng: np.random.Generator) -> Floats:
-        """Log weights (example, chain) of annealed hidden layers, each unbiased for f(v)."""
-        layers, rates, inputs = self._bit_layers, visible, []
-        for layer in layers:
-            inputs.append(layer.up(rates))
-            rates = sigmoid(inputs[-1])
-        if len(layers) == 1:
-            inputs = [posterior_inputs(visible, layers[0], inputs[0], self._bit_top)]
-        return annealed_log_weights(layers, self._bit_top, visible, inputs, rng) + self.mrf.log_constant
 
     def _weigh_recognition(
         self, visible: States, numbers: NDArray[np.integer], samples: int, seed: int
@@ -267,9 +262,7 @@ class DBN(Model):
         (layer,), top = self._bit_layers, self.mrf
         from_visible = layer.to_upper(visible)
         recognition = from_visible + layer.recognition_bias
-        mixture = Mixture.of(
-            recognition, posterior_inputs(visible, layer, recognition, self._bit_top), samples
-        )
+        mixture = Mixture.of(recognition, self._posterior.mean_field(visible, recognition), samples)
         ones = np.ones((len(visible), 1))
         sums, softplus = weigh_draws(
             self._drawn_to_neighbours,
