@@ -237,7 +237,9 @@ def _two_codes(family: str, rng: np.random.Generator, between: list[int]) -> Sub
     weights = rng.uniform(0.5, 8.0) * np.outer(code, rng.choice([-1.0, 1.0], n_top))
     weights += rng.normal(0, rng.uniform(0, 0.5), weights.shape)
     tilt = rng.normal(0, 0.1, n)
-    top = mp.RBM(weights, tilt - weights.sum(axis=1) / 2, -weights.sum(axis=0) / 2)  # code and -code are alike
+    top = mp.RBM(
+        weights, tilt - weights.sum(axis=1) / 2, -weights.sum(axis=0) / 2
+    )  # code and -code are alike
     sizes = [int(rng.integers(5, 13)), *between, n]
     layers = [_rbm(rng, lower, upper, rng.uniform(0, 0.7)) for lower, upper in pairwise(sizes)]
     directed = [[layer.weights, layer.visible_bias, layer.hidden_bias] for layer in layers]

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 import meltpoint as mp
 from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.models.log_f import log_bernoulli
-from meltpoint.models.posterior import Mixture, posterior_inputs
+from meltpoint.models.posterior import Mixture
 from meltpoint.statistics.log_space import log_mean_exp
 
 ZOO = Path(__file__).parents[1] / "zoo"
@@ -50,7 +50,7 @@ def dense_dbm(model, x, samples, rng):
 def dense_dbn(model, x, samples, rng):
     (layer,), top = model._bit_layers, model.mrf
     recognition = x @ layer.weights + layer.recognition_bias
-    refined = posterior_inputs(x, layer, recognition, model._bit_top)
+    refined = model._posterior.mean_field(x, recognition)
     mixture = Mixture.of(recognition, refined, samples)
     down, up = layer.weights.T.astype(np.float32), top.blocks[0].weights.astype(np.float32)
     log_weights, sums = np.empty((len(x), samples)), np.empty((len(x), samples, 2))

@@ -10,7 +10,6 @@ from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.models import dbn
 from meltpoint.models.dbn import DBN
 from meltpoint.models.log_f import LogF
-from meltpoint.models.posterior import posterior_inputs
 from meltpoint.models.rbm import RBM
 
 SIGMAS = 4.9
@@ -54,9 +53,8 @@ def test_a_shifted_recognition_hardly_matters(monkeypatch):
     visible = _corners(6)
     inputs = []
     for shift in (0.0, 5.0):
-        (layer,) = _dbn(shift).directed
-        recognition = visible @ layer.weights + layer.recognition_bias
-        inputs.append(posterior_inputs(visible, layer, recognition, _dbn(shift)._bit_top))
+        posterior = _dbn(shift)._posterior
+        inputs.append(posterior.mean_field(visible, posterior.recognised(visible)))
     assert np.abs(inputs[0] - inputs[1]).mean() < 0.5
     model, exact = _dbn(5.0), _exact(_dbn(5.0), visible)
     estimated = model.log_f_estimate(visible, samples=40)

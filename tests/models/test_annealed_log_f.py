@@ -8,10 +8,12 @@ import pytest
 from scipy.special import expit, logsumexp
 
 import meltpoint as mp
+from meltpoint.annealing.blocks import GeneratorDraws
 from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators.chain_batches import Annealing
 from meltpoint.estimators.raise_ import MeltingChains
-from meltpoint.models import posterior
+from meltpoint.models import annealed_posterior
+from meltpoint.models.annealed_posterior import HiddenBase, annealed_log_weights
 from meltpoint.models.log_f import LogF
 from meltpoint.progress import silent
 from oracle.driving import models
@@ -32,31 +34,106 @@ def sigmas(log_weights, truth):
     return np.abs(values.mean(axis=1) - 1) / (values.std(axis=1, ddof=1) / np.sqrt(values.shape[1]))
 
 
-def annealed(model, monkeypatch, chains=4000, steps=5):
-    run = posterior.annealed_log_weights
-    monkeypatch.setattr(
-        "meltpoint.models.dbn.annealed_log_weights",
-        lambda *arguments: run(*arguments, chains=chains, steps=steps),
-    )
-    return model._anneal(all_states(model.n_visible), np.random.default_rng(1))
+def several_codes(model):
+    """A base of three codes, whatever a search would find, of unequal shares; the last one has none for half of v."""
+    rng, visible = np.random.default_rng(7), all_states(model.n_visible)
+    inputs = rng.normal(0, 2, (len(visible), 3, sum(model.layer_sizes[1:-1]))).astype(np.float32)
+    shares = rng.dirichlet(np.ones(3), len(visible))
+    shares[::2, 2] = 0.0
+    return HiddenBase(inputs, shares / shares.sum(axis=1, keepdims=True))
+
+
+def annealed(model, base=None, chains=4000, steps=5):
+    """Log weights (visible state, chain), from the codes that the search finds or from those that are given."""
+    visible, rng = all_states(model.n_visible), np.random.default_rng(1)
+    if base is None:
+        return annealed_log_weights(model._posterior, visible, rng, chains=chains, steps=steps)
+    return annealed_posterior.anneal(model._posterior, visible, base, chains, steps, rng)[1]
 
 
 @pytest.mark.parametrize("model", DBNS, ids=repr)
-def test_annealed_weights_of_a_dbn_are_unbiased(model, monkeypatch):
-    assert (sigmas(annealed(model, monkeypatch), f_visible(model)) < SIGMAS).all()
+@pytest.mark.parametrize("several", [False, True])
+def test_annealed_weights_of_a_dbn_are_unbiased(model, several):
+    weights = annealed(model, several_codes(model) if several else None)
+    assert (sigmas(weights + model.mrf.log_constant, f_visible(model)) < SIGMAS).all()
+
+
+@pytest.mark.parametrize("model", DBNS, ids=repr)
+def test_a_draw_of_several_codes_weighs_f_on_average(model):
+    """Exactly: the mean weight of a draw, f / q, over all hidden states with their probabilities q, is f(v)."""
+    base, visible = several_codes(model), all_states(model.n_visible)
+    hidden = all_states(base.inputs.shape[2]).astype(np.float32)
+    chains = np.broadcast_to(hidden, (len(visible), *hidden.shape))
+    path = annealed_posterior.PosteriorPath(model._posterior, visible, base, len(hidden))
+    log_base, log_f = (path.log_f(s, chains.reshape(-1, hidden.shape[1])) for s in (0.0, 1.0))
+    by_example = (-1, len(hidden))
+    q, weights = np.exp(log_base).reshape(by_example), np.exp(log_f - log_base).reshape(by_example)
+    np.testing.assert_allclose(q.sum(axis=1), 1, rtol=1e-6)  # single precision
+    truth = f_visible(model) / np.exp(model.mrf.log_constant)
+    np.testing.assert_allclose((q * weights).sum(axis=1), truth, rtol=1e-5)
+    # Draws have these probabilities (six errors in each cell: false alarms 1e-6), not those of the first code.
+    count = 20_000
+    states = base.draw(count, GeneratorDraws([np.random.default_rng(3)], count * len(visible)))
+    number = (states @ (1 << np.arange(hidden.shape[1]))).astype(int).reshape(len(visible), count)
+    order = (hidden @ (1 << np.arange(hidden.shape[1]))).astype(int)
+    found = np.stack([np.bincount(row, minlength=len(hidden)) for row in number])[:, order]
+    errors = np.sqrt(count * q * (1 - q)) + 1
+    assert (np.abs(found - count * q) < 6 * errors).all()
+    first = np.exp(base.log_joint(chains)[:, :, 0] - np.log(base.shares[:, :1]))
+    assert (np.abs(found - count * first) > 6 * errors).any()
 
 
 @pytest.mark.slow
 def test_moves_that_are_accepted_wrongly_are_noticed(monkeypatch):
     """A mutant without the probability of the reverse move."""
-    monkeypatch.setattr(posterior, "_log_flips", lambda flipped, log_odds: np.zeros(len(flipped)))
-    weights = annealed(DBNS[0], monkeypatch, chains=20_000)
+    monkeypatch.setattr(annealed_posterior, "_log_flips", lambda flipped, log_odds: np.zeros(len(flipped)))
+    weights = annealed(DBNS[0], chains=20_000)
     assert (sigmas(weights, f_visible(DBNS[0])) > SIGMAS).any()
 
 
-def test_annealing_makes_weights_equal(monkeypatch):
-    few, many = (annealed(DBNS[0], monkeypatch, chains=200, steps=n).std(axis=1).mean() for n in (1, 60))
+@pytest.mark.parametrize("model", DBNS, ids=repr)
+def test_weights_against_the_own_code_alone_are_noticed(model, monkeypatch):
+    """A mutant whose density is that of the most probable code, not of the whole mixture."""
+    monkeypatch.setattr(annealed_posterior, "log_sum_exp", lambda joint, axis: joint.max(axis=axis))
+    weights = annealed(model, several_codes(model))
+    assert (sigmas(weights + model.mrf.log_constant, f_visible(model)) > SIGMAS).any()
+
+
+def test_annealing_makes_weights_equal():
+    base = several_codes(DBNS[0])
+    few, many = (annealed(DBNS[0], base, chains=200, steps=n).std(axis=1).mean() for n in (1, 60))
     assert many < 0.5 * few
+
+
+def two_codes(coupling, layers=1, n=12):
+    """A DBN whose top RBM has all units off or all on, alike; its recognition knows the first of these codes."""
+    top = mp.RBM(np.full((n, n), coupling), np.full(n, -coupling * n / 2), np.full(n, -coupling * n / 2))
+    between = [(np.zeros((6, 5)), np.zeros(6), np.zeros(5))] * (layers - 1)
+    lower = between[-1][0].shape[1] if between else 6
+    model = mp.DBN([*between, (np.zeros((lower, n)), np.zeros(lower), np.full(n, -60.0))], top)
+    return model, np.random.default_rng(0).integers(0, 2, (60, 6)), -6 * np.log(2)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_code_that_recognition_does_not_know_is_found(layers):
+    model, test, truth = two_codes(1.0, layers)
+    log_f = model.log_f_estimate(test)
+    truth += mp.exact_log_z(model)
+    assert log_f.values.mean() < truth - 0.6  # importance sampling sees the other code nowhere
+    assert log_f.mean.value == pytest.approx(truth, abs=0.02)
+    low, high = log_f.mean_limits(0.01)
+    assert low <= truth <= high < truth + 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coupling", [1.0, 8.0])
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("steps", [300, 1000, 3000])
+def test_a_report_allows_for_a_code_that_recognition_does_not_know(coupling, layers, steps):
+    """With recognition's code alone those with a coupling of 1 were trusted, 0.7 nats off; those of 8 are saturated."""
+    model, test, truth = two_codes(coupling, layers)
+    low, high = mp.evaluate(model, test, test, steps=steps, exact=False).between
+    assert low <= truth <= high
 
 
 def heated(model, chains, steps=5):

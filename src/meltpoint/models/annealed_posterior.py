@@ -17,7 +17,7 @@ v, and from states of chains that were annealed from independent fair units.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,7 @@ def annealed_log_weights(
     for low in range(0, len(visible), rows):
         part = visible[low : low + rows]
         base = find_base(posterior, part, codes, rng)
-        found.append(_anneal(posterior, part, base, chains, steps, rng)[1])
+        found.append(anneal(posterior, part, base, chains, steps, rng)[1])
     return np.concatenate(found)
 
 
@@ -78,7 +78,9 @@ class HiddenBase:
 
     def log_joint(self, states: Singles) -> Floats:
         """Log probability (example, chain, code) of a code and states (example, chain, unit)."""
-        sums = [(states * own[:, np.newaxis]).sum(axis=2, dtype=np.float64) for own in self.inputs.swapaxes(0, 1)]
+        sums = [
+            (states * own[:, np.newaxis]).sum(axis=2, dtype=np.float64) for own in self.inputs.swapaxes(0, 1)
+        ]
         return np.stack(sums, axis=2) + self._log_constants[:, np.newaxis]
 
     def draw(self, chains: int, draws: Draws) -> Singles:
@@ -92,7 +94,7 @@ class HiddenBase:
         """What codes have (example, code, unit), averaged (chain, unit) by responsibilities (example, chain, code)."""
         parts = np.moveaxis(responsibilities.astype(np.float32), 2, 0)[..., np.newaxis]
         terms = (part * own[:, np.newaxis] for part, own in zip(parts, values.swapaxes(0, 1), strict=True))
-        mean: Singles = sum(terms, np.float32(0))
+        mean: Any = sum(terms)
         return mean.reshape(-1, mean.shape[2])
 
 
@@ -131,14 +133,12 @@ def find_base(posterior: Posterior, visible: States, codes: Singles, rng: np.ran
     return HiddenBase(inputs[rows, largest], shares[rows, largest])
 
 
-def _mean_fields(
-    posterior: Posterior, visible: States, codes: Singles, rng: np.random.Generator
-) -> Singles:
+def _mean_fields(posterior: Posterior, visible: States, codes: Singles, rng: np.random.Generator) -> Singles:
     """Inputs (example, code, unit) of mean fields, first the one from recognition, and last recognition's own."""
     recognised = posterior.recognised(visible)
     examples, units = recognised.shape
     fair = HiddenBase(np.zeros((examples, 1, units), np.float32), np.ones((examples, 1)))
-    heated = _anneal(posterior, visible, fair, _HEATED_CHAINS, _HEATED_STEPS, rng)[0]
+    heated = anneal(posterior, visible, fair, _HEATED_CHAINS, _HEATED_STEPS, rng)[0]
     fitting = np.argsort(-_fit(posterior, visible, codes), axis=1, kind="stable")[:, :_FITTING]
     rates = np.concatenate([codes[fitting], heated.reshape(examples, -1, units)], axis=1)
     starts = np.concatenate([recognised[:, np.newaxis], logit(np.clip(rates, 1e-6, 1 - 1e-6))], axis=1)
@@ -162,7 +162,9 @@ def _fit(posterior: Posterior, visible: States, codes: Singles) -> Floats:
     driven = posterior.drive(visible[:1].astype(np.float32), codes)
     lowest, highest, above = driven.inputs[0], driven.layers[-1], driven.inputs[-1]
     top = (highest * posterior.top.visible_bias).sum(axis=1, dtype=np.float64) + sum_softplus(above)
-    return ordered_product(visible, lowest.T) - sum_softplus(lowest) + top + entropy(highest.astype(np.float64))
+    return (
+        ordered_product(visible, lowest.T) - sum_softplus(lowest) + top + entropy(highest.astype(np.float64))
+    )
 
 
 def _masses(posterior: Posterior, visible: States, inputs: Singles, rng: np.random.Generator) -> Floats:
@@ -181,7 +183,7 @@ def _masses(posterior: Posterior, visible: States, inputs: Singles, rng: np.rand
 # Annealing.
 
 
-def _anneal(
+def anneal(
     posterior: Posterior, visible: States, base: HiddenBase, chains: int, steps: int, rng: np.random.Generator
 ) -> tuple[Singles, Floats]:
     """Final states (chain, unit) and log weights (example, chain)."""
@@ -232,7 +234,7 @@ class FlipManyUnits:
 
 
 class PosteriorPath(Path):
-    """From a mixture of independent hidden units q, given visible ones, to f(v, h): examples with several chains each."""
+    """From a mixture of independent hidden units q, given visible ones, to f(v, h), with several chains an example."""
 
     transition = FlipManyUnits()
     dtype = np.dtype(np.float32)

@@ -378,5 +378,6 @@ def _slices(biases: tuple[Floats, ...], width: int) -> tuple[slice, ...]:
 
 
 def entropy(rates: Floats) -> Floats:
+    """Entropy (row,) of independent bits with rates (row, unit)."""
     p, q = np.clip(rates, 1e-300, 1.0), np.clip(1 - rates, 1e-300, 1.0)
     return -(rates * log(p) + (1 - rates) * log(q)).sum(axis=1)

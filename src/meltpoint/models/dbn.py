@@ -233,7 +233,9 @@ class DBN(Model):
         """A random part of the examples, with log weights (control example, chain) of annealed hidden layers."""
         rng = generator(seed, Purpose.ANNEALED_LOG_F)
         positions = np.sort(rng.permutation(len(states))[:_CONTROL_EXAMPLES])
-        return positions, annealed_log_weights(self._posterior, states[positions], rng) + self.mrf.log_constant
+        return positions, annealed_log_weights(
+            self._posterior, states[positions], rng
+        ) + self.mrf.log_constant
 
     def _add_up(self, visible: States) -> Floats:
         """Log f (example,): all states of the only directed layer's upper units added up."""

@@ -94,7 +94,7 @@ class Driven(NamedTuple):
     """
 
     layers: list[Singles]
-    inputs: list[Singles]
+    inputs: list[NDArray[Any]]
 
 
 class Posterior:
@@ -115,12 +115,14 @@ class Posterior:
     def log_f(self, driven: Driven) -> Floats:
         """Log f (row,) but for its constant."""
         *layers, highest = driven.layers
-        log_f = (highest * self.top.visible_bias).sum(axis=1, dtype=np.float64) + sum_softplus(driven.inputs[-1])
+        log_f = (highest * self.top.visible_bias).sum(axis=1, dtype=np.float64) + sum_softplus(
+            driven.inputs[-1]
+        )
         for lower, inputs in zip(layers, driven.inputs, strict=False):
             log_f += (lower * inputs).sum(axis=1, dtype=np.float64) - sum_softplus(inputs)
         return log_f
 
-    def gradient(self, driven: Driven) -> Singles:
+    def gradient(self, driven: Driven) -> NDArray[Any]:
         """Derivatives (row, unit) of log f."""
         *below, above = map(sigmoid, driven.inputs)
         parts = [
@@ -133,7 +135,7 @@ class Posterior:
         parts[-1] += self.top.to_lower(above)
         return np.concatenate(parts, axis=1)
 
-    def curvature(self, driven: Driven) -> Singles:
+    def curvature(self, driven: Driven) -> NDArray[Any]:
         """Second derivatives (row, unit) of log f."""
         *below, above = (rates * (1 - rates) for rates in map(sigmoid, driven.inputs))
         parts = [-layer.squared.to_upper(v) for layer, v in zip(self.directed, below, strict=True)]
