@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from attack import cluster, faults, files, folders, kills, others
+from attack import arguments, cluster, faults, files, folders, kills, others
 from attack.campaign import Campaign, new_folder, place
 from attack.command import rehearse, warm_up
 from attack.lanes import Plan, run_lanes
@@ -21,6 +21,7 @@ CAMPAIGNS = {
     "fuzz": Plan(files.attack, 2, ("files", 20_000)),
     "hostile-folder": Plan(folders.attack, 6, ("folders", 1_500)),
     "hostile-checkpoint": Plan(folders.attack_checkpoints, 2, ("checkpoints", 500)),
+    "arguments": Plan(arguments.attack, 1, ("wrong calls", 2_000)),
     "concurrency": Plan(others.attack_concurrency, 1, ("races", 50)),
     "dask": Plan(cluster.attack, 1, ("disturbances", 50), "dask"),
     "dask-command": Plan(

@@ -5,6 +5,8 @@ Signatures and commands read them from here.
 
 from dataclasses import dataclass
 
+from meltpoint.arguments import Confidence, Count, Positive, Seed
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -20,16 +22,16 @@ class Settings:
 
     base: str = "auto"
     schedule: str = "friction"
-    steps: int = 3000
-    examples: int = 100
-    chains: int = 4
-    ais_chains: int = 0
-    particles: int | None = None
-    seed: int = 0
+    steps: Count = 3000
+    examples: Count = 100
+    chains: Count = 4
+    ais_chains: Count = 0
+    particles: Count | None = None
+    seed: Seed = 0
     precision: str = "mixed"
-    tolerance: float = 1.0
-    confidence: float = 0.99
-    gap: float | None = None
+    tolerance: Positive = 1.0
+    confidence: Confidence = 0.99
+    gap: Positive | None = None
     budget: float | None = None
     evidence: bool = True
     exact: bool | None = None
@@ -51,13 +53,13 @@ class LogZSettings:
     """
 
     base: str = "auto"
-    steps: int = DEFAULTS.steps
-    chains: int = 400
-    seed: int = DEFAULTS.seed
+    steps: Count = DEFAULTS.steps
+    chains: Count = 400
+    seed: Seed = DEFAULTS.seed
     precision: str = DEFAULTS.precision
-    tolerance: float = DEFAULTS.tolerance
-    confidence: float = DEFAULTS.confidence
-    gap: float | None = None
+    tolerance: Positive = DEFAULTS.tolerance
+    confidence: Confidence = DEFAULTS.confidence
+    gap: Positive | None = None
     budget: float | None = None
 
 

@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Callable
 from functools import partial
+from numbers import Number
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -12,6 +13,7 @@ Progress: TypeAlias = Callable[[str, float, float], object]
 _PACKAGE = str(Path(__file__).parent)
 _MESSAGE_LENGTH = 500
 _SHORTEST = 80
+_SHOWN = 40
 
 
 def printable(text: str, *, keep: str = "") -> str:
@@ -41,6 +43,21 @@ def shortened(text: str, length: int) -> str:
         return text
     tail = (length - 3) // 2
     return f"{text[: length - 3 - tail]} … {text[len(text) - tail :]}"
+
+
+def described(value: object) -> str:
+    """What an object is, in a few words: nothing that it holds is turned into text.
+
+    >>> described("weights"), described([[1] * 9] * 9)
+    ("'weights'", 'a list')
+    """
+    if isinstance(value, str | bytes):
+        return repr(value[:_SHOWN])
+    if value is None or (
+        isinstance(value, Number) and not (isinstance(value, int) and abs(value) >= 1 << 64)
+    ):
+        return repr(value)
+    return f"a {type(value).__name__}"
 
 
 class _ExplainedError(Exception):

@@ -8,10 +8,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from meltpoint.errors import Progress, printable
+from meltpoint.errors import InputError, Progress, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,26 +23,9 @@ _LINE_SECONDS = 60.0  # between lines where there is no terminal
 _WARM_SECONDS = 3.0  # before which a task's remaining time is a guess
 _NOTEBOOK_SECONDS = 0.2
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 
 def silent(_task: str, _done: float, _total: float) -> None:
     """Progress that is not shown."""
-
-
-def reports_progress(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function that calls `progress(task, done, total)` take True or a tqdm class as well."""
-
-    @wraps(function)
-    def with_display(*arguments: P.args, **options: P.kwargs) -> R:
-        if options.get("progress") is None:
-            return function(*arguments, **options)
-        with shown_progress(options["progress"]) as progress:  # pyright: ignore[reportArgumentType]
-            options["progress"] = progress
-            return function(*arguments, **options)
-
-    return with_display
 
 
 @contextmanager
@@ -54,8 +37,14 @@ def shown_progress(progress: Progress | bool | None) -> Iterator[Progress | None
     elif _is_tqdm(progress):
         with closing(_TqdmBars(progress)) as bars:
             yield bars
-    else:
+    elif progress in (None, False) or callable(progress):
         yield progress or None
+    else:
+        raise InputError(
+            found=f"progress={type(progress).__name__}",
+            expected="a function progress(task, done, total), True, or a tqdm class",
+            remedy="leave it out to see nothing",
+        )
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from meltpoint.errors import InputError
+from meltpoint.arguments import Seed, read
 
 
 class Purpose(IntEnum):
@@ -28,10 +28,7 @@ class Purpose(IntEnum):
 
 def check_seed(seed: int, name: str = "seed") -> int:
     """The seed as an int, or an error."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        found, remedy = f"{name} {seed!r}", f"{name}=0 is as good as any"
-        raise InputError(found=found, expected="a whole number from 0 on", remedy=remedy)
-    return int(seed)
+    return read(Seed, seed, name)
 
 
 def sequence(seed: int, purpose: Purpose, *key: int) -> np.random.SeedSequence:

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import meltpoint as mp
+from meltpoint.arguments import Budget, read
 from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
-from meltpoint.evaluation.settings import TO_BE_CHOSEN, candidate_bases, resolve_settings, seconds_of
+from meltpoint.evaluation.settings import TO_BE_CHOSEN, candidate_bases, resolve_settings
 
 TRAIN = np.eye(3)
 
@@ -108,12 +109,12 @@ def test_each_particle_but_one_is_an_ais_chain(particles, ais_chains):
     [("30m", 1800), ("2h", 7200), ("90s", 90), ("1h30m", 5400), ("1H 30M 5S", 5405), ("45", 45), (2.5, 2.5)],
 )
 def test_seconds(budget, seconds):
-    assert seconds_of(budget) == seconds
+    assert read(Budget, budget, "budget") == seconds
 
 
 @given(st.integers(0, 99), st.integers(0, 59), st.integers(1, 59))
 def test_hours_minutes_and_seconds_add_up(hours, minutes, seconds):
-    assert seconds_of(f"{hours}h{minutes}m{seconds}s") == 3600 * hours + 60 * minutes + seconds
+    assert read(Budget, f"{hours}h{minutes}m{seconds}s", "budget") == 3600 * hours + 60 * minutes + seconds
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_hours_minutes_and_seconds_add_up(hours, minutes, seconds):
 )
 def test_what_is_no_time(budget):
     with pytest.raises(InputError, match="expected a length of time such as '30m'"):
-        seconds_of(budget)
+        read(Budget, budget, "budget")
 
 
 @pytest.mark.parametrize("function", [mp.compare, mp.trace])

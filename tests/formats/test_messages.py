@@ -87,7 +87,7 @@ def test_a_pickle_is_never_opened(tmp_path):
         ({"states": True}, "states=True, expected a whole number"),
         ({"temperature": "1"}, "temperature='1', expected a number"),
         ({"update": 1.5}, r"update=1\.5, expected a whole number or text"),
-        ({"units": ["spin"]}, "units=a list, expected text"),
+        ({"units": ["spin"]}, "units=a list, expected 'spin' or 'bernoulli'"),
         ({"unpacked": 0}, "unpacked=0, expected a whole number from 1 on"),
         ({"member": "a"}, "member for .*UAI file.*leaves open: nothing"),
     ],

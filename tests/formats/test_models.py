@@ -253,7 +253,7 @@ def entries(model, **changes):
     ],
 )
 def test_model_files_that_do_not_fit(tmp_path, rbm, changes, message):
-    np.savez(tmp_path / "model.npz", **entries(rbm, **changes), allow_pickle=True)
+    np.savez(tmp_path / "model.npz", **entries(rbm, **changes))
     with pytest.raises(InputError, match=message) as caught:
         load(tmp_path / "model.npz")
     assert "model.npz" in str(caught.value)

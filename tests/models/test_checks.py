@@ -30,7 +30,10 @@ PARAMETERS = {
         lambda: RBM([[1, 2], [3]], A, B),
         "weights that cannot be read as an array of real numbers",
     ),
-    "complex weights": (lambda: RBM(np.ones((3, 2)) * 1j, A, B), r"weights that .* \(they are complex\)"),
+    "complex weights": (
+        lambda: RBM(np.ones((3, 2)) * 1j, A, B),
+        r"weights that .* \(they are of type complex128\)",
+    ),
     "weights with one axis": (lambda: RBM([1.0, 2.0], A, B), r"weights of shape \(2,\), expected 2 axes"),
     "weights with three axes": (lambda: RBM(np.ones((3, 2, 1)), A, B), r"weights of shape \(3, 2, 1\)"),
     "no hidden units": (
@@ -76,7 +79,7 @@ PARAMETERS = {
     ),
     "a DBN whose top is no RBM": (
         lambda: DBN([(W, A, B)], cast(Any, "top")),
-        "a top of type str, expected an RBM",
+        "top='top', expected an RBM",
     ),
     "a DBN whose top does not fit": (
         lambda: DBN([(W.T, B, A)], TOP),

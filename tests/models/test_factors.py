@@ -26,6 +26,7 @@ def visible_log_f(model):
     states, log_f = joint_log_f(model)
     visible = states[:, : model.n_visible]
     rows, group = np.unique(visible, axis=0, return_inverse=True)
+    group = group.reshape(-1)  # NumPy 2.0 gives it another shape
     return rows, np.array([logsumexp(log_f[group == k]) for k in range(len(rows))])
 
 
@@ -50,6 +51,7 @@ def test_a_deep_machine_has_its_layers_in_order():
     states, log_f = joint_log_f(model)
     even = states[:, [0, 1, 3, 4]]
     rows, group = np.unique(even, axis=0, return_inverse=True)
+    group = group.reshape(-1)
     summed = [logsumexp(log_f[group == k]) for k in range(len(rows))]
     np.testing.assert_allclose(model.mrf.log_f(rows.astype(np.uint8)), summed, rtol=1e-12)
 

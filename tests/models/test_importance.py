@@ -207,7 +207,7 @@ def test_threads_change_nothing(threads) -> None:
 @pytest.mark.parametrize("samples", [0, -1, 2.5, True, "many"])
 @pytest.mark.parametrize("model", [DBMS[0], DBNS[0]], ids=repr)
 def test_bad_number_of_samples(model, samples) -> None:
-    with pytest.raises(InputError, match=f"found samples={samples!r}, expected a whole number from 1 on: "):
+    with pytest.raises(InputError, match=f"found samples={samples!r}, expected a whole number from 1 on"):
         model.log_f([[0] * model.n_visible], samples=samples)
 
 

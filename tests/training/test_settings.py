@@ -76,7 +76,7 @@ def test_a_recipe_survives_as_text(tmp_path_factory, model, data, validation, op
         ('model = "rbm"\ndata = "mnist"\nlearnin_rate = 1', "did you mean learning_rate"),
         ('model = "rbm"\ndata = "mnist"\nsweeps = 3', "options of a rbm"),
         ('model = "rbm"\ndata = "mnist"\nprogress = 3', "options of a rbm"),
-        ('model = "rbm"\ndata = "mnist"\nvalidation = "all"', "validation = 'all'"),
+        ('model = "rbm"\ndata = "mnist"\nvalidation = "all"', "validation='all'"),
         ("this is not TOML", "not TOML"),
     ],
 )

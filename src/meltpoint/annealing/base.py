@@ -1,13 +1,17 @@
 """Base distributions: what chains start from. Any `Distribution` will do; usually it is independent units."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from meltpoint.annealing.blocks import Draws, UnitBlock
+from meltpoint.annealing.path import Distribution
+from meltpoint.arguments import read
 from meltpoint.errors import InputError
+from meltpoint.foreign import real_array
 from meltpoint.layers.unit import Floats, States, Unit
 from meltpoint.records import short_repr
 
@@ -51,6 +55,8 @@ class Base:
                 expected=f"1 to {_LONGEST_NAME} printable bytes without / and \\",
                 remedy="choose a plain name: files of a run's folder are named after the base",
             )
+        biases = tuple(real_array(bias, "biases") for bias in read(Sequence[Any], self.biases, "biases"))
+        object.__setattr__(self, "biases", biases)
 
 
 def uniform() -> Base:
@@ -60,6 +66,10 @@ def uniform() -> Base:
     Base(name='uniform', biases=())
     """
     return Base("uniform")
+
+
+BaseLike: TypeAlias = Base | BaseName | Distribution | None
+"""A base, its name, or a distribution that a model's path takes; None is uniform."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,19 +16,30 @@ small between them, where steps are needed most. The loss is large in all of tha
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from meltpoint.arguments import Count, read
 from meltpoint.errors import InputError
+from meltpoint.foreign import real_array
 from meltpoint.layers.unit import Floats
 
-Steps: TypeAlias = int | ArrayLike
+Steps: TypeAlias = Count | ArrayLike
 """A number of equal steps, or the betas themselves: increasing, from 0 to 1."""
 
 COARSEST = 5.0
 """No interval is larger than this many intervals of the linear schedule: what a pilot missed then costs little."""
+
+
+def are_betas(steps: Any) -> bool:  # noqa: ANN401
+    """Whether these are betas, and not a number of steps."""
+    return (
+        hasattr(steps, "__len__")
+        and not isinstance(steps, str | bytes)
+        and getattr(steps, "shape", None) != ()
+    )
 
 
 def as_betas(steps: Steps) -> Floats:
@@ -37,15 +48,12 @@ def as_betas(steps: Steps) -> Floats:
     >>> as_betas(4)
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
-    if np.ndim(steps) == 0:
-        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
-            raise InputError(
-                found=f"steps={steps!r}",
-                expected="a whole number from 1 on, or an array of betas",
-                remedy="1,000 steps are a quick look, 10,000 a good answer for most models",
-            )
-        return np.linspace(0.0, 1.0, int(steps) + 1)
-    betas = np.array(steps, dtype=np.float64)
+    if not are_betas(steps):
+        remedy = (
+            "1,000 steps are a quick look, 10,000 a good answer for most models; or pass an array of betas"
+        )
+        return np.linspace(0.0, 1.0, read(Count, steps, "steps", remedy) + 1)
+    betas = real_array(steps, "steps")
     if betas.ndim != 1 or betas.size < 2 or not np.isfinite(betas).all():
         raise InputError(
             found=f"betas of shape {betas.shape}"

@@ -1,10 +1,11 @@
 """All backends, and the one that runs a path: the first that supports it and its transition."""
 
 from meltpoint.annealing.path import Path
+from meltpoint.arguments import read
 from meltpoint.backends.backend import Backend, PreparedPath
 from meltpoint.backends.numba.bipartite import BipartiteBackend
 from meltpoint.backends.numba.graph import GraphBackend
-from meltpoint.backends.numba.precision import Precision, check_precision
+from meltpoint.backends.numba.precision import Precision
 from meltpoint.backends.reference import ReferenceBackend
 
 BACKENDS: tuple[Backend, ...] = (BipartiteBackend(), GraphBackend(), ReferenceBackend())
@@ -13,6 +14,6 @@ BACKENDS: tuple[Backend, ...] = (BipartiteBackend(), GraphBackend(), ReferenceBa
 
 def prepare_path(path: Path, precision: Precision = "mixed") -> PreparedPath:
     """The path as the first backend that supports it runs it."""
-    check_precision(precision)
+    read(Precision, precision, "precision", "'mixed' is fast and unbiased, 'float64' is for checking")
     backend = next(backend for backend in BACKENDS if backend.supports(path))
     return backend.prepare(path, precision)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from meltpoint.arguments import Count, Seed
 from meltpoint.cli import options
 from meltpoint.cli.screen import as_json, echo, echo_err, progress_bar
 
@@ -55,8 +56,8 @@ def fetch(name: str) -> None:
 @options.takes(
     _NAME,
     options.option("out", Path, "The picture, a .png file.", shown="NAME.png"),
-    options.option("count", int, "How many training examples to show.", default=100, least=1),
-    options.option("seed", int, "Seed of the binarisation and of the choice.", default=0, least=0),
+    options.option("count", Count, "How many training examples to show.", default=100),
+    options.option("seed", Seed, "Seed of the binarisation and of the choice.", default=0),
 )
 def show(name: str, out: Path | None, count: int, seed: int) -> None:
     """Write a picture of training examples; its path goes to stdout."""

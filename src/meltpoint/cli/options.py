@@ -10,10 +10,11 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args
 
 import typer
 
+from meltpoint.arguments import Positive, Threads, field_hints, read, rule_of
 from meltpoint.defaults import BUDGET_OF_GAP, DEFAULTS, PATIENCE, LogZSettings, Settings
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
@@ -46,13 +47,14 @@ def option(
     default: Any = None,
     flags: tuple[str, ...] = (),
     metavar: str | None = None,
-    least: int | None = None,
 ) -> Parameter:
     """A row for an option; `shown` is what the help says of a default that is None, or whether it says anything."""
+    hint, kind = kind, get_args(kind)[0] if rule_of(kind) and kind not in (int, float) else kind
     if kind is bool:
         flag = f"--{name.replace('_', '-')}"
         flags = (flag,) if default is False else (f"{flag}/--no-{flag[2:]}",)
-    info = typer.Option(default, *flags, metavar=metavar, help=text, show_default=shown, min=least)
+    check = None if hint is kind else lambda value: None if value is None else read(hint, value, name)
+    info = typer.Option(default, *flags, metavar=metavar, help=text, show_default=shown, callback=check)
     return Parameter(
         name, Parameter.KEYWORD_ONLY, default=info, annotation=kind if default is not None else kind | None
     )
@@ -62,8 +64,10 @@ def setting(
     name: str, text: str, shown: str | None = None, settings: Settings | LogZSettings = DEFAULTS
 ) -> Parameter:
     """A row for a keyword that settings have; with `shown` the function it is passed to knows the default."""
-    hint = get_type_hints(type(settings))[name]
-    kind = next((each for each in get_args(hint) if each is not NoneType), hint)
+    hint = field_hints(type(settings))[name]
+    kind = (
+        next((each for each in get_args(hint) if each is not NoneType), hint) if not rule_of(hint) else hint
+    )
     if shown is None:
         return option(name, kind, text, default=getattr(settings, name))
     return option(name, kind, text, shown)
@@ -140,13 +144,16 @@ EVIDENCE = setting("evidence", "Ask other starts for missed modes. Without it no
 RUN = option(
     "run", Path, "Keep what is finished in this folder; the same command continues there.", metavar="FOLDER"
 )
-THREADS = option("threads", int, "Threads.", "all cores")
+THREADS = option("threads", Threads, "Threads.", "all cores")
 COMPUTING = (
     THREADS,
-    option("workers", int, "Processes, in place of threads.", "none"),
+    option("workers", Threads, "Processes, in place of threads.", "none"),
     option("cluster", str, "Use the Dask cluster with this scheduler.", metavar="ADDRESS"),
     option(
-        "patience", float, "Seconds to wait for a worker of the cluster when there is none.", default=PATIENCE
+        "patience",
+        Positive,
+        "Seconds to wait for a worker of the cluster when there is none.",
+        default=PATIENCE,
     ),
     option("tls_ca_file", Path, "TLS: the authority's certificate, for tls:// clusters.", metavar="FILE"),
     option("tls_cert", Path, "TLS: our certificate.", metavar="FILE"),

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from meltpoint.results.trace import Trace
 
 _EACH = "One value, or one for each stage: 40,20."
-_STAGES = {name: f"{text} {_EACH}" for name, (_, text) in stage_options().items() if name != "chains"}
+_STAGES = {name: f"{text} {_EACH}" for name, text in stage_options().items() if name != "chains"}
 _NUMBERS = {
-    "chains": stage_options()["chains"][1],
+    "chains": stage_options()["chains"],
     "sweeps": "Mean-field sweeps of a dbm.",
     "validation": "Examples held out to watch the training.",
 }

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from meltpoint.arguments import Seed, public
 from meltpoint.data import sources
-from meltpoint.data.dataset import Binarize, Dataset, Images, binarized, known_binarize
+from meltpoint.data.dataset import Binarize, Dataset, Images, binarized
 from meltpoint.errors import InputError, Progress
 from meltpoint.formats.download import RemoteFile, obtain
-from meltpoint.progress import reports_progress
-from meltpoint.randomness import check_seed
 
 
 @dataclass(frozen=True)
@@ -72,9 +71,9 @@ def paths_of(entry: Entry, progress: Progress | None = None) -> list[Path]:
     return [obtain(file, progress) for file in entry.files]
 
 
-@reports_progress
+@public
 def load(
-    name: str, *, binarize: Binarize = "stochastic", seed: int = 0, progress: Progress | bool | None = None
+    name: str, *, binarize: Binarize = "stochastic", seed: Seed = 0, progress: Progress | bool | None = None
 ) -> Dataset:
     """The data set of that name, as zeros and ones; downloads what is not here yet.
 
@@ -93,6 +92,6 @@ def load(
     >>> load("digits").train.shape
     (1500, 64)
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    entry, binarize, seed = entry_of(name), known_binarize(binarize), check_seed(seed)
+    assert not isinstance(progress, bool), "public() has made a callback of it"
+    entry = entry_of(name)
     return binarized(entry.name, entry.read(*paths_of(entry, progress)), binarize, seed)

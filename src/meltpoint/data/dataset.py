@@ -6,7 +6,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.errors import InputError
 from meltpoint.layers.unit import States
 from meltpoint.randomness import check_seed
 
@@ -126,14 +125,3 @@ def binarized(name: str, images: Images, binarize: Binarize, seed: int) -> Datas
     for array in (train, test, images.train, images.test):
         array.flags.writeable = False
     return Dataset(name, train, test, images.image_shape, binarize, seed, images)
-
-
-def known_binarize(binarize: str) -> Binarize:
-    """A way to binarise, or an error that says which there are."""
-    if binarize in ("stochastic", "threshold"):
-        return binarize
-    raise InputError(
-        found=f"binarize={binarize!r}",
-        expected="'stochastic' or 'threshold'",
-        remedy="for a new draw in each epoch load it either way and call .epoch(seed, number)",
-    )

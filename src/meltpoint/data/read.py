@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.arguments import Count, public
 from meltpoint.errors import DataWarning
 from meltpoint.formats.format import Table, parse_options
 from meltpoint.formats.load import read_examples
@@ -20,13 +21,14 @@ _LABELS = {"label", "labels", "class", "classes", "target", "targets", "y", "dig
 _ROWS = 10  # fewest rows for which an unnamed column that counts the rows is taken as an index
 
 
+@public
 def read(
     path: str | os.PathLike[str],
     *,
     name: str | None = None,
     alphabet: str | None = None,
     outside: Outside = "refuse",
-    unpacked: int | None = None,
+    unpacked: Count | None = None,
 ) -> NDArray[Any]:
     r"""Examples (example, column) from a .csv, .npy, .npz, .mat, FASTA, a2m, parquet or MNIST idx file, or one in .gz.
 

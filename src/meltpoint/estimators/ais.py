@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
-from meltpoint.annealing.base import Base, BaseName
+from meltpoint.annealing.base import BaseLike
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.arguments import Count, Seed, Threads, public
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.backends.tiles import anneal
 from meltpoint.defaults import AIS_CHAINS, DEFAULTS
@@ -16,9 +17,7 @@ from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.estimators.chain_batches import Annealing, PathWork
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Floats
-from meltpoint.models.checks import check_count
 from meltpoint.models.model import ModelLike
-from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.records import NOT_WRITTEN, fields_html
 from meltpoint.runs.batch import Batch, Items
@@ -61,16 +60,16 @@ class LogZ(Estimate):
             )
 
 
-@reports_progress
+@public
 def ais_log_z(
     model: ModelLike,
     *,
-    base: Base | BaseName | None = None,
+    base: BaseLike = None,
     steps: Steps = DEFAULTS.steps,
-    chains: int = AIS_CHAINS,
-    seed: int = 0,
+    chains: Count = AIS_CHAINS,
+    seed: Seed = 0,
     precision: Precision = "mixed",
-    threads: int | None = None,
+    threads: Threads | None = None,
     progress: Progress | bool | None = None,
 ) -> LogZ:
     """Estimate a model's log Z (for a DBN, its top RBM's) by annealing from a base distribution.
@@ -102,10 +101,10 @@ def ais_log_z(
     >>> abs(ais_log_z(rbm, steps=100, chains=500).value - 3.4506) < 0.1
     True
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     betas, run = as_betas(steps), Run(threads, progress)
     annealing = Annealing(model, resolve_base(base, model, run, seed=seed), precision)
-    batch = ais_batch(annealing, betas, check_count(chains, "chains", "1,000 chains are usual"), seed)
+    batch = ais_batch(annealing, betas, chains, seed)
     (found,), _ = run.results_so_far([batch], "AIS")
     if found.values is None:
         raise KeyboardInterrupt

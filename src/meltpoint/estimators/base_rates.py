@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meltpoint.annealing.base import Base, BaseName, uniform
+from meltpoint.annealing.base import Base, BaseLike, uniform
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.schedule import as_betas
+from meltpoint.arguments import Seed, Threads, public
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.chain_batches import Annealing, chains_batch
+from meltpoint.foreign import as_array
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers import BERNOULLI
-from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model, ModelLike
-from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.runs.run import Run
 
@@ -25,6 +25,7 @@ _RATE_SMOOTHING = 0.01
 _SMOOTHING = 1.0  # examples added in every state
 
 
+@public
 def data_rates(train: ArrayLike, model: ModelLike | None = None) -> Base:
     """The paper's data base rates: visible units as often on as in training data, hidden units uniform.
 
@@ -60,9 +61,13 @@ def data_rates(train: ArrayLike, model: ModelLike | None = None) -> Base:
     return Base("data", (BERNOULLI.bias_from_sample(BERNOULLI.encode(array, "train"), _SMOOTHING),))
 
 
-@reports_progress
+@public
 def model_rates(
-    model: ModelLike, *, seed: int = 0, threads: int | None = None, progress: Progress | bool | None = None
+    model: ModelLike,
+    *,
+    seed: Seed = 0,
+    threads: Threads | None = None,
+    progress: Progress | bool | None = None,
 ) -> Base:
     """Visible rates from the model's own Gibbs chains, hidden units uniform: no data needed.
 
@@ -81,7 +86,7 @@ def model_rates(
     >>> model_rates(RBM([[0.0], [0.0]], [2.0, -2.0], [0.0])).biases[0].round(2)
     array([ 2., -2.])
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     return rates_of_chains(model, seed, Run(threads, progress))
 
 
@@ -97,7 +102,7 @@ def rates_of_chains(model: Model, seed: int, run: Run) -> Base:
 
 
 def resolve_base(
-    base: Base | BaseName | None,
+    base: BaseLike,
     model: Model,
     run: Run,
     *,
@@ -105,18 +110,12 @@ def resolve_base(
     seed: int = 0,
 ) -> Base:
     """The base that a name stands for; None is uniform. "data" needs training data."""
-    if isinstance(base, Base) or (hasattr(base, "draw") and hasattr(base, "log_prob")):
+    if base is not None and not isinstance(base, str):
         return base  # pyright: ignore[reportReturnType] a distribution, which the model's path may take
     if base is None or base == "uniform":
         return uniform()
     if base == "model":
         return rates_of_chains(model, seed, run)
-    if base != "data":
-        raise InputError(
-            found=f"base={base!r}",
-            expected="'uniform', 'model', or a base distribution",
-            remedy="for base rates of training data: base=mp.data_rates(train, model)",
-        )
     if train is None:
         raise InputError(
             found="base='data' and no training data",

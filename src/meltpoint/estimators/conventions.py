@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from meltpoint.arguments import Seed, public
 from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models.bipartite import Bipartite
@@ -58,7 +59,8 @@ class ConventionCheck(Record):
         )
 
 
-def check_conventions(model: ModelLike, data: ArrayLike, *, seed: int = 0) -> ConventionCheck | None:
+@public
+def check_conventions(model: ModelLike, data: ArrayLike, *, seed: Seed = 0) -> ConventionCheck | None:
     """Compare a model on data with other readings of its parameters; None if it has no other readings.
 
     Parameters

@@ -13,9 +13,10 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meltpoint.annealing.base import Base, BaseName
+from meltpoint.annealing.base import BaseLike
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.schedule import as_betas
+from meltpoint.arguments import Count, Seed, Threads, public
 from meltpoint.backends.tiles import anneal
 from meltpoint.defaults import CSL_CHAINS, DEFAULTS
 from meltpoint.errors import Progress
@@ -26,9 +27,7 @@ from meltpoint.kernels.ordered import ordered_product
 from meltpoint.kernels.sigmoid import sum_softplus
 from meltpoint.kernels.streams import Streams, next_uniforms
 from meltpoint.layers.unit import Floats, States
-from meltpoint.models.checks import check_count
 from meltpoint.models.model import ModelLike
-from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.runs.batch import Batch, Items
 from meltpoint.runs.run import Run
@@ -41,17 +40,17 @@ EVERY = 20
 _BURN_IN = 10  # one move in ten is spent on annealing from the base to the model
 
 
-@reports_progress
+@public
 def csl_log_prob(
     model: ModelLike,
     x: ArrayLike,
     *,
-    base: Base | BaseName | None = None,
-    steps: int = DEFAULTS.steps,
-    chains: int = CSL_CHAINS,
-    every: int = EVERY,
-    seed: int = 0,
-    threads: int | None = None,
+    base: BaseLike = None,
+    steps: Count = DEFAULTS.steps,
+    chains: Count = CSL_CHAINS,
+    every: Count = EVERY,
+    seed: Seed = 0,
+    threads: Threads | None = None,
     progress: Progress | bool | None = None,
 ) -> LogProb:
     """Estimate log p(v) of every example from below, as the mean of p(v | h) over samples h of the model.
@@ -83,10 +82,7 @@ def csl_log_prob(
     >>> csl_log_prob(rbm, [[0, 1], [1, 1]], steps=50, chains=10).values.shape
     (2,)
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    steps = check_count(steps, "steps", "as many as AIS takes, for the same number of Gibbs moves")
-    chains = check_count(chains, "chains", "as many as AIS takes, for the same number of Gibbs moves")
-    every = check_count(every, "every", f"{EVERY} are usual")
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     states = model.encode(x)
     run = Run(threads, progress)
     annealing = Annealing(model, resolve_base(base, model, run, seed=seed), "float32")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.annealing.field import MarkovRandomField
+from meltpoint.arguments import Threads, public
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination import Eliminated, eliminate, order_for
 from meltpoint.kernels.compiling import check_threads, preparing_kernels
@@ -18,7 +19,7 @@ from meltpoint.layers.unit import Floats, States
 from meltpoint.models.bipartite import Bipartite
 from meltpoint.models.factors import Factors
 from meltpoint.models.model import Model, ModelLike
-from meltpoint.progress import reports_progress, silent
+from meltpoint.progress import silent
 from meltpoint.statistics.log_space import log_sum_exp
 
 LARGEST = 30
@@ -40,9 +41,9 @@ _STATES = 1 << 14  # that NumPy enumerates at once
 _LARGEST_INPUTS = 1 << 22  # of the units of these states together
 
 
-@reports_progress
+@public
 def exact_log_z(
-    model: ModelLike | Factors, *, threads: int | None = None, progress: Progress | bool | None = None
+    model: ModelLike | Factors, *, threads: Threads | None = None, progress: Progress | bool | None = None
 ) -> float:
     """The logarithm of a model's normaliser Z (a DBN's is its top RBM's), by adding up all states.
 
@@ -64,7 +65,7 @@ def exact_log_z(
     >>> round(exact_log_z(RBM([[0.0], [0.0]], [0.0, 0.0], [0.0])), 4)  # log 8
     2.0794
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     threads = check_threads(threads)
     progress = progress or silent
     if isinstance(model, tuple):

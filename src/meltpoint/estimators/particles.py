@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from meltpoint.errors import InputError
 from meltpoint.layers.unit import Floats
-from meltpoint.models.checks import check_count
+from meltpoint.models.checks import real_array
 from meltpoint.records import fields_html
 from meltpoint.statistics.certificate import Certificate, cost_of
 from meltpoint.statistics.elementary import expit, log, softmax, softplus
@@ -77,7 +77,7 @@ class Melted(NamedTuple):
 
 def check_forward(forward: ArrayLike | None, particles: int | None) -> Floats:
     """Log weights (chain,) of forward chains, none without any, or an error if there are too few for N."""
-    log_weights = np.zeros(0) if forward is None else np.asarray(forward, np.float64)
+    log_weights = np.zeros(0) if forward is None else real_array(forward, "forward")
     if log_weights.ndim != 1 or np.isnan(log_weights).any():
         raise InputError(
             found=f"forward log weights of shape {log_weights.shape}"
@@ -85,14 +85,12 @@ def check_forward(forward: ArrayLike | None, particles: int | None) -> Floats:
             expected="a vector, one number for each forward chain",
             remedy="pass what ais_log_z gives, or its log_weights",
         )
-    if particles is not None:
-        n = check_count(particles, "particles", "1 is the paper's estimator; leave it out for all AIS chains")
-        if n - 1 > len(log_weights):
-            raise InputError(
-                found=f"particles={n:,} with {len(log_weights):,} forward chains",
-                expected=f"at most {len(log_weights) + 1:,}: each particle but the example's own is a forward chain",
-                remedy="run more AIS chains, or leave particles out",
-            )
+    if particles is not None and particles - 1 > len(log_weights):
+        raise InputError(
+            found=f"particles={particles:,} with {len(log_weights):,} forward chains",
+            expected=f"at most {len(log_weights) + 1:,}: each particle but the example's own is a forward chain",
+            remedy="run more AIS chains, or leave particles out",
+        )
     return log_weights
 
 

@@ -15,18 +15,18 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meltpoint.annealing.base import Base, BaseName
+from meltpoint.annealing.base import Base, BaseLike
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.schedule import Windows, as_betas, measure_friction, spend_equally
+from meltpoint.arguments import Count, Seed, Threads, public
 from meltpoint.backends.tiles import Annealed
 from meltpoint.errors import Progress
 from meltpoint.estimators.base_rates import resolve_base
 from meltpoint.estimators.chain_batches import Annealing, chain_keys, chains_batch
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Floats, States
-from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model, ModelLike
-from meltpoint.progress import reports_progress, silent
+from meltpoint.progress import silent
 from meltpoint.randomness import Purpose, generator
 from meltpoint.records import NOT_WRITTEN, Record, short_repr
 from meltpoint.runs.batch import Batch
@@ -97,15 +97,15 @@ class FrictionSchedule:
         return spend_equally(self.edges, self.friction, linear.size - 1) if self.pilot.helps else linear
 
 
-@reports_progress
+@public
 def friction_schedule(
     model: ModelLike,
     train: ArrayLike | None = None,
     *,
-    base: Base | BaseName | None = None,
-    steps: int = PILOT_STEPS,
-    seed: int = 0,
-    threads: int | None = None,
+    base: BaseLike = None,
+    steps: Count = PILOT_STEPS,
+    seed: Seed = 0,
+    threads: Threads | None = None,
     progress: Progress | bool | None = None,
 ) -> FrictionSchedule:
     """Measure friction between a base and a model, for betas that lose little at any number of steps.
@@ -133,8 +133,7 @@ def friction_schedule(
     >>> friction_schedule(rbm).betas(5).shape
     (6,)
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    steps = check_count(steps, "steps", f"{PILOT_STEPS} are usual")
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     run = Run(threads, progress)
     own_base = resolve_base(base, model, run, train=train, seed=seed)
     states = None if train is None else model.encode(train, "train")

@@ -13,8 +13,9 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meltpoint.annealing.base import Base, BaseName
+from meltpoint.annealing.base import BaseLike
 from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.arguments import Count, Seed, Threads, public
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.backends.tiles import anneal
 from meltpoint.defaults import DEFAULTS
@@ -25,9 +26,7 @@ from meltpoint.estimators.chain_batches import Annealing, PathWork
 from meltpoint.estimators.particles import LogProb, check_forward, particle_log_prob
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Floats, States
-from meltpoint.models.checks import check_count
 from meltpoint.models.model import ModelLike
-from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose
 from meltpoint.runs.batch import CHUNK_SIZE, Batch, Items
 from meltpoint.runs.run import Run
@@ -45,19 +44,19 @@ class RaiseWeights:
     log_reverse_weights: Annotated[Floats, "example", "chain"]
 
 
-@reports_progress
+@public
 def raise_log_prob(
     model: ModelLike,
     x: ArrayLike,
     *,
     forward: LogZ | ArrayLike | None = None,
-    particles: int | None = None,
-    base: Base | BaseName | None = None,
+    particles: Count | None = None,
+    base: BaseLike = None,
     steps: Steps = DEFAULTS.steps,
-    chains: int = DEFAULTS.chains,
-    seed: int = 0,
+    chains: Count = DEFAULTS.chains,
+    seed: Seed = 0,
     precision: Precision = "mixed",
-    threads: int | None = None,
+    threads: Threads | None = None,
     progress: Progress | bool | None = None,
 ) -> LogProb:
     """Estimate log p(v) of every example from below, under the annealing model with these steps.
@@ -94,8 +93,7 @@ def raise_log_prob(
     >>> raise_log_prob(rbm, [[0, 1], [1, 1]], steps=100, chains=2, forward=forward).particles
     51
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    chains = check_count(chains, "chains", "1 is enough with many steps, the paper uses 50")
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     states = model.encode(x)
     betas, run = as_betas(steps), Run(threads, progress)
     annealing = Annealing(model, resolve_base(base, model, run, seed=seed), precision)

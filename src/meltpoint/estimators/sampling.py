@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.annealing.base import Base, BaseName, uniform
+from meltpoint.annealing.base import BaseLike, uniform
 from meltpoint.annealing.blocks import Segment
 from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.arguments import Count, Seed, Threads, public
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.backends.tiles import Annealed
 from meltpoint.defaults import DEFAULTS, SAMPLE_MOVES, SAMPLE_STEPS
@@ -20,9 +21,7 @@ from meltpoint.estimators.chain_batches import Annealing, chain_keys, chains_bat
 from meltpoint.estimators.elimination import eliminate
 from meltpoint.kernels.streams import Streams
 from meltpoint.layers.unit import Floats, States
-from meltpoint.models.checks import check_count
 from meltpoint.models.model import Model, ModelLike
-from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.runs.run import Run
 
@@ -31,16 +30,16 @@ _EXACT = 1  # key of the random numbers of exact samples
 _BLOCK_CHAINS = 4096  # of all particles of some samples: memory does not grow with their number
 
 
-@reports_progress
+@public
 def sample(
     model: ModelLike,
-    n: int,
+    n: Count,
     *,
     steps: Steps = SAMPLE_STEPS,
-    moves: int = SAMPLE_MOVES,
+    moves: Count = SAMPLE_MOVES,
     exact: bool = False,
-    seed: int = 0,
-    threads: int | None = None,
+    seed: Seed = 0,
+    threads: Threads | None = None,
     progress: Progress | bool | None = None,
 ) -> NDArray[Any]:
     """Visible samples (n, visible unit): n independent chains, annealed from uniform, then `moves` Gibbs sweeps.
@@ -69,9 +68,7 @@ def sample(
            [1],
            [1]], dtype=uint8)
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    moves = check_count(moves, "moves", "100 Gibbs moves after annealing are usual")
-    n = check_count(n, "n", "ask for at least one sample")
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     if exact:
         rng = generator(seed, Purpose.SAMPLE, _EXACT)
         undirected = model.undirected
@@ -89,17 +86,17 @@ def sample_states(model: Model, n: int, betas: Floats, moves: int, seed: int, ru
     return model.generate(found.state, generator(seed, Purpose.SAMPLE))
 
 
-@reports_progress
+@public
 def sample_annealing_model(
     model: ModelLike,
-    n: int,
+    n: Count,
     *,
-    particles: int = 1,
-    base: Base | BaseName | None = None,
+    particles: Count = 1,
+    base: BaseLike = None,
     steps: Steps = DEFAULTS.steps,
-    seed: int = 0,
+    seed: Seed = 0,
     precision: Precision = "mixed",
-    threads: int | None = None,
+    threads: Threads | None = None,
     progress: Progress | bool | None = None,
 ) -> NDArray[Any]:
     """Independent visible samples (n, visible unit) of p_N, the distribution RAISE gives probabilities for.
@@ -127,9 +124,7 @@ def sample_annealing_model(
     array([[1],
            [1]], dtype=uint8)
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    particles = check_count(particles, "particles", "1 is the paper's annealing model")
-    n = check_count(n, "n", "ask for at least one sample")
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     betas, run = as_betas(steps), Run(threads, progress)
     annealing = Annealing(model, resolve_base(base, model, run, seed=seed), precision)
     numbers, purpose = np.arange(n), Purpose.ANNEALING_SAMPLE

@@ -6,14 +6,15 @@ import itertools
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack, get_args
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
+from meltpoint.arguments import Budget, Confidence, Positive, Seed, public
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import InputError, Progress
 from meltpoint.evaluation.evaluate import evaluate
-from meltpoint.evaluation.settings import SharedOptions, Watch, check_keywords, seconds_of
+from meltpoint.evaluation.settings import SharedOptions, Watch
 from meltpoint.evaluation.several import (
     ModelSource,
     check_same_visible,
@@ -22,15 +23,13 @@ from meltpoint.evaluation.several import (
     named_sources,
     progress_named,
 )
-from meltpoint.progress import reports_progress
 from meltpoint.results.comparison import Comparison
 from meltpoint.results.pair import About, ComparedModel, Pair, compose_pair
 from meltpoint.results.report import Report
 from meltpoint.results.stages import alpha_of
-from meltpoint.statistics.certificate import check_confidence
 
 
-@reports_progress
+@public
 def compare(
     models: Mapping[str, ModelSource | Any] | Iterable[ModelSource | Any],
     test: ArrayLike,
@@ -39,10 +38,10 @@ def compare(
     names: Sequence[str] | None = None,
     baseline: str | None = None,
     about: About = "test set",
-    gap: float | None = None,
-    budget: str | float | None = None,
-    seed: int = DEFAULTS.seed,
-    confidence: float = DEFAULTS.confidence,
+    gap: Positive | None = None,
+    budget: Budget | None = None,
+    seed: Seed = DEFAULTS.seed,
+    confidence: Confidence = DEFAULTS.confidence,
     evidence: bool = DEFAULTS.evidence,
     run: str | os.PathLike[str] | None = None,
     progress: Progress | bool | None = None,
@@ -93,18 +92,16 @@ def compare(
     >>> print(found.verdict)
     Order known: biased > fair.
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    check_keywords(compare, options)
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     begun = time.perf_counter()
     sources = named_sources(models, names)
-    _check(sources, baseline, about)
-    check_confidence(confidence)
+    _check(sources, baseline)
     loaded = {name: load_source(source) for name, source in sources.items()}
     for name, model in loaded.items():
         check_same_visible(name, model, *next(iter(loaded.items())))
     settings: dict[str, Any] = dict(options)
     if gap is not None or budget is not None:
-        settings |= {"gap": gap, "budget": None if budget is None else seconds_of(budget) / len(loaded)}
+        settings |= {"gap": gap, "budget": None if budget is None else budget / len(loaded)}
     if baseline is None:
         pairs = list(itertools.combinations(loaded, 2))
     else:
@@ -158,7 +155,7 @@ def _compose(first: str, second: str, reports: Mapping[str, Report], alpha: floa
     return compose_pair(ComparedModel(first, reports[first]), ComparedModel(second, reports[second]), alpha)
 
 
-def _check(sources: Mapping[str, ModelSource], baseline: str | None, about: str) -> None:
+def _check(sources: Mapping[str, ModelSource], baseline: str | None) -> None:
     if len(sources) < 2:
         raise InputError(
             found=f"{len(sources)} model{'' if len(sources) == 1 else 's'}",
@@ -170,10 +167,4 @@ def _check(sources: Mapping[str, ModelSource], baseline: str | None, about: str)
             found=f"baseline={baseline!r}",
             expected=f"the name of a model: {', '.join(sources)}",
             remedy="choose one of them, or leave it out to compare all with each other",
-        )
-    if about not in get_args(About):
-        raise InputError(
-            found=f"about={about!r}",
-            expected="'test set' or 'population'",
-            remedy="'test set' asks for the order on these examples only",
         )

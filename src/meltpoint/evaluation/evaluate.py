@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.schedule import Steps, as_betas
+from meltpoint.arguments import Budget, Confidence, Count, Number, Positive, Seed, Threads, public
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS, Settings
 from meltpoint.errors import Progress
@@ -30,7 +31,6 @@ from meltpoint.evaluation.settings import (
     BaseChoice,
     Watch,
     candidate_bases,
-    check_part,
     resolve_settings,
 )
 from meltpoint.evaluation.stage import ANNEALING, ModelFacts, Stage, StageResult
@@ -38,10 +38,8 @@ from meltpoint.evaluation.stages import Evaluation
 from meltpoint.fingerprint import fingerprint
 from meltpoint.formats.objects import ModelLike, from_object
 from meltpoint.formats.own_values import OWN_VALUES, check_own_values
-from meltpoint.kernels.compiling import check_threads
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models import Model
-from meltpoint.progress import reports_progress
 from meltpoint.results.compose import versions
 from meltpoint.results.report import Report
 from meltpoint.runs.contents import MODEL, NAMES
@@ -56,31 +54,31 @@ _REPORTING = ("tolerance", "confidence", "gap", "budget", "particles", "evidence
 """Settings that change what is made of the weights and how many there are, and not the weights."""
 
 
-@reports_progress
+@public
 def evaluate(
     model: ModelLike,
     test: ArrayLike,
     train: ArrayLike | None = None,
     *,
-    particles: int | None = None,
+    particles: Count | None = None,
     base: BaseChoice | Base | None = None,
-    gap: float | None = None,
-    budget: str | float | None = None,
+    gap: Positive | None = None,
+    budget: Budget | None = None,
     steps: Steps | None = None,
     schedule: ScheduleName = DEFAULTS.schedule,  # pyright: ignore[reportArgumentType]
-    chains: int | None = None,
-    examples: int | None = None,
-    ais_chains: int | None = None,
-    seed: int = DEFAULTS.seed,
+    chains: Count | None = None,
+    examples: Count | None = None,
+    ais_chains: Count | None = None,
+    seed: Seed = DEFAULTS.seed,
     precision: Precision = DEFAULTS.precision,  # pyright: ignore[reportArgumentType]
-    tolerance: float | None = None,
-    confidence: float = DEFAULTS.confidence,
+    tolerance: Positive | None = None,
+    confidence: Confidence = DEFAULTS.confidence,
     exact: bool | None = None,
     evidence: bool = DEFAULTS.evidence,
     run: str | os.PathLike[str] | None = None,
-    part: int = 0,
+    part: Number = 0,
     executor: Executor | None = None,
-    threads: int | None = None,
+    threads: Threads | None = None,
     progress: Progress | bool | None = None,
     watch: Watch | None = None,
     names: Mapping[str, str] | None = None,
@@ -150,14 +148,13 @@ def evaluate(
     -2.0794
     """
     given = dict(locals())  # these keywords by name: spelt here and in `Settings`, and nowhere in between
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     clock = Clock()
     own_model, model = model, from_object(model)
     states = model.encode(test, "test")
     check_own_values(own_model, model, model.decode(states[:OWN_VALUES]))
     known = None if train is None else model.encode(train, "train")
     settings, betas = resolve_settings(len(states), train, given)
-    threads, part = check_threads(threads), check_part(part)
     own_base = base if isinstance(base, Base) else None
     if own_base is not None:
         model.path(own_base)  # a base that does not fit is found now, not after log f

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.schedule import as_betas
+from meltpoint.arguments import Budget, Confidence, Count, Positive, Seed, Several, Threads, public
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import LOG_Z_DEFAULTS, LogZSettings
 from meltpoint.errors import InputError, Progress
@@ -28,10 +29,7 @@ from meltpoint.evaluation.settings import BaseChoice, check_left_out, resolve_se
 from meltpoint.evaluation.stage import Stage, StageResult, stage_seed
 from meltpoint.evaluation.stages import Evaluation
 from meltpoint.formats.objects import ModelLike, from_object
-from meltpoint.kernels.compiling import check_threads
 from meltpoint.layers.unit import Floats
-from meltpoint.models.checks import check_count
-from meltpoint.progress import reports_progress
 from meltpoint.randomness import Purpose, generator
 from meltpoint.results.log_z import LogZBracket, LogZStage, compose_log_z, stage_of
 from meltpoint.runs.run import Run
@@ -50,23 +48,23 @@ _EXACT_KEY = 2  # of the random numbers of exact samples
 _APART = 0.1  # nats between trials that are not attributed to noise
 
 
-@reports_progress
+@public
 def log_z(
     model: ModelLike,
     *,
     clamped: Mapping[int, int] | None = None,
     train: ArrayLike | None = None,
     base: BaseChoice | Base = "auto",
-    gap: float | None = None,
-    budget: str | float | None = None,
-    steps: int | None = None,
-    chains: int | None = None,
+    gap: Positive | None = None,
+    budget: Budget | None = None,
+    steps: Count | None = None,
+    chains: Several | None = None,
     exact: bool | None = None,
-    seed: int = LOG_Z_DEFAULTS.seed,
+    seed: Seed = LOG_Z_DEFAULTS.seed,
     precision: Precision = LOG_Z_DEFAULTS.precision,  # pyright: ignore[reportArgumentType]
-    tolerance: float | None = None,
-    confidence: float = LOG_Z_DEFAULTS.confidence,
-    threads: int | None = None,
+    tolerance: Positive | None = None,
+    confidence: Confidence = LOG_Z_DEFAULTS.confidence,
+    threads: Threads | None = None,
     progress: Progress | bool | None = None,
     watch: WatchLogZ | None = None,
 ) -> LogZBracket:
@@ -109,7 +107,7 @@ def log_z(
     ('agree', True, 3.4506)
     """
     given = dict(locals())  # these keywords by name: spelt here and in `Settings`
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     clock = Clock()
     model = from_object(model)
     in_stages = gap is not None or budget is not None
@@ -117,7 +115,7 @@ def log_z(
     if in_stages:
         check_left_out({"steps": steps, "chains": chains})
     else:
-        given["ais_chains"] = _check_chains(LOG_Z_DEFAULTS.chains if chains is None else chains)
+        given["ais_chains"] = LOG_Z_DEFAULTS.chains if chains is None else chains
     settings, _ = resolve_settings(0, train, given)
     if clamped and train is not None:
         raise InputError(
@@ -131,7 +129,7 @@ def log_z(
     own_base = base if isinstance(base, Base) else None
     if own_base is not None:
         model.path(own_base)
-    run = Run(check_threads(threads), progress)
+    run = Run(threads, progress)
     eliminated = None if settings.exact is False else cheap_elimination(model)
     if eliminated is not None:
         exact_log_z = eliminated.log_z
@@ -231,14 +229,6 @@ class LogZEvaluation(Evaluation[LogZBracket]):
             f"{len(sides.melted):,} end states of chains from all starts, drawn by weight: the upper side and the "
             f"interval hold if no start missed a mode; {sides.n_starts:,} gave weights{modes}"
         )
-
-
-def _check_chains(chains: int) -> int:
-    if check_count(chains, "chains", f"{LOG_Z_DEFAULTS.chains:,} are usual") < 2:
-        raise InputError(
-            found="1 chain", expected="at least 2", remedy="a single chain has no error; 400 are usual"
-        )
-    return chains
 
 
 def _try_bases(names: list[str], origins: Origins, run: Run) -> str:

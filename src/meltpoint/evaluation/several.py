@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
+from meltpoint.arguments import Count, public
 from meltpoint.defaults import SWEEP_STEPS
 from meltpoint.errors import InputError, Progress
 from meltpoint.evaluation.evaluate import evaluate
@@ -17,7 +18,6 @@ from meltpoint.evaluation.stage import ANNEALING
 from meltpoint.formats.load import load
 from meltpoint.formats.objects import from_object
 from meltpoint.models import Model
-from meltpoint.progress import reports_progress
 from meltpoint.results.report import Report
 from meltpoint.runs.contents import SPECIFICATION
 from meltpoint.runs.files import check_inside
@@ -112,13 +112,13 @@ def progress_named(name: str, progress: Progress | None) -> Progress | None:
     return lambda task, done, total: progress(f"{name}: {task}", done, total)
 
 
-@reports_progress
+@public
 def sweep(
     model: Model,
     test: ArrayLike,
     train: ArrayLike | None = None,
     *,
-    steps: Sequence[int] = SWEEP_STEPS,
+    steps: Sequence[Count] = SWEEP_STEPS,
     progress: Progress | bool | None = None,
     **settings: Any,  # noqa: ANN401
 ) -> list[Report]:
@@ -142,7 +142,7 @@ def sweep(
     >>> [report.settings.steps for report in sweep(rbm, [[0, 1], [1, 1]], base="uniform", steps=(1, 10), chains=2)]
     [1, 10]
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     reports: list[Report] = []
     for k, n in enumerate(steps):
         part = None if progress is None else _part(progress, sum(steps[:k]), n, sum(steps))

@@ -12,6 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from meltpoint.arguments import public
 from meltpoint.defaults import Settings
 from meltpoint.errors import InputError
 from meltpoint.estimators.pilot import FrictionSchedule
@@ -124,6 +125,7 @@ class StoredRun:
         return [self.subject.finish(join_parts(parts)) for parts in ((first, second) if both else (first,))]
 
 
+@public
 def read_run(folder: str | os.PathLike[str]) -> StoredRun:
     """What is finished of a run; a damaged chunk counts as missing, with a warning.
 
@@ -176,6 +178,7 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
     )
 
 
+@public
 def merge_runs(
     folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str] | None = None
 ) -> Report:

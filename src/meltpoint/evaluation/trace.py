@@ -15,15 +15,17 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack, get_args
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from meltpoint.annealing.schedule import are_betas
+from meltpoint.arguments import Confidence, Seed, public
 from meltpoint.defaults import DEFAULTS, TRACE_AIS_CHAINS, TRACE_CHAINS, TRACE_EXAMPLES, TRACE_STEPS
 from meltpoint.errors import InputError, Progress
 from meltpoint.evaluation.evaluate import evaluate
-from meltpoint.evaluation.settings import SharedOptions, check_keywords
+from meltpoint.evaluation.settings import SharedOptions
 from meltpoint.evaluation.several import (
     ModelSource,
     check_same_visible,
@@ -31,16 +33,14 @@ from meltpoint.evaluation.several import (
     named_sources,
     progress_named,
 )
+from meltpoint.foreign import as_array
 from meltpoint.formats.load import load
 from meltpoint.models import Model
-from meltpoint.models.foreign import as_array
 from meltpoint.models.log_f import LogF
-from meltpoint.progress import reports_progress
-from meltpoint.randomness import Purpose, check_seed, generator, sequence
+from meltpoint.randomness import Purpose, generator, sequence
 from meltpoint.results.compose import optimistic_of
 from meltpoint.results.report import Report
 from meltpoint.results.trace import Interval, Trace, TracePoint, WhenEvidence
-from meltpoint.statistics.certificate import check_confidence
 from meltpoint.statistics.estimate import Estimate, combined_error
 from meltpoint.training.checkpoint import is_checkpoint, read_checkpoint_model
 
@@ -53,15 +53,15 @@ _LEAST_STEPS = TRACE_STEPS // 4
 _RENEW_SHARE = 0.5  # of the effective share that a schedule had when it was new
 
 
-@reports_progress
+@public
 def trace(
     checkpoints: str | os.PathLike[str] | Mapping[str, ModelSource] | Iterable[ModelSource],
     test: ArrayLike,
     train: ArrayLike | None = None,
     *,
     evidence: WhenEvidence = "some",
-    seed: int = DEFAULTS.seed,
-    confidence: float = DEFAULTS.confidence,
+    seed: Seed = DEFAULTS.seed,
+    confidence: Confidence = DEFAULTS.confidence,
     run: str | os.PathLike[str] | None = None,
     progress: Progress | bool | None = None,
     watch: WatchPoint | None = None,
@@ -107,8 +107,7 @@ def trace(
     >>> print(found.best.name, len(found.points))
     checkpoint 3 3
     """
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
-    check_keywords(trace, options)
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     sources = find_checkpoints(checkpoints)
     names = list(sources)
     tracer = Tracer(
@@ -151,17 +150,11 @@ class Tracer:
     ) -> None:
         self._begun = time.perf_counter()
         self.points: list[TracePoint] = []
-        if evidence not in get_args(WhenEvidence):
-            raise InputError(
-                found=f"evidence={evidence!r}",
-                expected="'some', 'all' or 'none'",
-                remedy="'some' asks other starts where the schedule is new, as at the first and the last checkpoint",
-            )
-        self._test = as_array(test, "test")
-        self._train = None if train is None else as_array(train, "train")
+        self._test = np.atleast_1d(as_array(test, "test"))
+        self._train = None if train is None else np.atleast_1d(as_array(train, "train"))
         self._run, self._progress, self._watch = run, progress, watch
         self._evidence = evidence
-        self._seed, self._confidence = check_seed(seed), check_confidence(confidence)
+        self._seed, self._confidence = seed, confidence
         given = {name: value for name, value in options.items() if value is not None}
         self._steps: Any = given.pop("steps", None)
         self._options: dict[str, Any] = {
@@ -224,7 +217,7 @@ class Tracer:
         steps = self._next_steps if self._steps is None else self._steps
         if source is None:
             return {"steps": steps}
-        if source.friction is None or np.ndim(steps) > 0:
+        if source.friction is None or are_betas(steps):
             return {"base": source.chosen_base, "steps": steps}
         return {"base": source.chosen_base, "steps": source.friction.betas(int(steps))}
 

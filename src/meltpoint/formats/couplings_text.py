@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.errors import described
 from meltpoint.formats import build
 from meltpoint.formats.documents import numbers
 from meltpoint.formats.format import Format, Options, missing_option, refuse
 from meltpoint.formats.sequences import alphabet_of_states
-from meltpoint.formats.source import Source, described
+from meltpoint.formats.source import Source
 from meltpoint.layers.unit import Floats
 from meltpoint.models import Model
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.errors import InputError, printable
+from meltpoint.errors import InputError, described, printable
 from meltpoint.formats import build
 from meltpoint.formats.documents import read_json, rows
 from meltpoint.formats.format import Format, Options
-from meltpoint.formats.source import HEAD, Source, described, source_of_object
+from meltpoint.formats.source import HEAD, Source, source_of_object
 from meltpoint.layers.unit import Floats
 from meltpoint.models import FactorGraph, Model
 

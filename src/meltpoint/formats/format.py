@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args
 
-import numpy as np
 from numpy.typing import NDArray
 
+from meltpoint.arguments import Count, field_hints, read
 from meltpoint.errors import InputError
-from meltpoint.formats.source import CEILING, Source, described
+from meltpoint.formats.source import CEILING, Source
 from meltpoint.models import Model
 
 
@@ -16,28 +16,32 @@ from meltpoint.models import Model
 class Options:
     """What the readers of models and data can be told; None where it was left out."""
 
-    orientation: str | None = None  # axes of the weights: "visible-hidden" or "hidden-visible"
+    orientation: Literal["visible-hidden", "hidden-visible"] | None = None  # axes of the weights
     visible: str | None = None  # kind of units: "bernoulli" or "spin"
     hidden: str | None = None
     weights: str | None = None  # names of the arrays in the file, where they have unusual ones
     visible_bias: str | None = None
     hidden_bias: str | None = None
-    units: str | None = None  # of a graph whose file does not say: "spin" or "bernoulli"
+    units: Literal["spin", "bernoulli"] | None = (
+        None  # of a graph whose file does not say: "spin" or "bernoulli"
+    )
     temperature: float | None = (
         None  # p ~ exp(-E / temperature) = exp(-beta E), of files that hold an energy E
     )
     beta: float | None = None
-    states: int | None = None  # number of states of every site
-    base: int | None = None  # number of the first site and state, 0 or 1
+    states: Count | None = None  # number of states of every site
+    base: Literal[0, 1] | None = None  # number of the first site and state
     alphabet: str | None = None  # "protein", "rna", "dna", or the letters of the states in the model's order
-    gap: str | None = None  # "state" if a gap is a state like the others, "masked" if the model has none
-    gauge: str | None = None  # "zero-sum": the gauge in which rows and columns of couplings sum to zero
+    gap: Literal["state", "masked"] | None = None  # a state like the others, or none
+    gauge: Literal["zero-sum"] | None = None  # rows and columns of couplings sum to zero
     update: int | str | None = None  # of the stored updates of training: a number, "first" or "last"
-    outside: str | None = None  # sequences with letters outside the alphabet: "refuse" or "drop"
+    outside: Literal["refuse", "drop"] | None = (
+        None  # sequences with letters outside the alphabet: "refuse" or "drop"
+    )
     coupling: str | None = None  # names of the attributes of a NetworkX graph's edges and nodes
     field: str | None = None
     member: str | None = None  # which file of an archive
-    unpacked: int | None = None  # megabytes that a packed file may be unpacked to, 256 by default
+    unpacked: Count | None = None  # megabytes that a packed file may be unpacked to, 256 by default
 
     @property
     def ceiling(self) -> int:
@@ -80,18 +84,6 @@ class Options:
 NAMES = tuple(field.name for field in fields(Options))
 """Names of all options."""
 
-_TYPES = {name: get_args(kind)[:-1] for name, kind in get_type_hints(Options).items()}
-_WORDS = {str: "text", int: "a whole number", float: "a number"}
-
-_CHOICES: dict[str, tuple[object, ...]] = {
-    "orientation": ("visible-hidden", "hidden-visible"),
-    "units": ("spin", "bernoulli"),
-    "base": (0, 1),
-    "gap": ("state", "masked"),
-    "gauge": ("zero-sum",),
-    "outside": ("refuse", "drop"),
-}
-
 _QUESTIONS = {
     "orientation": "say which axis is first: nn.Linear(visible, hidden) and sklearn store hidden-visible, v @ W needs "
     "visible-hidden",
@@ -112,7 +104,8 @@ class MissingOptionError(InputError):
 def missing_option(name: str, found: str, values: str = "") -> MissingOptionError:
     """The error that asks for an option: what is there, the values it may have, how to choose."""
     values = values or " or ".join(
-        f'"{value}"' if isinstance(value, str) else str(value) for value in _CHOICES[name]
+        f'"{value}"' if isinstance(value, str) else str(value)
+        for value in get_args(get_args(field_hints(Options)[name])[0])
     )
     return MissingOptionError(
         found=f"{found}, and no {name}", expected=f"{name}={values}", remedy=_QUESTIONS[name]
@@ -121,27 +114,13 @@ def missing_option(name: str, found: str, values: str = "") -> MissingOptionErro
 
 def parse_options(given: dict[str, Any]) -> Options:
     """The options by name; unknown names, and values of other types than theirs, are refused."""
-    present = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in given.items()
-        if value is not None
-    }
-    for name, value in present.items():
-        if name not in NAMES:
+    hints = field_hints(Options)
+    for name in given:
+        if name not in hints:
             raise InputError(
                 found=f"option {name!r}", expected=f"one of {', '.join(NAMES)}", remedy="correct its name"
             )
-        types, choices = _TYPES[name], _CHOICES.get(name)
-        if type(value) not in types and not (float in types and type(value) is int):
-            expected = " or ".join(_WORDS[kind] for kind in types)
-        elif choices is not None and value not in choices:
-            expected = " or ".join(map(repr, choices))
-        elif name in ("states", "unpacked") and value < 1:
-            expected = "a whole number from 1 on"
-        else:
-            continue
-        raise InputError(found=f"{name}={described(value)}", expected=expected, remedy="correct it")
-    return Options(**present)
+    return Options(**{name: read(hints[name], value, name) for name, value in given.items()})
 
 
 def refuse_unused(options: Options, used: Collection[str], what: str) -> None:
@@ -166,7 +145,7 @@ def refuse(options: Options, names: Collection[str], what: str) -> None:
 class Table:
     """Numbers (row, column), the columns' names if there is a header, and names of columns that are not numbers."""
 
-    values: NDArray[np.float64]
+    values: NDArray[Any]
     names: tuple[str, ...] | None = None
     words: tuple[str, ...] = ()
 

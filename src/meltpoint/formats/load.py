@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
+from meltpoint.arguments import public
 from meltpoint.errors import InputError
 from meltpoint.formats import (
     couplings_text,
@@ -65,6 +66,7 @@ FORMATS: list[Format] = [
 Wanted = Literal["model", "data"]
 
 
+@public
 def load(path: str | os.PathLike[str], **options: Any) -> Model:  # noqa: ANN401
     """The model in a file of any format in docs/formats.md, recognised by its content.
 

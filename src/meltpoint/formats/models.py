@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from meltpoint.arguments import public
 from meltpoint.errors import InputError
 from meltpoint.formats import build, mat, npz
 from meltpoint.formats.atomic import atomic_write
@@ -43,6 +44,7 @@ _SALAKHUTDINOV = ("vishid", "visbiases", "hidbiases")
 _AGAIN = "save the model again with meltpoint.save"
 
 
+@public
 def save(
     model: Any,  # noqa: ANN401
     path: str | os.PathLike[str],

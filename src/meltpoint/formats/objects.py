@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from meltpoint import models
+from meltpoint.arguments import public
 from meltpoint.errors import InputError
+from meltpoint.foreign import as_array
 from meltpoint.formats import build, dimod, named_arrays
 from meltpoint.formats.format import Options, parse_options, refuse_unused
 from meltpoint.formats.own_values import check_own_values
 from meltpoint.formats.source import source_of_object
-from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
 from meltpoint.models.model import ModelLike as ModelLike
 from meltpoint.statistics.elementary import log
@@ -24,6 +25,7 @@ _NAMED = ("orientation", "visible", "hidden", "weights", "visible_bias", "hidden
 """Options of models whose parameters are known by their names."""
 
 
+@public
 def from_object(
     x: Any,  # noqa: ANN401
     *,
@@ -91,12 +93,12 @@ def takes_models(function: Callable[..., Any], also: tuple[type, ...] = ()) -> C
     It takes `beta` besides, for objects that are energies.
     """
     own = signature(function)
-    place = list(own.parameters).index("model")
+    place, is_optional = list(own.parameters).index("model"), own.parameters["model"].default is None
 
     @wraps(function)
     def with_model(*arguments: Any, beta: float | None = None, **options: Any) -> Any:  # noqa: ANN401
         def as_model(x: Any) -> Any:  # noqa: ANN401
-            as_it_is = x is None or (beta is None and isinstance(x, also))
+            as_it_is = (x is None and is_optional) or (beta is None and isinstance(x, also))
             return x if as_it_is else from_object(x, beta=beta)
 
         given = [as_model(x) if k == place else x for k, x in enumerate(arguments)]

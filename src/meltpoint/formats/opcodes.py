@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from meltpoint.formats.source import described
+from meltpoint.errors import described
 
 IGNORED = object()
 """Stands for an object that is not needed."""

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.foreign import as_array
 from meltpoint.layers.unit import Floats
-from meltpoint.models.foreign import as_array
 from meltpoint.models.model import Model
 
 _SIGNS = {

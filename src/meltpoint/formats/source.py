@@ -33,7 +33,6 @@ CEILING = 256 << 20
 HEAD = 4096  # bytes by which a file is recognised
 _AT_ONCE = 1 << 20
 _MOST_MEMBERS = 1000
-_SHOWN = 40
 _BOM = b"\xef\xbb\xbf"
 
 Found = TypeVar("Found")
@@ -268,16 +267,3 @@ def read_promised(
     if stream.read(1):
         raise ValueError(f"its header promises {promised} bytes, there are more")
     return buffer.view(dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
-
-
-def described(value: object) -> str:
-    """What an object from a file is, in a few words: nothing that it holds is turned into text.
-
-    >>> described("weights"), described([[1] * 9] * 9)
-    ("'weights'", 'a list')
-    """
-    if isinstance(value, str | bytes):
-        return repr(value[:_SHOWN])
-    if value is None or isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 1 << 64):
-        return repr(value)
-    return f"a {type(value).__name__}"

@@ -10,10 +10,10 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.errors import InputError
+from meltpoint.errors import InputError, described
 from meltpoint.extras import require
 from meltpoint.formats.format import Format, Options, Table
-from meltpoint.formats.source import Source, described, read_promised
+from meltpoint.formats.source import Source, read_promised
 
 IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 """The third byte of an idx file, and the numbers it announces."""

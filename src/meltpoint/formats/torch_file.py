@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.errors import InputError
+from meltpoint.errors import InputError, described
 from meltpoint.formats import named_arrays, npz
 from meltpoint.formats.documents import read_json
 from meltpoint.formats.format import Format, Options
 from meltpoint.formats.opcodes import IGNORED, Global, Refused, read_opcodes
-from meltpoint.formats.source import Source, described
+from meltpoint.formats.source import Source
 from meltpoint.models import Model
 
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."

@@ -32,7 +32,8 @@ from numba.core import caching
 from numba.core.event import Event, Listener, install_listener
 from numba.core.runtime.nrt import rtsys
 
-from meltpoint.errors import InputError, Progress
+from meltpoint.arguments import Threads, read
+from meltpoint.errors import Progress, SystemFailure
 from meltpoint.progress import COMPILING
 
 _PACKAGE = Path(__file__).parents[1]
@@ -48,6 +49,12 @@ def compiled(function: Callable[..., Any]) -> Any:
     The machine code is cached beside the source or, where that is read-only, in the user's cache directory. Where
     neither can be written it is compiled anew in every process.
     """
+    if numba.config.DISABLE_JIT:
+        raise SystemFailure(
+            found="Numba with its compiler switched off, by NUMBA_DISABLE_JIT",
+            expected="its compiler: without it a run would take hundreds of times as long",
+            remedy="unset NUMBA_DISABLE_JIT",
+        )
     dispatcher: Any = njit(nogil=True, error_model="numpy")(function)
     # RuntimeError: Numba found no directory to write to. OSError: there are no source files to read.
     with contextlib.suppress(RuntimeError, OSError):
@@ -221,10 +228,4 @@ def check_threads(threads: int | None) -> int:
     if threads is None:
         usable = getattr(os, "sched_getaffinity", None)
         return len(usable(0)) if usable else os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-        raise InputError(
-            found=f"threads={threads!r}",
-            expected="a whole number from 1 on",
-            remedy="leave it out for all cores",
-        )
-    return int(threads)
+    return read(Threads, threads, "threads")

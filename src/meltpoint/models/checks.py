@@ -8,33 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.errors import InputError
+from meltpoint.foreign import as_array, real_array
 from meltpoint.layers import Unit
 from meltpoint.layers.unit import Floats, States
-from meltpoint.models.foreign import as_array
+
+LARGEST = 1e150
+"""The largest number that a model may have: squares are finite."""
 
 _ROUNDING = 1e-10  # of the largest coupling, by which the two directions of a pair may differ
 
 
-def real_array(value: ArrayLike, name: str, expected: str, remedy: str) -> Floats:
-    """A float64 copy of an array of real numbers, of any shape."""
-    try:
-        held = given_parameter(value, name)
-        if np.iscomplexobj(held):  # NumPy would drop the imaginary parts
-            raise TypeError("they are complex")
-        return np.array(held, dtype=np.float64, order="C")
-    except InputError:
-        raise
-    except (TypeError, ValueError) as problem:
-        raise InputError(
-            found=f"{name} that cannot be read as an array of real numbers",
-            expected=expected,
-            remedy=f"{remedy} ({problem})",
-        ) from problem
-
-
 def parameter(value: ArrayLike, name: str, ndim: int) -> Floats:
     """A read-only float64 copy of a parameter array with `ndim` axes and finite entries."""
-    array = real_array(value, name, "real numbers", "convert it first")
+    array = real_array(given_parameter(value, name), name)
     if array.ndim != ndim or 0 in array.shape:
         raise InputError(
             found=f"{name} of shape {array.shape}",
@@ -57,7 +43,14 @@ def finite(
     expected: str = "finite numbers",
     remedy: str = "did training diverge? lower the learning rate and train again",
 ) -> None:
-    """Refuse NaN and infinite values."""
+    """Refuse NaN and infinite values, and those whose sums would be infinite."""
+    largest = np.abs(array).max(initial=0.0)
+    if LARGEST < largest < np.inf:
+        raise InputError(
+            found=f"{largest:.3g} in {name}",
+            expected=f"numbers of at most {LARGEST:g}: sums of larger ones overflow",
+            remedy="divide them by their scale",
+        )
     bad = np.count_nonzero(~np.isfinite(array))
     if bad:
         raise InputError(
@@ -67,20 +60,6 @@ def finite(
         )
 
 
-def check_count(value: int, name: str, remedy: str) -> int:
-    """A whole number from 1 on."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(found=f"{name}={value!r}", expected="a whole number from 1 on", remedy=remedy)
-    return int(value)
-
-
-def check_switch(value: Any, name: str) -> bool:  # noqa: ANN401
-    """True or False, or an error: a text such as "no" counts as true in Python."""
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(found=f"{name}={value!r}", expected="True or False", remedy="give one of them")
-    return bool(value)
-
-
 def number(value: Any, name: str) -> float:  # noqa: ANN401
     """One finite real number."""
     return float(bias(np.asarray(value).reshape(-1), name, 1, "model")[0])
@@ -88,7 +67,7 @@ def number(value: Any, name: str) -> float:  # noqa: ANN401
 
 def whole_numbers(value: Any, name: str) -> NDArray[np.int64]:  # noqa: ANN401
     """A vector of whole numbers from 0 on, which may be empty."""
-    array = np.asarray(value)
+    array = as_array(value, name)
     whole = array.ndim == 1 and array.dtype.kind in "iuf" and (array == np.floor(array)).all()
     if not whole or (array.size and not (array.min() >= 0 and array.max() < 2**53)):
         raise InputError(

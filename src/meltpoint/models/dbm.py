@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from meltpoint.arguments import Count, Seed, public
 from meltpoint.errors import InputError
 from meltpoint.kernels.importance import SummedOut, drawable, weigh_draws
 from meltpoint.kernels.ordered import ordered_product, strips_for_products
@@ -51,6 +52,7 @@ class DBM(BipartiteModel):
     biases: tuple[Floats, ...]
     layer_units: tuple[Unit, ...]
 
+    @public
     def __init__(
         self,
         weights: Sequence[ArrayLike],
@@ -88,7 +90,7 @@ class DBM(BipartiteModel):
     def layers(self) -> Layers:  # pyright: ignore[reportIncompatibleMethodOverride]
         return Layers(self.weights, self.biases)
 
-    def log_f(self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0) -> Floats:
+    def log_f(self, x: ArrayLike, *, samples: Count = SAMPLES, seed: Seed = 0) -> Floats:
         """Log unnormalised probability (example,) of visible states, estimated by importance sampling.
 
         With one hidden layer, or up to ten hidden units on one side, nothing is left to estimate, and it is exact.

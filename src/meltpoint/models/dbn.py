@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from meltpoint.annealing.base import Base
 from meltpoint.annealing.blocks import RaiseStart, Segment
 from meltpoint.annealing.path import Path
+from meltpoint.arguments import Count, Seed, public
 from meltpoint.errors import InputError
 from meltpoint.kernels.importance import SummedOut, weigh_draws
 from meltpoint.kernels.ordered import ordered_product
@@ -67,6 +68,7 @@ class DBN(Model):
     top: RBM
     directed_units: tuple[Unit, ...]
 
+    @public
     def __init__(
         self,
         directed: Sequence[Sequence[ArrayLike] | Directed],
@@ -74,12 +76,6 @@ class DBN(Model):
         *,
         units: str | Unit | Sequence[str | Unit] | None = None,
     ) -> None:
-        if not isinstance(top, RBM):
-            raise InputError(
-                found=f"a top of type {type(top).__name__}",
-                expected="an RBM",
-                remedy="DBN(directed=[…], top=RBM(…))",
-            )
         layers = tuple(_directed(layer, k) for k, layer in enumerate(directed))
         above = [*(layer.weights.shape[0] for layer in layers[1:]), top.n_visible]
         for k, (layer, size) in enumerate(zip(layers, above, strict=False)):
@@ -205,7 +201,7 @@ class DBN(Model):
             state = uniforms(rates.shape[1]) <= rates
         return lowest.down(state)
 
-    def log_f(self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0) -> Floats:
+    def log_f(self, x: ArrayLike, *, samples: Count = SAMPLES, seed: Seed = 0) -> Floats:
         """Log unnormalised probability (example,) of visible states, estimated by importance sampling.
 
         It is unnormalised by the top RBM's Z. Without directed layers, or with one below up to ten units, it is exact.

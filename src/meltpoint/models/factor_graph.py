@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.blocks import Indices
+from meltpoint.arguments import public
 from meltpoint.errors import InputError
 from meltpoint.layers import Potts
 from meltpoint.layers.unit import Floats
@@ -47,6 +48,7 @@ class FactorGraph(GraphModel):
 
     factors: tuple[Factor, ...]
 
+    @public
     def __init__(
         self,
         cardinalities: ArrayLike,
@@ -109,7 +111,7 @@ def check_cardinalities(cardinalities: ArrayLike) -> Indices:
 
 def check_table(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Floats:
     """Log values of a factor as a read-only array of this shape; zeros of the factor itself are refused."""
-    table = checks.real_array(values, name, f"log values of shape {shape}", "give every row as many values")
+    table = checks.real_array(values, name, f"log values of shape {shape}")
     if table.shape != shape:
         raise InputError(
             found=f"{name} of shape {table.shape}",

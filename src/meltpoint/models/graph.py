@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.blocks import Indices, RaiseStart, Segment, Sparse
 from meltpoint.annealing.path import Path
+from meltpoint.arguments import Count, Seed
 from meltpoint.errors import InputError
+from meltpoint.foreign import as_array
 from meltpoint.layers import Unit
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models.clamped import enumerate_hidden, hidden_states, weigh_hidden
@@ -50,7 +52,7 @@ class GraphModel(Model):
     ) -> None:
         """Set what all graphs have; hidden sites are checked, and given by their numbers or as a mask (site,)."""
         n_sites = len(cardinalities)
-        array = np.zeros(0, np.int64) if hidden is None else np.asarray(hidden)
+        array = np.zeros(0, np.int64) if hidden is None else as_array(hidden, "hidden")
         if array.dtype == np.bool_ and array.shape == (n_sites,):
             array = np.flatnonzero(array)
         whole = array.ndim == 1 and (array.size == 0 or array.dtype.kind in "iu")
@@ -160,7 +162,7 @@ class GraphModel(Model):
         cardinalities, factors, constant = self.as_factors()
         return float(log(cardinalities).sum() + sum(float(np.max(table)) for _, table in factors) + constant)
 
-    def log_f(self, x: ArrayLike, *, samples: int = SAMPLES, seed: int = 0) -> Floats:
+    def log_f(self, x: ArrayLike, *, samples: Count = SAMPLES, seed: Seed = 0) -> Floats:
         """Log unnormalised probability (example,) of visible states, hidden sites summed out.
 
         It is exact without hidden sites, where these are not coupled to each other, and where they have few states;

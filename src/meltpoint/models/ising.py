@@ -10,6 +10,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from meltpoint.annealing.blocks import Indices, Sparse
+from meltpoint.arguments import public
 from meltpoint.errors import InputError
 from meltpoint.layers import TwoState, Unit, unit_named
 from meltpoint.layers.unit import Floats
@@ -53,6 +54,7 @@ class Ising(GraphModel):
     unit: TwoState  # pyright: ignore[reportIncompatibleVariableOverride]
     constant: float
 
+    @public
     def __init__(
         self,
         couplings: Any,  # noqa: ANN401

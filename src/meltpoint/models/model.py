@@ -16,6 +16,7 @@ from meltpoint.annealing.base import Base, IndependentUnits
 from meltpoint.annealing.blocks import RaiseStart, Segment
 from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.annealing.path import Path
+from meltpoint.arguments import Count, Seed, Threads, public
 from meltpoint.errors import InputError, Progress
 from meltpoint.fingerprint import fingerprint
 from meltpoint.kernels.compiling import check_threads
@@ -146,13 +147,14 @@ class Model(ABC):
 
     # Unnormalised probabilities.
 
+    @public
     def log_f_estimate(
         self,
         x: ArrayLike,
         *,
-        samples: int = SAMPLES,
-        seed: int = 0,
-        threads: int | None = None,
+        samples: Count = SAMPLES,
+        seed: Seed = 0,
+        threads: Threads | None = None,
         progress: Progress | None = None,
     ) -> LogF:
         """Log f of examples (example, visible unit) with standard errors and a lower bound, if it is not exact.
@@ -161,7 +163,6 @@ class Model(ABC):
         is called with (task, done, total).
         """
         states = self.encode(x)
-        samples = checks.check_count(samples, "samples", "the paper uses 500")
         method = self.log_f_method(samples, seed, check_threads(threads))
         found = method(states, np.arange(len(states)), progress=progress)
         return found if found.is_exact else found.controlled_by(*self.log_f_control(states, seed))

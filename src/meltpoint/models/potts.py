@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from meltpoint import layers
 from meltpoint.annealing.blocks import Indices
+from meltpoint.arguments import public, read
 from meltpoint.errors import InputError
 from meltpoint.layers.unit import Floats
 from meltpoint.models import checks
@@ -51,6 +52,7 @@ class Potts(GraphModel):
     couplings: tuple[Floats, ...]
     constant: float
 
+    @public
     def __init__(
         self,
         couplings: ArrayLike | Mapping[tuple[int, int], ArrayLike],
@@ -116,7 +118,8 @@ def _check_fields(fields: ArrayLike | Sequence[ArrayLike]) -> tuple[Floats, ...]
             expected="(site, state), or a list of vectors",
             remedy="for two states and one field each use mp.Ising",
         )
-    checked = tuple(checks.parameter(field, f"fields[{i}]", 1) for i, field in enumerate(fields))  # pyright: ignore[reportArgumentType]
+    vectors = read(Sequence[Any], fields, "fields")
+    checked = tuple(checks.parameter(field, f"fields[{i}]", 1) for i, field in enumerate(vectors))
     check_cardinalities([field.size for field in checked])
     single = [i for i, field in enumerate(checked) if field.size == 1]
     if single:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from meltpoint.arguments import public
 from meltpoint.errors import InputError
 from meltpoint.layers import GAUSSIAN, Unit, kind_of_layer, layer_named
 from meltpoint.layers.unit import Floats
@@ -62,6 +63,7 @@ class RBM(BipartiteModel):
     hidden: Unit
     visible_scale: Floats | None
 
+    @public
     def __init__(
         self,
         weights: ArrayLike,

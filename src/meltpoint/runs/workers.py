@@ -22,6 +22,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from meltpoint.arguments import Threads, read
 from meltpoint.errors import InputError, SystemFailure
 from meltpoint.formats.models import from_arrays
 from meltpoint.models import Model
@@ -36,12 +37,7 @@ _stop: Event | None = None
 @contextmanager
 def processes(n: int) -> Iterator[Executor]:
     """An executor with n worker processes on this machine; leaving this ends their tasks, finished or not."""
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise InputError(
-            found=f"workers={n!r}",
-            expected="a whole number from 1 on",
-            remedy="as many as there are cores, or leave it out for threads",
-        )
+    n = read(Threads, n, "workers")
     # Spawned, not forked: a copy of a process with running threads may hang.
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
@@ -63,7 +59,19 @@ class Workers:
         """A function that lets a worker compute the items from one number to before another."""
         pickled = dumps(work)
         sent = self._executor.share(pickled) if isinstance(self._executor, DaskExecutor) else pickled
-        return lambda first, end: self._executor.submit(_compute, METHOD, sent, first, end)
+        return lambda first, end: self._submit(_compute, METHOD, sent, first, end)
+
+    def _submit(self, *task: Any) -> "Future[Computed]":  # noqa: ANN401
+        try:
+            return self._executor.submit(*task)
+        except BrokenExecutor:
+            raise
+        except RuntimeError as problem:
+            raise InputError(
+                found=f"executor={self._executor!r}, which takes no work ({problem})",
+                expected="an executor that is running",
+                remedy="call within its with statement, before it is shut down",
+            ) from problem
 
     def watch(self) -> Callable[[], object]:
         """To be called now and then while tasks are under way: a SystemFailure when there are no workers."""

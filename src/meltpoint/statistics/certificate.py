@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from meltpoint.errors import InputError
+from meltpoint.arguments import Confidence, read
 from meltpoint.records import Record
 from meltpoint.statistics.log_space import log_mean_exp
 
@@ -76,17 +76,6 @@ def _best_product(log_weights: NDArray[np.floating], groups: int, cost: float) -
     return float(np.max((np.cumsum(means) - cost) / np.arange(1, groups + 1)))
 
 
-def check_confidence(confidence: float) -> float:
-    """A probability between 0 and 1, or an error."""
-    if not 0 < confidence < 1:
-        raise InputError(
-            found=f"confidence {confidence!r}",
-            expected="a probability between 0 and 1",
-            remedy="0.99 is usual",
-        )
-    return confidence
-
-
 def cost_of(confidence: float) -> float:
     """log(1/d): what Markov's inequality costs, in nats, for d = 1 - confidence."""
-    return -math.log1p(-check_confidence(confidence))
+    return -math.log1p(-read(Confidence, confidence, "confidence"))

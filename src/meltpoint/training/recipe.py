@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from meltpoint.arguments import Number, read
 from meltpoint.errors import InputError
 from meltpoint.training.settings import (
     DBM_DEFAULTS,
@@ -17,7 +18,6 @@ from meltpoint.training.settings import (
     LEAST_UPDATES,
     MEAN_FIELD_SWEEPS,
     RBM_DEFAULTS,
-    check_positive,
     stage_options,
 )
 
@@ -80,8 +80,7 @@ class Recipe:
             raise InputError(
                 found=f"model = {self.model!r}", expected="rbm, dbn or dbm", remedy="choose one of them"
             )
-        if self.validation not in (None, 0):
-            check_positive("validation", self.validation)
+        read(Number | None, self.validation, "validation")
         known = _OPTIONS[self.model]
         for name in self.options:
             if name not in known:

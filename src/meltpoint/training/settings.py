@@ -3,58 +3,30 @@
 Every default of training is defined here. The training functions and the command read them from here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from numbers import Real
-from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias
 
+from meltpoint.arguments import Count, Doc, Range, Share, field_hints, help_of, read_fields
 from meltpoint.errors import InputError
 
 Method: TypeAlias = Literal["cd", "pcd"]
 Schedule: TypeAlias = Literal["linear", "constant"]
-_Allowed: TypeAlias = tuple[str, Callable[[Any], bool]]
-"""What is expected of an option, in words, and whether a value is."""
+LearningRate: TypeAlias = Annotated[float, Range(0, 10, whole=False)]
+Momentum: TypeAlias = Annotated[float, Range(0, 0.999, whole=False)]
 
 LEAST_EPOCHS = 30
 LEAST_UPDATES = 3000
 
 
-def hidden_sizes(hidden: Any) -> tuple[int, ...]:  # noqa: ANN401
+def hidden_sizes(hidden: int | Sequence[int]) -> tuple[int, ...]:
     """Sizes of the hidden layers, lowest first, from a sequence or from one number."""
-    several = isinstance(hidden, Sequence) and not isinstance(hidden, str) and len(hidden) > 0
-    return tuple(check_positive("hidden", size) for size in (hidden if several else [hidden]))
-
-
-def check_positive(name: str, value: Any) -> int:  # noqa: ANN401
-    """A whole number from 1, or an error that names it."""
-    return _check(name, value, _COUNT)
-
-
-def _check(name: str, value: Any, allowed: _Allowed) -> Any:  # noqa: ANN401
-    expected, fits = allowed
-    if not fits(value):
-        raise InputError(found=f"{name} = {value!r}", expected=expected, remedy=f"change {name}")
-    return value
-
-
-def _one_of(*choices: Any) -> _Allowed:  # noqa: ANN401
-    return " or ".join(map(repr, choices)), lambda value: value in choices
-
-
-def _between(low: float, high: float) -> _Allowed:
-    return (
-        f"{low:g} to {high:g}",
-        lambda value: isinstance(value, Real) and not isinstance(value, bool) and low <= float(value) <= high,
-    )
-
-
-def _is_count(value: Any) -> bool:  # noqa: ANN401
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-_COUNT = "a whole number from 1", _is_count
-_COUNT_OR_NONE = "a whole number from 1", lambda value: value is None or _is_count(value)
+    sizes = [hidden] if isinstance(hidden, int) else hidden
+    if not sizes:
+        raise InputError(
+            found="hidden without a layer", expected="at least one", remedy="for example hidden=(500,)"
+        )
+    return tuple(sizes)
 
 
 @dataclass(frozen=True)
@@ -64,23 +36,20 @@ class TrainingSettings:
     `epochs` None is 30, or as many as make 3,000 updates: few examples make few updates in an epoch.
     """
 
-    method: Annotated[Method, _one_of("cd", "pcd"), "pcd or cd."] = "pcd"
-    k: Annotated[int, _COUNT, "Gibbs steps of each update."] = 1
-    epochs: Annotated[int | None, _COUNT_OR_NONE, "How often every example is shown."] = None
-    batch: Annotated[int, _COUNT, "Examples of one update."] = 100
-    learning_rate: Annotated[float, _between(0, 10), "Step size of the first update."] = 0.2
-    schedule: Annotated[Schedule, _one_of("linear", "constant"), "linear (to zero) or constant."] = "linear"
-    momentum: Annotated[float, _between(0, 0.999), "0 to 0.999."] = 0.0
-    weight_decay: Annotated[float, _between(0, 1), "Decay rate of the weights."] = 1e-4
-    averaged: Annotated[
-        float, _between(0, 1), "Fraction of the last updates whose parameters are averaged."
-    ] = 0.2
-    centred: Annotated[bool, _one_of(True, False), "true or false: centre the units."] = True
-    chains: Annotated[int | None, _COUNT_OR_NONE, "Persistent chains."] = None
+    method: Annotated[Method, Doc("pcd or cd.")] = "pcd"
+    k: Annotated[Count, Doc("Gibbs steps of each update.")] = 1
+    epochs: Annotated[Count | None, Doc("How often every example is shown.")] = None
+    batch: Annotated[Count, Doc("Examples of one update.")] = 100
+    learning_rate: Annotated[LearningRate, Doc("Step size of the first update.")] = 0.2
+    schedule: Annotated[Schedule, Doc("linear (to zero) or constant.")] = "linear"
+    momentum: Annotated[Momentum, Doc("0 to 0.999.")] = 0.0
+    weight_decay: Annotated[Share, Doc("Decay rate of the weights.")] = 1e-4
+    averaged: Annotated[Share, Doc("Fraction of the last updates whose parameters are averaged.")] = 0.2
+    centred: Annotated[bool, Doc("true or false: centre the units.")] = True
+    chains: Annotated[Count | None, Doc("Persistent chains.")] = None
 
     def __post_init__(self) -> None:
-        for name, (allowed, _) in stage_options().items():
-            _check(name, getattr(self, name), allowed)
+        read_fields(self)
         if self.method == "cd" and self.chains is not None:
             raise InputError(
                 found=f"chains = {self.chains} with method 'cd'",
@@ -106,11 +75,9 @@ class TrainingSettings:
         return self.learning_rate * (1.0 - progress) if self.schedule == "linear" else self.learning_rate
 
 
-@cache
-def stage_options() -> dict[str, tuple[_Allowed, str]]:
-    """What is allowed for each option of a stage, and the command's help."""
-    hints = get_type_hints(TrainingSettings, include_extras=True)
-    return {name: hint.__metadata__ for name, hint in hints.items()}
+def stage_options() -> dict[str, str]:
+    """The options of a stage with the command's help."""
+    return {name: help_of(hint) for name, hint in field_hints(TrainingSettings).items()}
 
 
 RBM_DEFAULTS = TrainingSettings()

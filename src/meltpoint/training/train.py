@@ -13,13 +13,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from meltpoint.arguments import Count, Seed, Share, public
 from meltpoint.errors import Progress
 from meltpoint.layers import BERNOULLI, Unit
 from meltpoint.models import Model
 from meltpoint.models.dbm import DBM
 from meltpoint.models.dbn import DBN
 from meltpoint.models.rbm import RBM
-from meltpoint.progress import reports_progress
 from meltpoint.training.examples import Examples, check_examples
 from meltpoint.training.loop import Stage, TrainingRun, train_stage, training_run
 from meltpoint.training.monitor import Epoch
@@ -33,34 +33,35 @@ from meltpoint.training.settings import (
     RBM_DEFAULTS,
     RBM_HIDDEN,
     SEED,
+    LearningRate,
     Method,
+    Momentum,
     Schedule,
     TrainingSettings,
-    check_positive,
     hidden_sizes,
     settings_of_stages,
 )
 from meltpoint.training.stage import StagePlan
 
 
-@reports_progress
+@public
 def train_rbm(
     data: ArrayLike,
-    hidden: int = RBM_HIDDEN,
+    hidden: Count = RBM_HIDDEN,
     *,
     visible: str | Unit = "bernoulli",
     method: Method = RBM_DEFAULTS.method,
-    k: int = RBM_DEFAULTS.k,
-    epochs: int | None = RBM_DEFAULTS.epochs,
-    batch: int = RBM_DEFAULTS.batch,
-    learning_rate: float | None = None,
+    k: Count = RBM_DEFAULTS.k,
+    epochs: Count | None = RBM_DEFAULTS.epochs,
+    batch: Count = RBM_DEFAULTS.batch,
+    learning_rate: LearningRate | None = None,
     schedule: Schedule = RBM_DEFAULTS.schedule,
-    momentum: float = RBM_DEFAULTS.momentum,
-    weight_decay: float = RBM_DEFAULTS.weight_decay,
-    averaged: float = RBM_DEFAULTS.averaged,
+    momentum: Momentum = RBM_DEFAULTS.momentum,
+    weight_decay: Share = RBM_DEFAULTS.weight_decay,
+    averaged: Share = RBM_DEFAULTS.averaged,
     centred: bool = RBM_DEFAULTS.centred,
-    chains: int | None = RBM_DEFAULTS.chains,
-    seed: int = SEED,
+    chains: Count | None = RBM_DEFAULTS.chains,
+    seed: Seed = SEED,
     validation: ArrayLike | None = None,
     progress: Progress | bool | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
@@ -126,28 +127,28 @@ def train_rbm(
     settings = TrainingSettings(
         method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred, chains
     )
-    plans = stack_plans(examples, (check_positive("hidden", hidden),), [settings], _rbm)
+    plans = stack_plans(examples, (hidden,), [settings], _rbm)
     with training_run(examples, plans, seed, validation, progress, on_epoch, checkpoint) as run:
         return _rbm(train_stack(run, 1))
 
 
-@reports_progress
+@public
 def train_dbn(
     data: ArrayLike,
-    hidden: Sequence[int] = DBN_HIDDEN,
+    hidden: Count | Sequence[Count] = DBN_HIDDEN,
     *,
     method: Method | Sequence[Method] = DBN_DEFAULTS.method,
-    k: int | Sequence[int] = DBN_DEFAULTS.k,
-    epochs: int | Sequence[int | None] | None = DBN_DEFAULTS.epochs,
-    batch: int | Sequence[int] = DBN_DEFAULTS.batch,
-    learning_rate: float | Sequence[float] = DBN_DEFAULTS.learning_rate,
+    k: Count | Sequence[Count] = DBN_DEFAULTS.k,
+    epochs: Count | Sequence[Count | None] | None = DBN_DEFAULTS.epochs,
+    batch: Count | Sequence[Count] = DBN_DEFAULTS.batch,
+    learning_rate: LearningRate | Sequence[LearningRate] = DBN_DEFAULTS.learning_rate,
     schedule: Schedule | Sequence[Schedule] = DBN_DEFAULTS.schedule,
-    momentum: float | Sequence[float] = DBN_DEFAULTS.momentum,
-    weight_decay: float | Sequence[float] = DBN_DEFAULTS.weight_decay,
-    averaged: float | Sequence[float] = DBN_DEFAULTS.averaged,
+    momentum: Momentum | Sequence[Momentum] = DBN_DEFAULTS.momentum,
+    weight_decay: Share | Sequence[Share] = DBN_DEFAULTS.weight_decay,
+    averaged: Share | Sequence[Share] = DBN_DEFAULTS.averaged,
     centred: bool | Sequence[bool] = DBN_DEFAULTS.centred,
-    chains: int | None = DBN_DEFAULTS.chains,
-    seed: int = SEED,
+    chains: Count | None = DBN_DEFAULTS.chains,
+    seed: Seed = SEED,
     validation: ArrayLike | None = None,
     progress: Progress | bool | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
@@ -186,24 +187,24 @@ def train_dbn(
         return _dbn(train_stack(run, len(sizes)))
 
 
-@reports_progress
+@public
 def train_dbm(
     data: ArrayLike,
-    hidden: Sequence[int] = DBM_HIDDEN,
+    hidden: Count | Sequence[Count] = DBM_HIDDEN,
     *,
     method: Method | Sequence[Method] = DBM_DEFAULTS.method,
-    k: int | Sequence[int] = DBM_DEFAULTS.k,
-    epochs: int | Sequence[int | None] | None = DBM_DEFAULTS.epochs,
-    batch: int | Sequence[int] = DBM_DEFAULTS.batch,
-    learning_rate: float | Sequence[float] = DBM_DEFAULTS.learning_rate,
+    k: Count | Sequence[Count] = DBM_DEFAULTS.k,
+    epochs: Count | Sequence[Count | None] | None = DBM_DEFAULTS.epochs,
+    batch: Count | Sequence[Count] = DBM_DEFAULTS.batch,
+    learning_rate: LearningRate | Sequence[LearningRate] = DBM_DEFAULTS.learning_rate,
     schedule: Schedule | Sequence[Schedule] = DBM_DEFAULTS.schedule,
-    momentum: float | Sequence[float] = DBM_DEFAULTS.momentum,
-    weight_decay: float | Sequence[float] = DBM_DEFAULTS.weight_decay,
-    averaged: float | Sequence[float] = DBM_DEFAULTS.averaged,
+    momentum: Momentum | Sequence[Momentum] = DBM_DEFAULTS.momentum,
+    weight_decay: Share | Sequence[Share] = DBM_DEFAULTS.weight_decay,
+    averaged: Share | Sequence[Share] = DBM_DEFAULTS.averaged,
     centred: bool | Sequence[bool] = DBM_DEFAULTS.centred,
-    chains: int | None = DBM_DEFAULTS.chains,
-    sweeps: int = MEAN_FIELD_SWEEPS,
-    seed: int = SEED,
+    chains: Count | None = DBM_DEFAULTS.chains,
+    sweeps: Count = MEAN_FIELD_SWEEPS,
+    seed: Seed = SEED,
     validation: ArrayLike | None = None,
     progress: Progress | bool | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
@@ -240,7 +241,6 @@ def train_dbm(
     depth = len(sizes)
     options = (method, k, epochs, batch, learning_rate, schedule, momentum, weight_decay, averaged, centred)
     *settings, last = settings_of_stages(depth + 1, *options, chains)
-    sweeps = check_positive("sweeps", sweeps)
     examples = check_examples(data, "data")
     # The input from one side stands in for the other side too, except where there is no other side.
     copies = [(1 if layer == depth - 1 else 2, 1 if layer == 0 else 2) for layer in range(depth)]

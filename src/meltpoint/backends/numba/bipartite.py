@@ -21,7 +21,6 @@ from meltpoint.backends.numba.kernels.tile import Chains, Workspace, run_tile
 from meltpoint.backends.numba.precision import (
     Precision,
     PrecisionSpan,
-    check_precision,
     cut_at_model,
     round_weights,
     sixteen_bit_scale,
@@ -126,7 +125,6 @@ class BipartiteBackend:
         return isinstance(path, BipartitePath) or (type(path) is BlockPath and has_potts_sites(path))
 
     def prepare(self, path: BlockPath, precision: Precision) -> "PreparedBipartite":
-        check_precision(precision)
         places, bits = (None, path) if isinstance(path, BipartitePath) else one_hot_path(path)
 
         def packed(bits: BipartitePath, weight_type: DTypeLike, scale: float = 1.0) -> Packed:

@@ -44,7 +44,6 @@ from meltpoint.backends.numba.precision import (
     TOLERATED_VARIANCE,
     Precision,
     PrecisionSpan,
-    check_precision,
     cut_at_model,
 )
 from meltpoint.kernels.streams import LANES
@@ -74,7 +73,6 @@ class GraphBackend:
         return isinstance(graph, PairField)
 
     def prepare(self, path: BlockPath, precision: Precision) -> "GraphPath":
-        check_precision(precision)
         graph = path.target.graph
         whole = np.dtype(np.int64 if precision == "float64" else np.int32)
         if isinstance(graph, PairField):

@@ -12,7 +12,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from meltpoint.errors import InputError
 from meltpoint.kernels.rows import FEW, GROUP, largest_sum
 from meltpoint.layers.unit import Floats
 from meltpoint.models.bipartite import BipartitePath
@@ -68,14 +67,3 @@ def sixteen_bit_scale(path: BipartitePath, even_on: int | None = None) -> float 
     if even_on is not None:
         pairs = even_on * target.n_odd / 2
     return scale if pairs * scale**2 / 12 <= TOLERATED_VARIANCE else None
-
-
-def check_precision(precision: Precision) -> Precision:
-    """The name of a precision, or an error."""
-    if precision not in ("mixed", "float32", "float64"):
-        raise InputError(
-            found=f"precision={precision!r}",
-            expected="'mixed', 'float32' or 'float64'",
-            remedy="'mixed' is fast and unbiased, 'float64' is for checking",
-        )
-    return precision

@@ -22,6 +22,15 @@ def as_array(value: Any, name: str, remedy: str = "") -> NDArray[Any]:  # noqa: 
     array([[0, 1],
            [0, 0]])
     """
+    if isinstance(value, np.ma.MaskedArray | np.matrix):
+        kind = "masked array" if isinstance(value, np.ma.MaskedArray) else "matrix of NumPy's old class"
+        raise InputError(
+            found=f"{name}, a {kind}",
+            expected="a plain array",
+            remedy=f"{name}.filled(value) says what stands for masked entries, which have no numbers"
+            if isinstance(value, np.ma.MaskedArray)
+            else f"pass numpy.asarray({name})",
+        )
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, str | os.PathLike):
@@ -49,6 +58,21 @@ def as_array(value: Any, name: str, remedy: str = "") -> NDArray[Any]:  # noqa: 
         return _sequence(value, name)
     _refuse_batches(value, name)
     return _by_numpy(value, name)
+
+
+def real_array(value: Any, name: str, expected: str = "real numbers") -> NDArray[np.float64]:  # noqa: ANN401
+    """A float64 copy of an array of real numbers, of any shape."""
+    held = as_array(value, name)
+    try:
+        if held.dtype.kind not in "biufO":  # NumPy would drop imaginary parts, and read text
+            raise TypeError(f"they are of type {held.dtype}")
+        return np.array(held, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise InputError(
+            found=f"{name} that cannot be read as an array of real numbers",
+            expected=expected,
+            remedy=f"convert it first ({problem})",
+        ) from problem
 
 
 def _tensor(tensor: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
