@@ -9,10 +9,10 @@ BENCH_VENV := .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint format bench attack docs release clean
+.PHONY: help demo test test-lowest quick lint format bench attack docs release clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 # What users install, with figures; the tools of developers come on top of it when a target needs them.
 $(INSTALLED): pyproject.toml
@@ -35,6 +35,18 @@ test: $(READY)  ## run every test
 
 quick: $(READY)  ## run the tests that take seconds
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
+
+# With libraries that are younger than their friends: what these deprecate is not ours to mend.
+LOWEST_VENV := .venv-lowest
+LOWEST_READY := $(LOWEST_VENV)/.ready
+$(LOWEST_READY): pyproject.toml
+	$(PYTHON) -m venv $(LOWEST_VENV)
+	$(PYTHON) benchmarks/lowest.py > $(LOWEST_VENV)/lowest.txt
+	$(LOWEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST_VENV)/lowest.txt --editable '.[dev]'
+	@touch $@
+
+test-lowest: $(LOWEST_READY)  ## run every test with the lowest versions of the declared ranges
+	$(LOWEST_VENV)/bin/python -m pytest -n auto --dist worksteal -W ignore::DeprecationWarning
 
 lint: $(READY)  ## ruff, basedpyright, import-linter
 	$(BIN)/ruff check .
@@ -82,4 +94,4 @@ release: $(READY)  ## build wheel and sdist, check them, and try the wheel in an
 	$(BIN)/python benchmarks/installation.py dist
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) $(BENCH_VENV) $(DOCS_VENV) build dist site .pytest_cache .ruff_cache .hypothesis demo
+	rm -rf $(VENV) $(LOWEST_VENV) $(BENCH_VENV) $(DOCS_VENV) build dist site .pytest_cache .ruff_cache .hypothesis demo

@@ -54,7 +54,7 @@ def as_array(value: Any, name: str, remedy: str = "") -> NDArray[Any]:  # noqa: 
         return _frame(value, name)
     if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):  # CuPy
         return np.asarray(value.get())
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | range):
         return _sequence(value, name)
     _refuse_batches(value, name)
     return _by_numpy(value, name)
@@ -115,7 +115,7 @@ def _frame(frame: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
     )
 
 
-def _sequence(values: list[Any] | tuple[Any, ...], name: str) -> NDArray[Any]:
+def _sequence(values: list[Any] | tuple[Any, ...] | range, name: str) -> NDArray[Any]:
     """A list of numbers, of rows or of tensors; examples with their labels are refused."""
     if len(values) == 2:
         shapes = [

@@ -128,7 +128,7 @@ def test_a_key_of_two_numbers_is_not_a_chain_of_another() -> None:
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, None, "zero"])
 def test_bad_seeds(seed) -> None:
-    with pytest.raises(InputError, match=f"found seed {seed!r}, expected a whole number from 0 on"):
+    with pytest.raises(InputError, match=f"found seed={seed!r}, expected a whole number from 0 on"):
         chain_generators(seed, Purpose.AIS, np.arange(1))
 
 

@@ -198,7 +198,7 @@ def test_a_log_without_room_does_not_cost_the_result(folder):
 def test_a_run_s_name_of_300_letters_is_wrong_input(run, folder):
     ended = run("evaluate", "model.npz", "test.npy", "--steps", 10, "--run", "n" * 300)
     assert ended.exit_code == 2
-    assert "a name that is too long" in ended.stderr
+    assert "names of at most 255 bytes" in ended.stderr
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and links as POSIX has them")
@@ -265,3 +265,23 @@ def test_an_output_that_is_cut_off_is_a_failure(tmp_path, unbuffered):
     assert (tmp_path / "out").stat().st_size == 100
     assert ended.returncode == 3
     assert "an output that cannot be written (File too large)" in ended.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+@pytest.mark.parametrize(
+    ("closed", "code", "said"),
+    [
+        (">&-", 3, "an output that cannot be written (Bad file descriptor)"),
+        ("2>&-", 0, ""),
+        (">&- 2>&-", 3, ""),
+        ("<&-", 0, ""),
+    ],
+)
+def test_outputs_that_the_shell_has_closed(closed, code, said):
+    done = subprocess.run(
+        ["sh", "-c", f'"$0" -m meltpoint data list {closed}', sys.executable], capture_output=True, text=True
+    )
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert ("digits" in done.stdout) == (code == 0)

@@ -230,7 +230,7 @@ MODEL, TEST = "model.npz", "test.npy"
         ((MODEL, TEST, "--ais-chains", 0), "ais_chains=0", "1,000 are usual"),
         ((MODEL, TEST, "--examples", 21), "examples=21 with a test set of 20", "leave it out"),
         ((MODEL, TEST, "--examples", 0), "examples=0", "100 are usual"),
-        ((MODEL, TEST, "--seed", -1), "seed -1", "seed=0 is as good as any"),
+        ((MODEL, TEST, "--seed", -1), "seed=-1", "0 is as good as any"),
         ((MODEL, TEST, "--tolerance", 0), "tolerance=0.0", "1 is usual"),
         ((MODEL, TEST, "--threads", 0), "threads=0", "all cores"),
         ((MODEL, TEST, "--binarize", "soft"), "--binarize soft", "leave it out for binary data"),

@@ -50,7 +50,7 @@ def test_a_width_makes_a_picture_of_any_model(run, folder):
         (("--train", "train.npy"), "--train without --annealing-model"),
         (("--annealing-model", "--train", "missing.npy"), "no file 'missing.npy'"),
         (("--annealing-model", "--train", "mnits"), "did you mean mnist?"),
-        (("--seed", -1), "seed -1"),
+        (("--seed", -1), "seed=-1"),
     ],
     ids=str,
 )

@@ -83,7 +83,7 @@ def test_a_file_of_examples(run, levels):
         (["rbm", "--data", "digits", "--hidden", "4"], "add --out"),
         (["rbm", "--hidden", "4", "--out", "m.npz"], "meltpoint train rbm --data"),
         (["gan", "--data", "digits", "--hidden", "4", "--out", "m.npz"], "rbm, dbn or dbm"),
-        (["rbm", "--data", "digits", "--hidden", "four", "--out", "m.npz"], "hidden = 'four'"),
+        (["rbm", "--data", "digits", "--hidden", "four", "--out", "m.npz"], "hidden='four'"),
         (["rbm", "--data", "digits", "--hidden", "4", "--sweeps", "4", "--out", "m.npz"], "sweeps"),
         (["rbm", "--data", "digits", "--hidden", "4", "--validation", "1500", "--out", "m.npz"], "fewer"),
         (["rbm", "--data", "no.npy", "--hidden", "4", "--out", "m.npz"], "no.npy"),

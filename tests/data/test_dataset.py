@@ -124,9 +124,9 @@ def test_a_close_name_is_suggested(name):
         ({"name": "cifar"}, "cifar"),
         ({"name": "mnist", "binarize": "median"}, "median"),
         ({"name": "mnist", "binarize": ["threshold"]}, "threshold"),
-        ({"name": "mnist", "seed": -1}, "seed -1"),
-        ({"name": "mnist", "seed": 0.5}, "seed 0.5"),
-        ({"name": "mnist", "seed": True}, "seed True"),
+        ({"name": "mnist", "seed": -1}, "seed=-1"),
+        ({"name": "mnist", "seed": 0.5}, "seed=0.5"),
+        ({"name": "mnist", "seed": True}, "seed=True"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_downloaded(arguments, found, monkeypatch):

@@ -227,7 +227,7 @@ def test_sizes_are_chosen_or_given(size):
 
 @pytest.mark.parametrize("gap", [0, -1, float("nan"), float("inf"), True])
 def test_a_gap_is_a_number_of_nats(gap):
-    with pytest.raises(mp.InputError, match="expected a number of nats above 0"):
+    with pytest.raises(mp.InputError, match="expected a finite number above 0"):
         mp.evaluate(rbm(), bits(), gap=gap)
 
 

@@ -174,7 +174,7 @@ def test_files_give_their_names(tmp_path):
         ({"names": ["a", "a"]}, "all different"),
         ({"baseline": "c"}, "baseline='c'"),
         ({"about": "world"}, "about='world'"),
-        ({"confidence": 1.5}, "confidence 1.5"),
+        ({"confidence": 1.5}, "confidence=1.5"),
         ({"wide": True}, "model 2 with 11 visible units, expected 10, as model 1 has"),
         ({"spin": True}, "visible units of kind spin, expected bernoulli"),
         ({"object": True}, "a model of type int"),
@@ -283,3 +283,14 @@ def test_a_link_in_place_of_a_models_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match="a link out of"):
         mp.compare([one, other], test, train, run=tmp_path / "run", **QUICK)
     assert not list((tmp_path / "outside").iterdir())
+
+
+def test_names_with_escape_sequences_are_made_harmless_where_they_come_in():
+    models = {
+        f"{word}\x1b[2J\n\u202e": mp.RBM(np.zeros((3, 2)), np.full(3, bias), np.zeros(2))
+        for word, bias in (("a", 0), ("b", 1))
+    }
+    found = mp.compare(models, [[0, 1, 0], [1, 1, 1]], steps=10, examples=2, evidence=False)
+    assert list(found.reports) == [f"{word}\\x1b[2J\\n\\u202e" for word in "ab"]
+    shown = [str(found), found.to_html(), found._repr_html_(), repr(found)]
+    assert not any(sign in text for text in shown for sign in ("\x1b", "\u202e"))

@@ -202,7 +202,7 @@ def test_figures_are_made() -> None:
     [
         ({"base": "nothing"}, "base='nothing'"),
         ({"base": "data"}, "without training data"),
-        ({"chains": 1}, "1 chain"),
+        ({"chains": 1}, "chains=1, expected a whole number from 2 on"),
         ({"steps": 0}, "steps"),
         ({"gap": -1.0}, "gap"),
         ({"budget": "soon"}, "budget"),

@@ -233,7 +233,7 @@ def test_training_checkpoints_of_all_kinds_of_units_are_read(kind, tmp_path) -> 
         ("nowhere/*.npz", {}, "no file nowhere"),
         ([], {}, "no checkpoints"),
         (None, {"evidence": "often"}, "evidence='often'"),
-        (None, {"confidence": 2.0}, "confidence 2.0"),
+        (None, {"confidence": 2.0}, "confidence=2.0"),
     ],
 )
 def test_wrong_input(checkpoints, options, words):

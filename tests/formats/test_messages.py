@@ -85,7 +85,7 @@ def test_a_pickle_is_never_opened(tmp_path):
         ({"states": 21.0}, r"states=21\.0, expected a whole number"),
         ({"states": 0}, "states=0, expected a whole number from 1 on"),
         ({"states": True}, "states=True, expected a whole number"),
-        ({"temperature": "1"}, "temperature='1', expected a number"),
+        ({"temperature": "1"}, "temperature='1', expected a finite number"),
         ({"update": 1.5}, r"update=1\.5, expected a whole number or text"),
         ({"units": ["spin"]}, "units=a list, expected 'spin' or 'bernoulli'"),
         ({"unpacked": 0}, "unpacked=0, expected a whole number from 1 on"),

@@ -192,7 +192,9 @@ def test_dimod(vartype):
         mp.from_object(bqm)
     with pytest.raises(mp.InputError, match="both temperature and beta"):
         mp.from_object(bqm, beta=1.0, temperature=1.0)
-    with pytest.raises(mp.InputError, match="found beta=-1, temperature=None, expected a positive number"):
+    with pytest.raises(
+        mp.InputError, match=r"found beta=-1\.0, temperature=None, expected a positive number"
+    ):
         mp.from_object(bqm, beta=-1)
 
 

@@ -127,7 +127,7 @@ def test_any_allowed_choice_trains_deep_models(chosen):
         ({"hidden": 2.5}, "hidden"),
         ({"method": "sgd"}, "'cd' or 'pcd'"),
         ({"schedule": "cosine"}, "'linear' or 'constant'"),
-        ({"k": 0}, "k = 0"),
+        ({"k": 0}, "k=0"),
         ({"epochs": -1}, "epochs"),
         ({"batch": True}, "batch"),
         ({"learning_rate": -0.1}, "learning_rate"),

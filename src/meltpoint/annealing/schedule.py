@@ -49,10 +49,7 @@ def as_betas(steps: Steps) -> Floats:
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     if not are_betas(steps):
-        remedy = (
-            "1,000 steps are a quick look, 10,000 a good answer for most models; or pass an array of betas"
-        )
-        return np.linspace(0.0, 1.0, read(Count, steps, "steps", remedy) + 1)
+        return np.linspace(0.0, 1.0, read(Count, steps, "steps") + 1)
     betas = real_array(steps, "steps")
     if betas.ndim != 1 or betas.size < 2 or not np.isfinite(betas).all():
         raise InputError(

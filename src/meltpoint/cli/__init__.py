@@ -1,10 +1,12 @@
 """The command `meltpoint`: one thin file per command, and the only place that prints."""
 
+import os
 import sys
 
 
 def main() -> None:
     """Run the command. Whatever ends it early gives one sentence and an exit code, also during imports."""
+    _replace_closed()
     from meltpoint.cli.signals import orderly_signals, plain_signals
 
     with orderly_signals():
@@ -21,3 +23,13 @@ def main() -> None:
             code = 3
         plain_signals()
     sys.exit(code)
+
+
+def _replace_closed() -> None:
+    """Open what the shell has closed (`>&-`): a run's file would get its number, and be written into.
+
+    Messages go nowhere; writing results fails, as to a full disk.
+    """
+    for name, flags in (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, flags), "r" if name == "stdin" else "w"))

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
-from meltpoint.arguments import Budget, Confidence, Positive, Seed, public
+from meltpoint.arguments import Budget, Confidence, Positive, Seed, public, read
 from meltpoint.defaults import DEFAULTS
 from meltpoint.errors import InputError, Progress
 from meltpoint.evaluation.evaluate import evaluate
@@ -101,7 +101,10 @@ def compare(
         check_same_visible(name, model, *next(iter(loaded.items())))
     settings: dict[str, Any] = dict(options)
     if gap is not None or budget is not None:
-        settings |= {"gap": gap, "budget": None if budget is None else budget / len(loaded)}
+        settings |= {
+            "gap": gap,
+            "budget": None if budget is None else read(Budget, budget, "budget") / len(loaded),
+        }
     if baseline is None:
         pairs = list(itertools.combinations(loaded, 2))
     else:

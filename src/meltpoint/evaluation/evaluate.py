@@ -16,7 +16,7 @@ from meltpoint.annealing.schedule import Steps, as_betas
 from meltpoint.arguments import Budget, Confidence, Count, Number, Positive, Seed, Threads, public
 from meltpoint.backends.numba.precision import Precision
 from meltpoint.defaults import DEFAULTS, Settings
-from meltpoint.errors import Progress
+from meltpoint.errors import Progress, printable
 from meltpoint.estimators.pilot import ScheduleName
 from meltpoint.evaluation.prerequisites import (
     Clock,
@@ -184,7 +184,7 @@ def evaluate(
             exact_log_z=exact_log_z,
             conventions=conventions,
             fingerprints=fingerprints,
-            names={str(key): str(name) for key, name in (names or {}).items()},
+            names={str(key): printable(str(name)) for key, name in (names or {}).items()},
         )
         evaluation = LikelihoodEvaluation(
             model=model,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from meltpoint.arguments import Count, public
 from meltpoint.defaults import SWEEP_STEPS
-from meltpoint.errors import InputError, Progress
+from meltpoint.errors import InputError, Progress, printable
 from meltpoint.evaluation.evaluate import evaluate
 from meltpoint.evaluation.stage import ANNEALING
 from meltpoint.formats.load import load
@@ -53,20 +53,20 @@ def named_sources(
 
     Files of one name in different folders are told apart by their folders.
     """
-    own = [str(name) for name in models] if isinstance(models, Mapping) else None
+    own = [printable(str(name)) for name in models] if isinstance(models, Mapping) else None
     if isinstance(models, Mapping):
         models = models.values()
     elif isinstance(models, str | os.PathLike | Model):
         models = [models]
     sources = [each if isinstance(each, str | os.PathLike) else from_object(each) for each in models]
     if names is not None:
-        own = [names] if isinstance(names, str) else [str(name) for name in names]
-        if len(own) != len(sources) or len(set(own)) != len(own):
-            raise InputError(
-                found=f"the names {', '.join(own) or '(none)'} for {len(sources):,} models",
-                expected="a name for each of them, all different",
-                remedy="leave them out for the names of the files",
-            )
+        own = [printable(str(name)) for name in ([names] if isinstance(names, str) else names)]
+    if own is not None and (len(own) != len(sources) or len(set(own)) != len(own)):
+        raise InputError(
+            found=f"the names {', '.join(own) or '(none)'} for {len(sources):,} models",
+            expected="a name for each of them, all different",
+            remedy="leave them out for the names of the files",
+        )
     return dict(zip(own or _own_names(sources, noun), sources, strict=True))
 
 
@@ -79,7 +79,7 @@ def _own_names(sources: Sequence[ModelSource], noun: str) -> list[str]:
             name = f"{noun} {k + 1}"
         else:
             path = Path(source)
-            name = path.stem if stems.count(path.stem) == 1 else str(path.with_suffix(""))
+            name = printable(path.stem if stems.count(path.stem) == 1 else str(path.with_suffix("")))
         own.append(f"{name} ({k + 1})" if name in own else name)
     return own
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from numpy.typing import NDArray
 
@@ -11,12 +11,14 @@ from meltpoint.errors import InputError
 from meltpoint.formats.source import CEILING, Source
 from meltpoint.models import Model
 
+Orientation: TypeAlias = Literal["visible-hidden", "hidden-visible"]
+
 
 @dataclass(frozen=True)
 class Options:
     """What the readers of models and data can be told; None where it was left out."""
 
-    orientation: Literal["visible-hidden", "hidden-visible"] | None = None  # axes of the weights
+    orientation: Orientation | None = None  # axes of the weights
     visible: str | None = None  # kind of units: "bernoulli" or "spin"
     hidden: str | None = None
     weights: str | None = None  # names of the arrays in the file, where they have unusual ones

@@ -14,7 +14,7 @@ from meltpoint.arguments import public
 from meltpoint.errors import InputError
 from meltpoint.foreign import as_array
 from meltpoint.formats import build, dimod, named_arrays
-from meltpoint.formats.format import Options, parse_options, refuse_unused
+from meltpoint.formats.format import Options, Orientation, parse_options, refuse_unused
 from meltpoint.formats.own_values import check_own_values
 from meltpoint.formats.source import source_of_object
 from meltpoint.models.model import Model
@@ -131,7 +131,7 @@ def _from_arrays(x: Any, options: Options, *, complete: bool = False) -> Model: 
     return named_arrays.model(source_of_object(), arrays, options, complete=complete)
 
 
-def _from_attributes(orientation: str, *names: str) -> Callable[[Any, Options], Model]:
+def _from_attributes(orientation: Orientation, *names: str) -> Callable[[Any, Options], Model]:
     """Reads an RBM from three attributes, whose weights have their axes in this order whatever their sizes."""
     return lambda x, _: _from_arrays(
         {name: getattr(x, name) for name in names}, Options(orientation=orientation)

@@ -28,7 +28,7 @@ import numba
 import numpy as np
 from llvmlite import binding
 from numba import njit
-from numba.core import caching
+from numba.core import caching, config
 from numba.core.event import Event, Listener, install_listener
 from numba.core.runtime.nrt import rtsys
 
@@ -49,7 +49,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     The machine code is cached beside the source or, where that is read-only, in the user's cache directory. Where
     neither can be written it is compiled anew in every process.
     """
-    if numba.config.DISABLE_JIT:
+    if config.DISABLE_JIT:  # pyright: ignore[reportAttributeAccessIssue]
         raise SystemFailure(
             found="Numba with its compiler switched off, by NUMBA_DISABLE_JIT",
             expected="its compiler: without it a run would take hundreds of times as long",

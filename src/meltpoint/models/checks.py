@@ -47,7 +47,7 @@ def finite(
     largest = np.abs(array).max(initial=0.0)
     if LARGEST < largest < np.inf:
         raise InputError(
-            found=f"{largest:.3g} in {name}",
+            found=f"{largest} in {name}",
             expected=f"numbers of at most {LARGEST:g}: sums of larger ones overflow",
             remedy="divide them by their scale",
         )
