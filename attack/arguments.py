@@ -273,7 +273,6 @@ def complaint(call: Call) -> str:
     begun = time.perf_counter()
     try:
         getattr(mp, call.function)(**arguments)
-        ended = ""
     except mp.InputError as problem:
         ended = (
             ""
@@ -286,8 +285,8 @@ def complaint(call: Call) -> str:
         ended = "" if call.kind == "path" else f"SystemFailure: {problem}"
     except Exception as problem:
         ended = f"{type(problem).__name__}: {problem}"
-    else:
-        ended = "" if _may_be_right(call) else "a result"
+    else:  # kernels may have been compiled for it
+        return "" if _may_be_right(call) else "a result"
     seconds = time.perf_counter() - begun
     return ended or (f"{seconds:.1f} seconds" if seconds > SECONDS else "")
 

@@ -37,7 +37,7 @@ def shown_progress(progress: Progress | bool | None) -> Iterator[Progress | None
     elif _is_tqdm(progress):
         with closing(_TqdmBars(progress)) as bars:
             yield bars
-    elif progress in (None, False) or callable(progress):
+    elif progress is None or progress is False or callable(progress):
         yield progress or None
     else:
         raise InputError(

@@ -55,7 +55,7 @@ def training_run(
     checkpoint: str | os.PathLike[str] | None,
 ) -> Iterator[TrainingRun]:
     """A run, and its checkpoint as long as it lasts, which must agree in all that determines the result."""
-    assert not isinstance(progress, bool), "reports_progress has made a callback of it"
+    assert not isinstance(progress, bool), "public() has made a callback of it"
     seed = check_seed(seed)
     held_out = None if validation is None else check_examples(validation, "validation", like=examples)
     with (
