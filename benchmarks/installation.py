@@ -43,13 +43,11 @@ def main() -> None:
     for file in files if arguments.only is None else files[:1] if arguments.only == "wheel" else files[1:]:
         with tempfile.TemporaryDirectory() as place:
             python = Path(place) / "bin" / "python"
-            subprocess.run([sys.executable, "-m", "venv", place], check=True)
-            empty = _megabytes(Path(place))
-            pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*pip, file.resolve()], check=True)
-            print(
-                f"{file.name}: {file.stat().st_size / 1e6:.1f} MB, installed {_megabytes(Path(place)) - empty:.0f} MB"
-            )
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
+            pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+            subprocess.run([*pip, "--disable-pip-version-check", "--no-compile", file.resolve()], check=True)
+            sizes = f"{file.stat().st_size / 1e6:.1f} MB, installed {_megabytes(Path(place)):.0f} MB"
+            print(f"{file.name}: {sizes} without bytecode")
             subprocess.run([python, "-c", USE], check=True, cwd=place)
             subprocess.run([python, "-m", "meltpoint", "--version"], check=True, cwd=place)
 

@@ -13,12 +13,13 @@ import json
 import platform
 import sys
 import time
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import competitors
-from cases import PAPER_MODEL, all_cases, tiny_case
+from cases import PAPER_MODEL, Case, all_cases, tiny_case
 from effort import FULL, QUICK, Effort
 from fresh import memory_section, start_section
 from graphs import graph_sections
@@ -84,13 +85,19 @@ def _sections(part: str, threads: int, effort: Effort, rivals: tuple[str, ...]) 
         return [start_section(effort.starts, _say)]
     if part == "graphs":
         return graph_sections(effort, bool(rivals), _say)
-    cases, tiny = all_cases(), tiny_case()
+    cases, tiny = _cases()
     if part == "speed":
         return speed_sections(cases, tiny, threads, effort, rivals, _say)
     if part == "constancy":
         pairs = {"784 x 500": (cases[0], effort.large), "64 x 32": (tiny, effort.small)}
         return [constancy_section(pairs, threads, effort.scaling_rounds, _say)]
     return [threads_section(cases[0], effort, _say)] if threads > 1 else []
+
+
+@cache
+def _cases() -> tuple[list[Case], Case]:
+    """The models of all parts: pilots of deep ones take seconds."""
+    return all_cases(), tiny_case()
 
 
 def _options() -> argparse.Namespace:

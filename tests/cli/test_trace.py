@@ -159,7 +159,8 @@ def test_a_training_that_is_continued_continues_its_trace(run, folder, monkeypat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("visible", ["potts", "gaussian", "spin"])
-def test_units_that_are_no_bits_are_traced_as_they_are(run, tmp_path, visible):
+def test_units_that_are_no_bits_are_traced_as_they_are(run, tmp_path, monkeypatch, visible):
+    monkeypatch.setattr("meltpoint.evaluation.trace.TRACE_STEPS", 300)
     rng = np.random.default_rng(7)
     examples = {
         "potts": rng.integers(0, 4, (40, 5)),

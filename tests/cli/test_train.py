@@ -135,7 +135,7 @@ def test_a_full_disk_is_told_and_the_model_still_comes(run, monkeypatch):
 @pytest.mark.slow
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, ctrl_c_interrupts):
     command = [sys.executable, "-c", "from meltpoint.cli import main; main()", "train", "rbm"]
-    command += ["--data", "digits", "--hidden", "300", "--epochs", "60", "--batch", "5"]
+    command += ["--data", "digits", "--hidden", "300", "--epochs", "25", "--batch", "5"]
     out, saved = tmp_path / "model.npz", tmp_path / "model.checkpoint.npz"
     child = subprocess.Popen([*command, "--out", str(out)], stderr=subprocess.PIPE, text=True)
     while not saved.exists():
