@@ -28,6 +28,7 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
+    is_typeddict,
 )
 
 from meltpoint.errors import InputError, described
@@ -273,7 +274,7 @@ def _read(hint: Any, value: Any) -> Any:  # noqa: ANN401
     elif origin is Annotated:
         return _read(parts[0], value)
     elif origin is tuple:
-        return tuple(_read(part, each) for part, each in zip(parts, value, strict=True))
+        return tuple(_read(part, each) for part, each in zip(parts, _elements(value), strict=True))
     elif origin is Sequence:
         elements = [_read(parts[0], each) for each in _elements(value)]
         return value if isinstance(value, tuple) and not rule_of(parts[0]) else elements
@@ -306,7 +307,7 @@ def _takes(hint: Any, kind: Any, parts: tuple[Any, ...], value: Any) -> bool:  #
         return isinstance(value, Iterable) and not isinstance(value, str | bytes)
     if getattr(kind, "_is_protocol", False) and kind is not Mapping:
         return all(hasattr(value, name) for name in vars(kind) if not name.startswith("_"))
-    return isinstance(value, kind) if isinstance(kind, type) else True
+    return not isinstance(kind, type) or is_typeddict(kind) or isinstance(value, kind)
 
 
 def _elements(value: Any) -> Sequence[Any]:  # noqa: ANN401
