@@ -95,6 +95,11 @@ def test_a_group_is_in_doubt_where_larger_weights_would_matter_and_are_to_be_exp
     assert weighed(noisy - noisy.max(), 0.01).is_doubtful
     assert not weighed(noisy - noisy.max() - 30, 0.01).is_doubtful  # too little mass in any case
     assert not weighed(noisy - noisy.max(), 0.999999).is_doubtful  # in reach
+    several = rng.choice(
+        [0.0, -20.0, -60.0], 24
+    )  # phases: their lognormal expectation would be 200 nats higher
+    assert not weighed(several, 0.999999).is_doubtful
+    assert weighed(several, 0.01).is_doubtful
     assert not weighed(rng.normal(0, 0.5, 24), 0.01).is_doubtful  # its weights are known
     assert not weighed([*np.full(23, -np.inf), 0.0], 0.01).is_doubtful  # its error says so
 

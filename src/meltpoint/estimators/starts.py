@@ -34,7 +34,7 @@ _FORGOTTEN = 4  # first snapshots
 _MOST_VALUES = 50_000_000  # of all snapshots that are kept
 _SHARE_OF_STEPS = 4  # of the chosen path's, for one of the chains that ask for modes
 _LEAST_STEPS, _MOST_STEPS = 50, 1000
-_REACHED = 0.9  # reach from which on a mode need not be weighed
+_REACHED = 0.9  # reach from which on a mode need not be weighed, or its weight known
 _GROUPS = 1, 2, 4, 8
 _GROUP_CHAINS = 24
 _GROUP_MELTED = 4
@@ -263,10 +263,12 @@ class _Group:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether it might hold more than its weights say: a tenth of Z more, if these are lognormal.
+        """Whether it might hold more, out of reach, than its weights say: a tenth of Z more, if these are lognormal.
 
         The mean of n lognormal weights is far below its expectation where their logarithms spread by more than
-        sqrt(2 log n): then no weight near those that make up the expectation is among them.
+        sqrt(2 log n): then no weight near those that make up the expectation is among them. Weights of chains that
+        ended in several phases are not lognormal, and spread by hundreds of nats; so nothing is extrapolated where
+        the states that they lead to are in reach.
         """
         if self.start is None or np.isfinite(self.start.log_weights).sum() < 2:
             return False
@@ -275,5 +277,7 @@ class _Group:
         expected = float(own.mean() + own.var(ddof=1) / 2) + math.log(share)
         beyond = 1 - float(reach_of(self.forward, self.start.log_reverse_weights).mean())
         missing = max(expected - float(log_mean_exp(self.start.log_weights)), 0.0)
-        held = expected - float(log_mean_exp(self.forward)) + math.log(max(beyond, 1e-300))
+        if beyond <= 1 - _REACHED:
+            return False
+        held = expected - float(log_mean_exp(self.forward)) + math.log(beyond)
         return missing > 1 and held > math.log(_MATTERS)
