@@ -91,7 +91,7 @@ def test_a_model_goes_through_evaluate(bench):
 def test_log_z_and_comparisons_are_checked_too(bench):
     honesty = bench("honesty")
     found = honesty.run(honesty.Task("weak", 0, "default", 100, None, 5.0, few=False, call="log_z"))
-    assert found.held["log Z >"]
+    assert found.held == {"log Z >": True, "log Z <": True}
     assert not found.outside
     order = honesty.run(honesty.Task("weak", 0, "default", 100, None, 5.0, few=False, call="compare"))
     assert not order.outside
