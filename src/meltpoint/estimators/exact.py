@@ -14,9 +14,11 @@ from meltpoint.annealing.field import MarkovRandomField
 from meltpoint.arguments import Threads, public
 from meltpoint.errors import InputError, Progress
 from meltpoint.estimators.elimination import Eliminated, eliminate, order_for
+from meltpoint.foreign import real_array
 from meltpoint.kernels.compiling import check_threads, preparing_kernels
 from meltpoint.layers.unit import Floats, States
 from meltpoint.models.bipartite import Bipartite
+from meltpoint.models.checks import number, whole_numbers
 from meltpoint.models.factors import Factors
 from meltpoint.models.model import Model, ModelLike
 from meltpoint.progress import silent
@@ -69,7 +71,7 @@ def exact_log_z(
     threads = check_threads(threads)
     progress = progress or silent
     if isinstance(model, tuple):
-        return _log_z_of_factors(model, threads, progress)
+        return _log_z_of_factors(_checked(model), threads, progress)
     two = model.bipartite
     largest = LARGEST_STATE if two is None else LARGEST
     possible = model.smaller_side <= largest
@@ -109,6 +111,28 @@ def cheap_elimination(model: Model) -> Eliminated | None:
         return eliminate(factors, order, keep=True)
     except InputError:
         return None
+
+
+def _checked(factors: tuple[Any, ...]) -> Factors:
+    """Factors as arrays, each of the shape that its scope says; the values may be -inf."""
+    try:
+        cardinalities, tables, constant = factors
+        counts = whole_numbers(cardinalities, "cardinalities").tolist()
+        checked = [
+            (tuple(whole_numbers(scope, "a scope").tolist()), real_array(values, "factor"))
+            for scope, values in tables
+        ]
+        if any(values.shape != tuple(counts[unit] for unit in scope) for scope, values in checked):
+            raise ValueError("a table of another shape than its scope")
+        return tuple(counts), checked, number(constant, "constant")
+    except (TypeError, LookupError, ValueError) as problem:
+        if isinstance(problem, InputError):
+            raise
+        raise InputError(
+            found=f"a model that is a tuple, but no factors ({problem})",
+            expected="(cardinalities, factors, constant), each factor (scope, log values)",
+            remedy="for example ((2, 2), [((0, 1), [[0.5, 0.0], [0.0, 0.5]])], 0.0)",
+        ) from problem
 
 
 def _log_z_of_factors(factors: Factors, threads: int, progress: Progress) -> float:
