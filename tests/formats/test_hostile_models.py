@@ -28,12 +28,12 @@ SECONDS = 5.0
 def refused(path, content, match=None, **options):
     path.write_bytes(content)
     tracemalloc.start()
-    begun = time.process_time()
+    begun = sum(os.times()[:4])  # of processors, also of the process that reads HDF5
     try:
         with pytest.raises(mp.InputError, match=match) as caught:
             mp.load(path, **options)
         assert tracemalloc.get_traced_memory()[1] < MEMORY
-        assert time.process_time() - begun < SECONDS
+        assert sum(os.times()[:4]) - begun < SECONDS
     finally:
         tracemalloc.stop()
     assert path.name in str(caught.value)
