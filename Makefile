@@ -9,7 +9,7 @@ BENCH_VENV := .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest quick lint format bench attack docs release clean
+.PHONY: help demo test test-lowest quick lint format bench walk attack docs release clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'

@@ -17,7 +17,7 @@ from meltpoint.annealing.schedule import as_betas
 from meltpoint.estimators import limits
 from meltpoint.estimators.ais import ais_log_z
 from meltpoint.estimators.base_rates import data_rates
-from meltpoint.estimators.evidence import Evidence, Finding, log_reach
+from meltpoint.estimators.evidence import Evidence, Finding, Start, Starts, log_reach
 from meltpoint.estimators.exact import exact_log_z
 from meltpoint.estimators.limits import log_z_limits, mean_log_prob_limits
 from meltpoint.estimators.modes import base_of_means, find_modes, groups_of, mean_states
@@ -250,6 +250,7 @@ def test_points_are_split_where_they_are_apart():
     assert [len(g) for g in groups_of(points, 1)] == [11]
     assert sorted(len(g) for g in groups_of(points, 2)) == [2, 9]
     assert sorted(len(g) for g in groups_of(points, 9)) == [2, 4, 5]  # equal points stay together
+    assert [len(g) for g in groups_of(np.full((3, 1), 0.1), 2)] == [3]  # also where their mean is rounded
 
 
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.9])
@@ -286,6 +287,11 @@ def test_evidence_is_silent_where_nothing_is_missed_and_repeats_itself():
     assert once.missed(log_z.log_weights) is None
     assert once.findings[0].name == "uniform"
     assert once.findings[0].lacking < 0.02
+
+
+def test_log_z_of_a_start_far_above_the_others_is_what_its_weights_say():
+    found = Starts(starts=(Start("uniform", np.full(8, 1000.0), np.zeros(4)),)).evidence(np.zeros(40))
+    assert found.findings[0].log_z == pytest.approx(1000.0)
 
 
 def test_the_best_determined_finding_says_how_much_is_missed():

@@ -49,9 +49,12 @@ def evaluate(model: Path, data: str, option: list[str] | None, html: Path | None
         import meltpoint as mp
 
         loaded = load_model(model, option)
-        names = {"model": str(model), "test": data} | ({"train": given["train"]} if given["train"] else {})
+        names = {"model": str(model), "test": data}
         with command.computing() as (read, keywords):
-            report = mp.evaluate(loaded, *read(data, loaded), **keywords, watch=show_stage, names=names)
+            test, train = read(data, loaded)
+            if train is not None:
+                names["train"] = given["train"] or data  # a named data set has its own
+            report = mp.evaluate(loaded, test, train, **keywords, watch=show_stage, names=names)
         done, asked = len(report.per_example.log_prob), report.settings.examples
         partial = f"a partial report, from {done:,} of {asked:,} examples"
         best = f"the report of the best of {len(report.stages):,} finished stages"

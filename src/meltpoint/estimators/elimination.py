@@ -102,9 +102,9 @@ class Eliminated:
 
     __repr__ = short_repr
 
-    def sample(self, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    def sample(self, n: int, rng: np.random.Generator) -> NDArray[np.integer]:
         """Independent exact samples (n, unit) of all units."""
-        states = np.zeros((n, len(self.cardinalities)), np.uint8)
+        states = np.zeros((n, len(self.cardinalities)), np.min_scalar_type(max(self.cardinalities) - 1))
         for low in range(0, n, _SAMPLE_ROWS):
             part = states[low : low + _SAMPLE_ROWS]
             for bucket in reversed(self.buckets):

@@ -33,7 +33,7 @@ from meltpoint.layers.unit import Floats
 from meltpoint.records import plain, plain_fields, short_repr
 from meltpoint.statistics.certificate import certify_log_z
 from meltpoint.statistics.elementary import exp, log_add_exp
-from meltpoint.statistics.log_space import log_mean_error, log_mean_exp
+from meltpoint.statistics.log_space import log_mean_error, log_mean_exp, log_sum_exp
 
 MODES = "modes"
 """Name of the finding that mean-field modes give together; others have the names of bases."""
@@ -257,24 +257,25 @@ def reach_of(forward: Floats, reverse: Floats) -> Floats:
 def finding_of(name: str, starts: Sequence[Start], forward: Floats) -> Finding:
     """What starts that share the space say together."""
     log_z = float(log_mean_exp(forward))
+    own_log_z = [float(log_mean_exp(start.log_weights)) for start in starts]
     total = lacking = variance = total_variance = rare = reached = 0.0
-    for start in starts:
+    for start, own in zip(starts, own_log_z, strict=True):
         reach = reach_of(forward, start.log_reverse_weights)
         beyond = 1 - reach
         # The square of a larger one would overflow, and says no more.
-        mass = math.exp(min(_MOST_NATS, float(log_mean_exp(start.log_weights)) - log_z))
+        mass = math.exp(min(_MOST_NATS, own - log_z))
         relative = float(log_mean_error(start.log_weights))
-        own = mass * float(beyond.mean())
+        unseen = mass * float(beyond.mean())
         noise = mass**2 * float(np.var(beyond, ddof=1)) / len(reach)
         total += mass
         total_variance += (mass * relative) ** 2
         reached += mass * float(reach.mean())
-        lacking += own
+        lacking += unseen
         rare += mass * float((reach * beyond).mean())
-        variance += (own * relative) ** 2 + noise
+        variance += (unseen * relative) ** 2 + noise
     return Finding(
         name=name,
-        log_z=log_z + math.log(total) if total > 0 else -math.inf,
+        log_z=float(log_sum_exp(np.array(own_log_z), axis=0)) if own_log_z else -math.inf,
         log_z_stderr=math.sqrt(total_variance) / total if total > 0 else math.nan,
         reach=reached / total if total > 0 else math.nan,
         lacking=lacking,

@@ -91,10 +91,13 @@ def split_in_two(points: Floats) -> NDArray[np.bool_]:
 
     first = points[np.argmax(distances(points.mean(axis=0)))]
     second = points[np.argmax(distances(first))]
+    nearer = distances(second) < distances(first)
     for _ in range(_CENTRING):
-        nearer = distances(second) < distances(first)
+        if nearer.all() or not nearer.any():  # the points are equal, but for rounding
+            break
         first, second = points[~nearer].mean(axis=0), points[nearer].mean(axis=0)
-    return distances(second) < distances(first)
+        nearer = distances(second) < distances(first)
+    return nearer
 
 
 def groups_of(points: Floats, count: int) -> Sequence[NDArray[np.integer]]:
@@ -106,11 +109,11 @@ def groups_of(points: Floats, count: int) -> Sequence[NDArray[np.integer]]:
     groups = [np.arange(len(points))]
     while len(groups) < count:
         spreads = [float(np.square(points[g] - points[g].mean(axis=0)).sum()) for g in groups]
-        widest = int(np.argmax(spreads))
-        if not spreads[widest] > 0:
-            break
-        group = groups.pop(widest)
+        group = groups[int(np.argmax(spreads))]
         second = split_in_two(points[group])
+        if second.all() or not second.any():
+            break
+        groups = [own for own in groups if own is not group]
         groups += [group[~second], group[second]]
     return groups
 

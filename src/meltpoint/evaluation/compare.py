@@ -151,9 +151,9 @@ def compare(
 
 
 def _compose(first: str, second: str, reports: Mapping[str, Report], alpha: float) -> Pair:
-    """The pair, with its part of alpha; where sizes were chosen in stages, each pair of stages has its own part."""
+    """The pair, with its part of alpha; of several stages each pair has its own part."""
     for report in (reports[first], reports[second]):
-        if report.settings.budget is not None:
+        if report.settings.budget is not None or report.stage_number > 0:
             alpha *= alpha_of(report.stage_number, 1.0)
     return compose_pair(ComparedModel(first, reports[first]), ComparedModel(second, reports[second]), alpha)
 

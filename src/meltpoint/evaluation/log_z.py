@@ -44,7 +44,9 @@ _START_SHARE = 4  # forward chains for one chain of each other start
 _MELTED_SHARE = 2  # chains of a start for one of its end states that is melted
 _LEAST_START = 32
 _TRIAL = 1000  # number of the trial among stages
-_EXACT_KEY = 2  # of the random numbers of exact samples
+_EXACT_KEY = (
+    1000  # of the random numbers of exact samples and of their melting: other starts have smaller ones
+)
 _APART = 0.1  # nats between trials that are not attributed to noise
 
 
@@ -116,7 +118,7 @@ def log_z(
         check_left_out({"steps": steps, "chains": chains})
     else:
         given["ais_chains"] = LOG_Z_DEFAULTS.chains if chains is None else chains
-    settings, _ = resolve_settings(0, train, given)
+    settings, betas = resolve_settings(0, train, given)
     if clamped and train is not None:
         raise InputError(
             found="train and clamped units",
@@ -145,7 +147,7 @@ def log_z(
     evaluation = LogZEvaluation(
         model=model,
         settings=settings,
-        betas=None,
+        betas=betas,
         origins=origins,
         base=_try_bases(bases, origins, run) if base == "auto" else settings.base,
         base_is_free=base == "auto",
@@ -213,7 +215,7 @@ class LogZEvaluation(Evaluation[LogZBracket]):
         n = max(2, stage.size.ais_chains // _START_SHARE)
         units = self.eliminated.sample(n, generator(stage.seed, Purpose.SAMPLE, _EXACT_KEY))
         states, along = self.model.undirected.state_of(units), how.along(self.model, stage.base)
-        return replace(result, exact_reverse=reverse_log_weights(along, stage.betas, states, 2, how))
+        return replace(result, exact_reverse=reverse_log_weights(along, stage.betas, states, _EXACT_KEY, how))
 
     def _rests_on(self, result: StageResult) -> str:
         """What the upper side and the interval rest on."""

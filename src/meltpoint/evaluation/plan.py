@@ -246,8 +246,7 @@ class Planner:
         predicted = found.half_widths(
             steps, size.chains, size.ais_chains, examples, self._sigmas(stage.number)
         )
-        ratio = finished.half_width / predicted.item()
-        if math.isfinite(ratio):
+        if predicted.item() > 0 and math.isfinite(ratio := finished.half_width / predicted.item()):
             found = replace(found, widening=min(_MOST_WIDENING, max(1.0, ratio)))
         self._measured[finished.base] = found.after(self._measured.get(finished.base))
         self._finished.append(finished)

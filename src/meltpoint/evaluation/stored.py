@@ -49,7 +49,8 @@ class StoredRun:
     """A run on the disk: its folder, what it computes, and the stages of all its parts as far as they are there.
 
     `subject` is what reports say besides, None where it is not yet there; `frictions` are those from bases by name,
-    `samples` those of the model to look at. `answered` says that there is a report of what was asked for last.
+    `samples` those of the model to look at. `answered` says that there is a report of what was asked for last,
+    `unbegun` that a further stage was decided on.
     `damaged` are the names of records that are there and cannot be read.
     """
 
@@ -60,6 +61,7 @@ class StoredRun:
     frictions: Mapping[str, FrictionSchedule]
     samples: NDArray[Any] | None
     answered: bool
+    unbegun: bool
     damaged: frozenset[str]
 
     def __repr__(self) -> str:
@@ -80,6 +82,8 @@ class StoredRun:
             return self.answered and all(result.complete for result in self.stages)
         # Without evidence no second base is reported.
         first_only = not self.settings.evidence
+        if self.unbegun and not first_only:
+            return False
         return all(self._is_done(each) for each in self.stages if not (first_only and each.stage.number))
 
     def _is_done(self, result: StageResult) -> bool:
@@ -174,6 +178,11 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
         frictions={name: friction for name, friction in frictions.items() if friction is not None},
         samples=None if samples is None else samples.states,
         answered=_is_answered(store, specification),
+        unbegun=any(
+            run.inside(part_folder(part)).recall(decision_name(number), Decision)
+            for part in specification.parts
+            for number in [sum(each.stage.part == part for each in stages)]
+        ),
         damaged=frozenset(store.refused),  # after all that is read above
     )
 

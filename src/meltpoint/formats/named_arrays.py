@@ -17,6 +17,7 @@ from meltpoint.formats import build
 from meltpoint.formats.format import Options, missing_option, refuse
 from meltpoint.formats.source import Source
 from meltpoint.models import Model
+from meltpoint.models.potts import Potts
 
 OPTIONS = frozenset(
     {"orientation", "visible", "hidden", "weights", "visible_bias", "hidden_bias", "units", "gauge"}
@@ -201,7 +202,8 @@ def _graph(source: Source, couplings: NDArray[Any], fields: NDArray[Any], option
         if couplings.shape == (n, q, n, q) != (n, n, q, q):
             couplings = couplings.transpose(0, 2, 1, 3)
         if couplings.shape == (n, n, q, q):
-            pairs = {(i, j): np.asarray(couplings[i, j], float) for i in range(n) for j in range(i + 1, n)}
+            tables = Potts(couplings, fields)  # which takes symmetric and triangular ones
+            pairs = dict(zip(map(tuple, tables.pairs.tolist()), tables.couplings, strict=True))
             return build.potts(source, pairs, fields, options)
     raise source.refusal(
         f"couplings of shape {couplings.shape} and fields of shape {fields.shape}",

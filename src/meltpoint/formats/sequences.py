@@ -47,8 +47,6 @@ def alphabet_of_states(source: Source, found: str, alphabet: str | None) -> str:
     if wanted is None:
         states = "".join(sorted(set(found)))[:60]
         values = '"protein", "rna", "dna" or the letters in order'
-        states = "".join(sorted(set(found)))[:60]
-        values = '"protein", "rna", "dna" or the letters in order'
         raise missing_option("alphabet", f"{source.name} with the states {states!r}", values)
     if other := "".join(sorted(set(found) - set(wanted))):
         raise source.refusal(

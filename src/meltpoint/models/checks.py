@@ -237,4 +237,4 @@ def _without_one_hot(array: NDArray[Any], width: int, unit: Unit) -> NDArray[Any
     groups = array.reshape(len(array), width, q)
     if not (((groups == 0) | (groups == 1)).all() and (groups.sum(axis=2) == 1).all()):
         return array
-    return groups.argmax(axis=2).astype(np.uint8)
+    return groups.argmax(axis=2).astype(unit.dtype)

@@ -181,7 +181,9 @@ def potts_readings(q: int, negated: "Callable[[], Model] | None" = None) -> list
         if q == len(GAP_FIRST):
             letters = GAP_LAST if step < 0 else GAP_FIRST
             remedy += f"; of sequences, read them with alphabet={letters!r}"
-        readings.append(Reading(name, meaning, remedy, states=((numbers + step) % q).astype(np.uint8)))
+        readings.append(
+            Reading(name, meaning, remedy, states=((numbers + step) % q).astype(np.min_scalar_type(q - 1)))
+        )
     known = {tuple(reading.states) for reading in readings if reading.states is not None}
     for data, model in permutations(_ORDERS.get(q, ()), 2):
         states = np.array([model.index(letter) for letter in data], np.uint8)

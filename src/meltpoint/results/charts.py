@@ -85,7 +85,9 @@ class Mark:
             *(np.asarray(v, np.float64) for v in (self.x, self.y, self.stderr))
         )
         known = can_be_drawn(x) & can_be_drawn(y) if self.kind == "points" else ~(np.isnan(x) | np.isnan(y))
-        rows = np.flatnonzero(known)[: _MOST_POINTS if self.kind == "points" else None]
+        rows = np.flatnonzero(known)
+        if self.kind == "points" and len(rows) > _MOST_POINTS:
+            rows = rows[np.linspace(0, len(rows) - 1, _MOST_POINTS).round().astype(np.int64)]
         return x[rows], y[rows], SIGMAS * np.where(can_be_drawn(errors), errors, 0.0)[rows]
 
 
