@@ -202,7 +202,10 @@ def _graph(source: Source, couplings: NDArray[Any], fields: NDArray[Any], option
         if couplings.shape == (n, q, n, q) != (n, n, q, q):
             couplings = couplings.transpose(0, 2, 1, 3)
         if couplings.shape == (n, n, q, q):
-            tables = Potts(couplings, fields)  # which takes symmetric and triangular ones
+            coupled = (couplings != 0).any(axis=(2, 3))
+            if not (np.triu(coupled).any() and np.tril(coupled).any()):
+                couplings = couplings + couplings.transpose(1, 0, 3, 2)
+            tables = Potts(couplings, fields)  # refuses what is not symmetric
             pairs = dict(zip(map(tuple, tables.pairs.tolist()), tables.couplings, strict=True))
             return build.potts(source, pairs, fields, options)
     raise source.refusal(
