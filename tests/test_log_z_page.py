@@ -31,5 +31,5 @@ def test_commands_run(tmp_path, monkeypatch) -> None:
     Path("graph.uai").write_text("MARKOV\n2\n2 3\n1\n2 0 1\n6\n1 2 3 4 5 6\n")
     Path("graph.uai.evid").write_text("1 0 1")
     ended = {command: CliRunner().invoke(app, shlex.split(command)) for command in COMMANDS}
-    assert len(ended) == 3
+    assert len(ended) == 4
     assert {command: result.output for command, result in ended.items() if result.exit_code} == {}
