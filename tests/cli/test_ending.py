@@ -290,10 +290,10 @@ def test_outputs_that_the_shell_has_closed(closed, code, said):
 def test_an_interrupt_within_exec_keeps_the_exit_code(tmp_path):
     """A KeyboardInterrupt that left an exec() ends `python -m` by SIGINT at its end, although it was handled."""
     (tmp_path / "early.py").write_text(
-        "import runpy, sys\n"
-        "sys.argv = ['meltpoint', '--version']\n"
-        "try:\n    exec('raise KeyboardInterrupt')\nexcept KeyboardInterrupt:\n    pass\n"
-        "runpy.run_module('meltpoint', run_name='__main__', alter_sys=True)\n"
+        "from meltpoint import cli\nfrom meltpoint.cli import ending\n\n"
+        "def run():\n    try:\n        exec('raise KeyboardInterrupt')\n"
+        "    except KeyboardInterrupt:\n        return 5\n\n"
+        "ending.run = run\ncli.main()\n"
     )
     done = subprocess.run([sys.executable, "-m", "early"], cwd=tmp_path, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 5, done.stderr

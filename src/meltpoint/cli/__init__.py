@@ -22,8 +22,8 @@ def main() -> None:
             print(f"meltpoint: {text}: pip install --force-reinstall meltpoint", file=sys.stderr)  # noqa: T201
             code = 3
         plain_signals()
-    # With `python -m`, a KeyboardInterrupt that left an exec() would end the process by SIGINT whatever the code, though
-    # it was handled (CPython's unhandled_keyboard_interrupt): the next exec() forgets it.
+    # With `python -m`, a KeyboardInterrupt that left an exec() would end the process by SIGINT whatever the code, even
+    # if it was handled (CPython's unhandled_keyboard_interrupt): the next exec() forgets it.
     exec("")
     sys.exit(code)
 
