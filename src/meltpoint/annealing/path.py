@@ -41,7 +41,7 @@ class BlockGibbs:
 
     p(h | x) T(x → y | h) has the reversal p(h | y) T~(y → x | h): the blocks of the state in the opposite order, again
     after h. A sweep with one block of the state is its own reversal. At s = 0 it is an exact draw of independent units.
-    `skips_clamped` passes blocks by whose units are all clamped, which the compiled kernels draw in vain.
+    `skips_clamped` skips blocks whose units are all clamped; the compiled kernels draw them and discard the draw.
     """
 
     backwards: bool = False

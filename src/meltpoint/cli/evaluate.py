@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     options.setting("confidence", "Confidence of the interval."),
     options.EVIDENCE,
     options.option("exact", bool, "Compute log Z exactly too.", "where that takes less than a second"),
-    options.setting("precision", "Arithmetic of the chains: mixed or float64."),
+    options.setting("precision", "Arithmetic of the chains: mixed, float32 or float64."),
     options.RUN,
     options.option(
         "part", int, "1, 2, …: as many other chains, for another --run; join with runs merge.", default=0

@@ -253,8 +253,8 @@ def block_that_fits(units: int, samples: int) -> int:
 def _rises(log_weights: Floats, least: int = _LEAST_SAMPLES) -> Floats:
     """How much log mean weights rise (example, 2) from half the samples to all, and from a quarter to half.
 
-    They are unknown with fewer samples than `least`, nor where all weights are the same. With fewer than four the
-    slowest decrease that is believed is taken for the second.
+    They are NaN with fewer than `least` samples, and where all weights are equal. With fewer than four samples the
+    second is derived from the first by the slowest plausible decrease.
     """
     samples = log_weights.shape[1]
     if samples < least:

@@ -28,7 +28,7 @@ WIDTH = 79
 
 @dataclass(frozen=True)
 class Fact:
-    """A sentence with a label, which every view shows; one without a text is empty."""
+    """A sentence with a label, which texts and pages show, and notebooks in the first section; empty without a text."""
 
     label: str
     text: str

@@ -243,13 +243,15 @@ def _repeat(report: Report) -> Sequence[Block | None]:
         *([f"fingerprint of the {key}", text] for key, text in report.fingerprints.items()),
         ["settings", ", ".join(f"{name} {value}" for name, value in given.items())],
     ]
+    own = "base" in report.fingerprints or report.settings.schedule == "given"
     return [
         *words.run_facts(report.settings.seed, report.seconds, report.versions),
         Note(
             "The same model, data, settings and seed give the same log weights, whatever the number of threads."
         ),
         Code("In Python", citation.python_call(report)),
-        Code("In a terminal", citation.command_line(report)),
+        # A base or betas of the reader's own are objects, which no option takes.
+        None if own else Code("In a terminal", citation.command_line(report)),
         Table(["", ""], rows, "What was evaluated, and how", words=(0, 1)),
     ]
 

@@ -2,8 +2,8 @@
 
 What is certain comes first, whatever the noise: a gap or an inversion far beyond the tolerance. Then what makes the
 rest unknowable: weights carried by few chains, tails without a mean, chains that contradict each other, noise above the
-tolerance. Then the finer cases, and last what agreement does not show: both sides may be wrong together. Of log Z
-missed modes come first: they explain a distance that more steps would not close.
+tolerance. Then the finer cases, and last what agreement does not show: both sides may be wrong together. For log Z,
+missed modes come first, because they explain a distance that more steps would not close.
 """
 
 import math
