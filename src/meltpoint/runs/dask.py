@@ -51,9 +51,8 @@ def dask_cluster(
         raise InputError(
             found=f"patience={patience}", expected="seconds, from 0 on", remedy="60 is a good choice"
         )
-    client, levels = None, _quiet_logs()
+    client = _connect(address, tls)
     try:
-        client = _connect(address, tls)
         executor = DaskExecutor(client, address, patience, notify)
         has_workers = executor.watch()
         while not has_workers():
@@ -63,20 +62,7 @@ def dask_cluster(
     finally:
         # Dask's error about a lost connection would hide ours.
         with suppress(Exception):
-            if client is not None:
-                client.close(timeout=_CONNECT_SECONDS)
-        for name, level in levels.items():
-            logging.getLogger(name).setLevel(level)
-
-
-def _quiet_logs() -> dict[str, int]:
-    """Silence the logs of Dask, and give their levels: what goes wrong is reported in one sentence here."""
-    names = ("distributed", "tornado", "asyncio")
-    own = [*names, *(n for n in logging.root.manager.loggerDict if n.partition(".")[0] in names)]
-    levels = {name: logging.getLogger(name).level for name in own}
-    for name in levels:
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    return levels
+            client.close(timeout=_CONNECT_SECONDS)
 
 
 def as_dask(executor: Executor) -> Executor:
@@ -225,6 +211,11 @@ def _connect(address: str, tls: TLS | None) -> Any:  # noqa: ANN401
             tls_client_key=str(tls.key),
             require_encryption=True,
         )
+    # What goes wrong is said in a sentence here: no log of Dask's, and no traceback in one. They stay silent afterwards:
+    # Dask's threads report a lost scheduler when everything is closed.
+    names = ("distributed", "tornado", "asyncio")
+    for name in [*names, *(n for n in logging.root.manager.loggerDict if n.partition(".")[0] in names)]:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         return Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, security=security)
     except (ValueError, TypeError) as problem:
