@@ -146,7 +146,7 @@ def optimistic_of(log_z: Estimate, log_f: LogF) -> Estimate:
 def _exact(log_z: float, log_f: LogF) -> Estimate:
     """The exact mean log-probability, but for the error of log f, if it has one."""
     mean = log_f.mean
-    covers = "nothing to cover: log Z is exact" if log_f.is_exact else "the noise of log f"
+    covers = "nothing to cover: log Z by enumeration" if log_f.is_exact else "the noise of log f"
     return Estimate(mean.value - log_z, mean.error, "exact", covers, df=mean.df)
 
 

@@ -211,8 +211,8 @@ def _connect(address: str, tls: TLS | None) -> Any:  # noqa: ANN401
             tls_client_key=str(tls.key),
             require_encryption=True,
         )
-    # What goes wrong is said in a sentence here: no log of Dask's, and no traceback in one. They stay silent afterwards:
-    # Dask's threads report a lost scheduler when everything is closed.
+    # What goes wrong is said in a sentence here: no log of Dask's, and no traceback in one. They stay silent: Dask's
+    # threads report a lost scheduler when everything is closed.
     names = ("distributed", "tornado", "asyncio")
     for name in [*names, *(n for n in logging.root.manager.loggerDict if n.partition(".")[0] in names)]:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
