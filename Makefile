@@ -17,7 +17,7 @@ help:  ## list the targets
 # What users install, with figures; the tools of developers come on top of it when a target needs them.
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meltpoint needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": name another with make PYTHON=...")'
-	@echo "Installing meltpoint and Matplotlib into $(VENV): about 130 MB to download, once …"
+	@echo "Installing meltpoint and Matplotlib into $(VENV): about 140 MB to download, once …"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python $(PIP) --editable '.[plot]'
 	@touch $@
