@@ -194,3 +194,10 @@ def test_a_parameter_is_finite_and_has_its_axes_or_is_turned_away(values) -> Non
 @pytest.mark.parametrize("shape", [(3,), (1, 3), (3, 1)])
 def test_a_bias_may_be_a_row_or_a_column(shape) -> None:
     assert bias(np.arange(3).reshape(shape), "bias", 3, "unit").tolist() == [0.0, 1.0, 2.0]
+
+
+def test_one_hot_data_keep_states_above_255():
+    rbm = RBM(np.zeros((2, 300, 1)), np.zeros((2, 300)), np.zeros(1), visible="potts")
+    states = np.array([[299, 0], [43, 256]])
+    one_hot = np.eye(300, dtype=np.uint8)[states].reshape(2, -1)
+    assert rbm.encode(one_hot).tolist() == states.tolist()
